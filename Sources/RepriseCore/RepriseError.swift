@@ -1,0 +1,129 @@
+/// What went wrong, as a code a program can act on and a sentence a person can act on.
+///
+/// ```swift
+/// do {
+///     journal = try await Journal.open(at: folder)
+/// } catch let error as RepriseError where error.code == .journalOwned {
+///     print(error.remedy ?? error.message)
+/// }
+/// ```
+///
+/// The set of codes is open: a new one never breaks a `switch` of yours.
+public struct RepriseError: Error, Sendable {
+    /// Names one failure; compare with the static members.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The stable name, as it stands in logs, on the wire and in `--json` output.
+        public let name: String
+
+        /// Makes a code of your own, for a handler that wants to end an entry with a reason.
+        public init(_ name: String) { self.name = name }
+
+        /// The stable name.
+        public var description: String { name }
+    }
+
+    /// What happened, for programs.
+    public let code: Code
+    /// What happened, for people: one sentence, no secrets.
+    public let message: String
+    /// What to do about it, if anything can be done.
+    public let remedy: String?
+    /// The error underneath, as text. (A text, so that the error stays `Sendable` and comparable.)
+    public let cause: String?
+
+    /// Makes an error.
+    ///
+    /// - Parameters:
+    ///   - code: what happened, for programs.
+    ///   - message: what happened, for people.
+    ///   - remedy: what to do about it.
+    ///   - cause: the error underneath.
+    public init(
+        _ code: Code, _ message: String, remedy: String? = nil, cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.remedy = remedy
+        self.cause = cause.map { "\($0)" }
+    }
+}
+
+extension RepriseError.Code {
+    // The journal and its folder (DESIGN §4).
+
+    /// Another process owns this journal.
+    public static let journalOwned = Self("journalOwned")
+    /// This process owned the journal once; a newer incarnation has taken over and nothing was written.
+    public static let ownershipLost = Self("ownershipLost")
+    /// The journal was written by a newer version of Reprise.
+    public static let journalNewer = Self("journalNewer")
+    /// A folder was expected and something else is there, or the other way round.
+    public static let notAJournal = Self("notAJournal")
+    /// The file system refuses to write here.
+    public static let notWritable = Self("notWritable")
+    /// The disk is full; nothing was written and nothing is lost.
+    public static let diskFull = Self("diskFull")
+    /// The disk failed to read or write; retry, the journal itself is not judged by this.
+    public static let diskFailed = Self("diskFailed")
+    /// The database is locked by somebody else for longer than the busy timeout.
+    public static let busy = Self("busy")
+    /// The database is proved to be damaged.
+    public static let corrupt = Self("corrupt")
+    /// The journal or the connection was closed before this could be done.
+    public static let closed = Self("closed")
+    /// The kind of the entry was not declared when the journal was opened.
+    public static let unknownKind = Self("unknownKind")
+    /// No entry has this id, or it is not in the state that the call needs.
+    public static let noSuchEntry = Self("noSuchEntry")
+
+    // Bounds (promise 6).
+
+    /// A payload, a body or a frame is larger than its limit.
+    public static let tooLarge = Self("tooLarge")
+    /// A queue is at its limit; try again after something has left it.
+    public static let full = Self("full")
+
+    // What a peer or a person sent.
+
+    /// The input is not what the format asks for.
+    public static let malformed = Self("malformed")
+    /// A channel's name breaks the rule for names.
+    public static let badChannelName = Self("badChannelName")
+    /// An id breaks the rule for ids.
+    public static let badID = Self("badID")
+    /// The configuration cannot be used.
+    public static let badConfiguration = Self("badConfiguration")
+
+    // The network.
+
+    /// Nothing answers at this address.
+    public static let unreachable = Self("unreachable")
+    /// Something answers, but it is not a Reprise server.
+    public static let notReprise = Self("notReprise")
+    /// The server refused; sending the same again will be refused again.
+    public static let refused = Self("refused")
+    /// No answer within the time allowed; it may have been done.
+    public static let timedOut = Self("timedOut")
+    /// The port to listen on is taken.
+    public static let portInUse = Self("portInUse")
+    /// The server is going away or overloaded; come back later.
+    public static let unavailable = Self("unavailable")
+
+    /// A defect of Reprise itself. Please report it.
+    public static let `internal` = Self("internal")
+}
+
+extension RepriseError: CustomStringConvertible {
+    /// The message, then the remedy and the cause where there are any.
+    public var description: String {
+        var text = message
+        if let remedy { text += " " + remedy }
+        if let cause { text += " (\(cause))" }
+        return text
+    }
+}
+
+extension RepriseError: Equatable {
+    /// Two errors are equal if a program would act alike on them: the codes are equal.
+    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+}

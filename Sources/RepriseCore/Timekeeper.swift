@@ -1,0 +1,74 @@
+import Foundation
+import Synchronization
+
+/// Both clocks that a device has, and a way to wait. Injected, so that tests and the simulation own time.
+package protocol Timekeeper: Sendable {
+    /// The calendar, as the device believes it; it can jump.
+    func wall() -> WallTime
+    /// Time since some fixed moment; never jumps, goes on while the device sleeps.
+    func uptime() -> Duration
+    /// The identity of what ``uptime()`` counts from: changes when the device restarts.
+    var boot: String { get }
+    /// Waits until `uptime()` has reached `moment`; throws `CancellationError` when cancelled.
+    func sleep(until moment: Duration) async throws
+}
+
+extension Timekeeper {
+    /// Waits for `duration`.
+    package func sleep(for duration: Duration) async throws {
+        try await sleep(until: uptime() + duration)
+    }
+
+    /// What both clocks say now.
+    package func sighting() -> ClockSighting {
+        ClockSighting(wall: wall(), uptime: uptime(), boot: boot)
+    }
+}
+
+/// The system's clocks.
+package struct SystemTimekeeper: Timekeeper {
+    package let boot: String
+
+    package init() {
+        #if os(Linux)
+            let id = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
+            boot = id?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+        #else
+            boot = Self.bootSessionID()
+        #endif
+    }
+
+    package func wall() -> WallTime {
+        WallTime(milliseconds: Int64((Date().timeIntervalSince1970 * 1_000).rounded(.down)))
+    }
+
+    package func uptime() -> Duration {
+        // ContinuousClock counts from boot and goes on through sleep on both systems.
+        var time = timespec()
+        #if os(Linux)
+            clock_gettime(CLOCK_BOOTTIME, &time)
+        #else
+            clock_gettime(CLOCK_MONOTONIC_RAW, &time)
+        #endif
+        return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+    }
+
+    package func sleep(until moment: Duration) async throws {
+        let left = moment - uptime()
+        if left > .zero { try await Task.sleep(for: left) }
+    }
+
+    #if !os(Linux)
+        private static func bootSessionID() -> String {
+            var size = 0
+            guard sysctlbyname("kern.bootsessionuuid", nil, &size, nil, 0) == 0, size > 1 else {
+                return ""
+            }
+            var bytes = [UInt8](repeating: 0, count: size)
+            guard sysctlbyname("kern.bootsessionuuid", &bytes, &size, nil, 0) == 0 else {
+                return ""
+            }
+            return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+    #endif
+}

@@ -1,0 +1,45 @@
+/// A moment on the calendar, in whole milliseconds since 1970-01-01T00:00:00Z.
+///
+/// The journal stores it as it is. It may be wrong: see ``WallClockGuard``.
+public struct WallTime: Hashable, Comparable, Sendable {
+    /// Milliseconds since 1970.
+    public let milliseconds: Int64
+
+    /// Makes a moment from milliseconds since 1970.
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+    /// The moment `duration` later (earlier if negative), saturating at the ends of time.
+    public func advanced(by duration: Duration) -> WallTime {
+        let (sum, overflow) = milliseconds.addingReportingOverflow(duration.milliseconds)
+        guard overflow else { return WallTime(milliseconds: sum) }
+        return WallTime(milliseconds: duration.milliseconds < 0 ? .min : .max)
+    }
+
+    /// How much later `other` is.
+    public func duration(to other: WallTime) -> Duration {
+        let (difference, overflow) = other.milliseconds.subtractingReportingOverflow(milliseconds)
+        guard overflow else { return .milliseconds(difference) }
+        return .milliseconds(other.milliseconds < milliseconds ? Int64.min / 2 : Int64.max / 2)
+    }
+
+    /// Earlier comes first.
+    public static func < (left: Self, right: Self) -> Bool {
+        left.milliseconds < right.milliseconds
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded towards zero and saturating.
+    package var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
+        guard !overflow else { return seconds < 0 ? .min : .max }
+        let (sum, overflowed) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
+        return overflowed ? (seconds < 0 ? .min : .max) : sum
+    }
+
+    /// Seconds, for people and for rates.
+    package var inSeconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) / 1e18
+    }
+}
