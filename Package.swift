@@ -43,7 +43,7 @@ let package = Package(
     targets: [
         // The device: no NIO, no Hummingbird.
         .target(name: "RepriseCore", swiftSettings: strict),
-        .target(name: "RepriseWire", swiftSettings: strict),
+        .target(name: "RepriseWire", dependencies: ["RepriseCore"], swiftSettings: strict),
         .target(
             name: "RepriseJournal", dependencies: ["RepriseCore", grdb], swiftSettings: strict),
         .target(

@@ -17,7 +17,8 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
     public init(_ text: String) throws {
         guard Self.isValid(text.utf8) else {
             throw RepriseError(
-                .badID, "An id must have 1 to 128 printable ASCII characters, none of them a "
+                .badID,
+                "An id must have 1 to 128 printable ASCII characters, none of them a "
                     + "space, a quote or a backslash.")
         }
         self.text = text

@@ -1,0 +1,62 @@
+/// Why the server closes a connection; the range says what the client does next.
+///
+/// 4000–4099: reconnect, with backoff. 4100–4199: reconnect, but later. 4200–4299: stop, because coming back would
+/// end the same way.
+public struct CloseCode: Hashable, Sendable, CustomStringConvertible {
+    /// What a client does after a close.
+    public enum Advice: Hashable, Sendable {
+        /// Connect again with the usual backoff.
+        case reconnect
+        /// Connect again, not before 5 s have passed.
+        case reconnectLater
+        /// Do not connect again: tell the app.
+        case stop
+    }
+
+    /// The number in the close frame (RFC 6455 §7.4).
+    public let number: UInt16
+
+    /// Takes a number.
+    public init(_ number: UInt16) { self.number = number }
+
+    /// What to do next. A code that is not known is read by its range; one outside the ranges means reconnect.
+    public var advice: Advice {
+        switch number {
+        case 4100...4199, 1001, 1011, 1012, 1013: .reconnectLater
+        case 4200...4299, 1002, 1003, 1007, 1009: .stop
+        default: .reconnect
+        }
+    }
+
+    /// The number.
+    public var description: String { "\(number)" }
+}
+
+extension CloseCode {
+    /// The client has ended the connection.
+    public static let normal = CloseCode(1000)
+    /// The peer broke RFC 6455.
+    public static let protocolError = CloseCode(1002)
+    /// A binary frame came; Reprise speaks text.
+    public static let notText = CloseCode(1003)
+    /// A frame was larger than ``WireLimits/frameBytes``.
+    public static let frameTooLarge = CloseCode(1009)
+    /// Nothing was read or sent for too long.
+    public static let idle = CloseCode(4000)
+    /// Frames waited unread for 60 s.
+    public static let notReading = CloseCode(4001)
+    /// No `hello` within ``WireLimits/handshake``.
+    public static let handshakeTimedOut = CloseCode(4002)
+    /// The server is shutting down.
+    public static let goingAway = CloseCode(4100)
+    /// The server is at its limit of connections.
+    public static let overloaded = CloseCode(4101)
+    /// A frame is not what the protocol allows.
+    public static let malformedFrame = CloseCode(4200)
+    /// A frame came before `hello`, or a second `hello`.
+    public static let outOfOrder = CloseCode(4201)
+    /// The server does not speak this version of the protocol.
+    public static let unsupportedVersion = CloseCode(4202)
+    /// Who connects may not.
+    public static let unauthorized = CloseCode(4203)
+}

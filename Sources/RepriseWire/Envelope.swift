@@ -1,0 +1,111 @@
+import RepriseCore
+
+/// The fields of one frame, found but not yet read.
+struct Envelope {
+    /// More fields than any frame has, with room for those a later version adds.
+    static let fieldLimit = 32
+
+    let scanner: JSONScanner
+    private var fields: [(key: JSONScanner.Value, value: JSONScanner.Value)] = []
+
+    init(_ bytes: UnsafeBufferPointer<UInt8>) throws {
+        var scanner = JSONScanner(bytes)
+        self.scanner = scanner
+        fields.reserveCapacity(8)
+        var found: [(key: JSONScanner.Value, value: JSONScanner.Value)] = []
+        found.reserveCapacity(8)
+        try scanner.object { [scanner] key, value in
+            guard found.count < Self.fieldLimit else {
+                throw scanner.malformed("a frame has at most \(Self.fieldLimit) fields")
+            }
+            let isRepeated = found.contains {
+                $0.key.range.count == key.range.count
+                    && scanner.raw($0.key).elementsEqual(scanner.raw(key))
+            }
+            guard !isRepeated else { throw scanner.malformed("a field is there twice") }
+            found.append((key, value))
+        }
+        try scanner.end()
+        fields = found
+    }
+
+    /// The value of a field; nil if it is absent or `null`.
+    func optional(_ name: StaticString) -> JSONScanner.Value? {
+        for field in fields where scanner.says(field.key, name) {
+            guard field.value.kind == .literal, isNull(field.value) else { return field.value }
+            return nil
+        }
+        return nil
+    }
+
+    func value(_ name: StaticString) throws -> JSONScanner.Value {
+        for field in fields where scanner.says(field.key, name) { return field.value }
+        throw missing(name)
+    }
+
+    func string(_ name: StaticString) throws -> String {
+        try scanner.string(try present(name))
+    }
+
+    func integer(_ name: StaticString) throws -> Int64 {
+        try scanner.integer(try present(name))
+    }
+
+    /// A sequence: 0 or more, and exact in every JSON reader.
+    func sequence(_ name: StaticString) throws -> Int64 {
+        let value = try integer(name)
+        guard value >= 0, value <= WireLimits.greatestSequence else {
+            throw RepriseError(.malformed, "\(name) is out of range.")
+        }
+        return value
+    }
+
+    func bool(_ name: StaticString) throws -> Bool {
+        guard let value = optional(name) else { return false }
+        let word = scanner.raw(value)
+        guard value.kind == .literal else {
+            throw RepriseError(.malformed, "\(name) is no boolean.")
+        }
+        return word.count == 4
+    }
+
+    func time(_ name: StaticString) throws -> WallTime {
+        WallTime(milliseconds: try integer(name))
+    }
+
+    func duration(_ name: StaticString) throws -> Duration {
+        let value = try sequence(name)
+        return .milliseconds(value)
+    }
+
+    func id(_ name: StaticString) throws -> EntryID {
+        let value = try present(name)
+        guard value.kind == .string, !value.hasEscapes else {
+            return try EntryID(try scanner.string(value))
+        }
+        guard EntryID.isValid(scanner.inside(value)) else { return try EntryID("") }
+        return EntryID(unchecked: String(decoding: scanner.inside(value), as: UTF8.self))
+    }
+
+    func channel(_ name: StaticString = "channelId") throws -> ChannelName {
+        try ChannelName(try string(name))
+    }
+
+    func epoch() throws -> Epoch { try Epoch(try string("epoch")) }
+
+    /// The bytes of a field as they stand.
+    func raw(_ name: StaticString) throws -> [UInt8] { Array(scanner.raw(try value(name))) }
+
+    private func present(_ name: StaticString) throws -> JSONScanner.Value {
+        guard let value = optional(name) else { throw missing(name) }
+        return value
+    }
+
+    private func missing(_ name: StaticString) -> RepriseError {
+        RepriseError(.malformed, "The field \(name) is missing.")
+    }
+
+    private func isNull(_ value: JSONScanner.Value) -> Bool {
+        scanner.raw(value).first == UInt8(ascii: "n")
+    }
+}

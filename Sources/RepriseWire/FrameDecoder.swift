@@ -1,0 +1,228 @@
+import RepriseCore
+
+/// Reads frames. It keeps the last channel's name, because a catch-up names the same one a thousand times.
+///
+/// ```swift
+/// var decoder = FrameDecoder()
+/// let frame = try decoder.serverFrame(bytes)
+/// ```
+///
+/// Whatever the bytes are, the answer is a frame or an error, in time linear in their number.
+public struct FrameDecoder: Sendable {
+    private var lastChannel = ChannelName(unchecked: "")
+
+    /// Makes a decoder; one for each connection.
+    public init() {}
+
+    /// Reads a frame that a client sent.
+    ///
+    /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
+    /// - Throws: ``RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
+    public mutating func clientFrame(_ bytes: [UInt8]) throws -> ClientFrame {
+        try Self.checkSize(bytes.count)
+        return try bytes.withUnsafeBufferPointer { try clientFrame($0) }
+    }
+
+    /// Reads a frame that the server sent.
+    ///
+    /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
+    /// - Returns: nil for a type that this version does not know, which is to be ignored.
+    /// - Throws: ``RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
+    public mutating func serverFrame(_ bytes: [UInt8]) throws -> ServerFrame? {
+        try Self.checkSize(bytes.count)
+        return try bytes.withUnsafeBufferPointer { try serverFrame($0) }
+    }
+
+    package mutating func clientFrame(_ bytes: UnsafeBufferPointer<UInt8>) throws -> ClientFrame {
+        let envelope = try Envelope(bytes)
+        let type = try envelope.value("type")
+        let says = { (name: StaticString) in
+            type.kind == .string && envelope.scanner.says(type, name)
+        }
+        if says("publish") { return .publish(try publish(envelope)) }
+        if says("subscribe") { return .subscribe(try subscriptions(envelope)) }
+        if says("unsubscribe") { return .unsubscribe(try channels(envelope)) }
+        if says("hello") { return .hello(try hello(envelope)) }
+        throw RepriseError(
+            .malformed, "The type of the frame is unknown.",
+            remedy: "A client sends hello, subscribe, unsubscribe or publish.")
+    }
+
+    package mutating func serverFrame(_ bytes: UnsafeBufferPointer<UInt8>) throws -> ServerFrame? {
+        let envelope = try Envelope(bytes)
+        let type = try envelope.value("type")
+        let says = { (name: StaticString) in
+            type.kind == .string && envelope.scanner.says(type, name)
+        }
+        if says("event") { return .event(try event(envelope)) }
+        if says("published") { return .published(try published(envelope)) }
+        if says("heartbeat") { return try heartbeat(envelope) }
+        if says("sync_complete") { return .syncComplete(try syncComplete(envelope)) }
+        if says("subscribed") { return .subscribed(try subscribed(envelope)) }
+        if says("gone") { return try gone(envelope) }
+        if says("refused") { return .refused(try refused(envelope)) }
+        if says("welcome") { return .welcome(try welcome(envelope)) }
+        if says("error") { return try error(envelope) }
+        guard type.kind == .string else { throw envelope.scanner.malformed("type is a string") }
+        return nil
+    }
+
+    private static func checkSize(_ count: Int) throws {
+        guard count <= WireLimits.frameBytes else {
+            throw RepriseError(
+                .tooLarge, "A frame has at most \(WireLimits.frameBytes) bytes, not \(count).")
+        }
+    }
+
+    private mutating func channel(_ envelope: Envelope) throws -> ChannelName {
+        let value = try envelope.value("channelId")
+        guard value.kind == .string, !value.hasEscapes else { return try envelope.channel() }
+        let text = envelope.scanner.inside(value)
+        if lastChannel.text.utf8.elementsEqual(text) { return lastChannel }
+        lastChannel = try ChannelName(String(decoding: text, as: UTF8.self))
+        return lastChannel
+    }
+
+    // MARK: From clients
+
+    private func hello(_ envelope: Envelope) throws -> ClientFrame.Hello {
+        ClientFrame.Hello(
+            version: try envelope.integer("version"), device: try envelope.id("device"),
+            client: envelope.optional("client") == nil ? "" : short(try envelope.string("client")))
+    }
+
+    private mutating func publish(_ envelope: Envelope) throws -> ClientFrame.Publish {
+        let body = try envelope.value("body")
+        return ClientFrame.Publish(
+            channel: try channel(envelope), id: try envelope.id("id"),
+            after: envelope.optional("after") == nil ? nil : try envelope.id("after"),
+            body: Array(envelope.scanner.raw(body)))
+    }
+
+    private func subscriptions(_ envelope: Envelope) throws -> [ClientFrame.Subscription] {
+        var result: [ClientFrame.Subscription] = []
+        var scanner = JSONScanner(
+            envelope.scanner.bytes, from: try envelope.value("channels").range.lowerBound)
+        let bytes = envelope.scanner.bytes
+        try scanner.array { value in
+            try Self.checkChannelCount(result.count)
+            let member = try Envelope(UnsafeBufferPointer(rebasing: bytes[value.range]))
+            var coverage = Coverage()
+            if let ranges = member.optional("coverage") {
+                var inner = JSONScanner(member.scanner.bytes, from: ranges.range.lowerBound)
+                coverage = try Coverage(from: &inner)
+            }
+            result.append(
+                ClientFrame.Subscription(
+                    channel: try member.channel(),
+                    epoch: member.optional("epoch") == nil ? nil : try member.epoch(),
+                    coverage: coverage))
+        }
+        return result
+    }
+
+    private func channels(_ envelope: Envelope) throws -> [ChannelName] {
+        var result: [ChannelName] = []
+        var scanner = JSONScanner(
+            envelope.scanner.bytes, from: try envelope.value("channels").range.lowerBound)
+        try scanner.array { value in
+            try Self.checkChannelCount(result.count)
+            result.append(try ChannelName(try envelope.scanner.string(value)))
+        }
+        return result
+    }
+
+    private static func checkChannelCount(_ count: Int) throws {
+        guard count < WireLimits.channelsPerConnection else {
+            throw RepriseError(
+                .malformed,
+                "A frame names at most \(WireLimits.channelsPerConnection) channels.")
+        }
+    }
+
+    // MARK: From the server
+
+    private func welcome(_ envelope: Envelope) throws -> ServerFrame.Welcome {
+        ServerFrame.Welcome(
+            version: try envelope.integer("version"), time: try envelope.time("timestamp"),
+            heartbeat: try envelope.duration("heartbeat"),
+            server: envelope.optional("server") == nil ? "" : short(try envelope.string("server")))
+    }
+
+    private mutating func subscribed(_ envelope: Envelope) throws -> ServerFrame.Subscribed {
+        ServerFrame.Subscribed(
+            channel: try channel(envelope), epoch: try envelope.epoch(),
+            head: try envelope.sequence("head"), floor: try envelope.sequence("floor"),
+            reset: try envelope.bool("reset"))
+    }
+
+    private mutating func event(_ envelope: Envelope) throws -> ServerFrame.Event {
+        let seq = try envelope.sequence("seq")
+        let prev = envelope.optional("prev") == nil ? seq - 1 : try envelope.sequence("prev")
+        guard prev >= 0, prev < seq else {
+            throw RepriseError(.malformed, "An event's prev must be less than its seq.")
+        }
+        return ServerFrame.Event(
+            channel: try channel(envelope), seq: seq, prev: prev, id: try envelope.id("id"),
+            time: try envelope.time("timestamp"), body: try envelope.raw("body"))
+    }
+
+    private mutating func gone(_ envelope: Envelope) throws -> ServerFrame {
+        let after = try envelope.sequence("after")
+        guard let range = SequenceRange(after: after, through: try envelope.sequence("through"))
+        else { throw RepriseError(.malformed, "A gone has 0 ≤ after < through.") }
+        guard let reason = Gone.Reason(rawValue: try envelope.string("reason")) else {
+            throw RepriseError(.malformed, "The reason of a gone is unknown.")
+        }
+        return .gone(channel: try channel(envelope), Gone(range: range, reason: reason))
+    }
+
+    private mutating func syncComplete(_ envelope: Envelope) throws -> ServerFrame.SyncComplete {
+        ServerFrame.SyncComplete(
+            channel: try channel(envelope), epoch: try envelope.epoch(),
+            through: try envelope.sequence("through"), time: try envelope.time("timestamp"))
+    }
+
+    private func heartbeat(_ envelope: Envelope) throws -> ServerFrame {
+        var heads: [ChannelName: Int64] = [:]
+        var scanner = JSONScanner(
+            envelope.scanner.bytes, from: try envelope.value("heads").range.lowerBound)
+        let outer = envelope.scanner
+        try scanner.object { key, value in
+            try Self.checkChannelCount(heads.count)
+            let head = try outer.integer(value)
+            guard head >= 0, head <= WireLimits.greatestSequence else {
+                throw outer.malformed("a head is out of range")
+            }
+            heads[try ChannelName(try outer.string(key))] = head
+        }
+        return .heartbeat(time: try envelope.time("timestamp"), heads: heads)
+    }
+
+    private mutating func published(_ envelope: Envelope) throws -> ServerFrame.Published {
+        ServerFrame.Published(
+            channel: try channel(envelope), id: try envelope.id("id"),
+            seq: try envelope.sequence("seq"))
+    }
+
+    private func refused(_ envelope: Envelope) throws -> ServerFrame.Refused {
+        ServerFrame.Refused(
+            channel: envelope.optional("channelId") == nil ? nil : try envelope.string("channelId"),
+            id: envelope.optional("id") == nil ? nil : try envelope.string("id"),
+            code: RefusalCode(try envelope.string("code")),
+            message: short(try envelope.string("message")),
+            retryAfter: envelope.optional("retryAfter") == nil
+                ? nil : try envelope.duration("retryAfter"))
+    }
+
+    private func error(_ envelope: Envelope) throws -> ServerFrame {
+        let number = try envelope.integer("code")
+        return .error(
+            code: CloseCode(UInt16(exactly: number) ?? CloseCode.protocolError.number),
+            message: short(try envelope.string("message")))
+    }
+
+    private func short(_ text: String) -> String {
+        text.utf8.count <= WireLimits.textBytes ? text : String(text.prefix(WireLimits.textBytes))
+    }
+}

@@ -1,0 +1,160 @@
+public import RepriseCore
+
+/// What the server sends. `docs/protocol.md` describes each frame.
+public enum ServerFrame: Hashable, Sendable {
+    /// The answer to `hello`.
+    public struct Welcome: Hashable, Sendable {
+        /// The version of the protocol that the server speaks.
+        public var version: Int64
+        /// The server's time.
+        public var time: WallTime
+        /// How often a heartbeat comes.
+        public var heartbeat: Duration
+        /// Name and version of the server.
+        public var server: String
+
+        /// Makes a welcome.
+        public init(version: Int64, time: WallTime, heartbeat: Duration, server: String) {
+            self.version = version
+            self.time = time
+            self.heartbeat = heartbeat
+            self.server = server
+        }
+    }
+
+    /// A catch-up begins: what follows tiles the complement of the device's coverage up to `head`.
+    public struct Subscribed: Hashable, Sendable {
+        /// The channel.
+        public var channel: ChannelName
+        /// The epoch of its log.
+        public var epoch: Epoch
+        /// The target: the newest sequence at this moment.
+        public var head: Int64
+        /// The newest sequence that retention has taken away; 0 if it took none.
+        public var floor: Int64
+        /// The device's positions are void although the epoch is the same: it claims more than the log has.
+        public var reset: Bool
+
+        /// Makes a subscribed.
+        public init(
+            channel: ChannelName, epoch: Epoch, head: Int64, floor: Int64, reset: Bool = false
+        ) {
+            self.channel = channel
+            self.epoch = epoch
+            self.head = head
+            self.floor = floor
+            self.reset = reset
+        }
+    }
+
+    /// A message. It accounts for the range (prev, seq].
+    public struct Event: Hashable, Sendable {
+        /// The channel.
+        public var channel: ChannelName
+        /// Its sequence.
+        public var seq: Int64
+        /// The sequence before it when it was stored; on the wire only where it is not `seq - 1`.
+        public var prev: Int64
+        /// Its id.
+        public var id: EntryID
+        /// When the server stored it.
+        public var time: WallTime
+        /// JSON text, byte for byte as it was published.
+        public var body: [UInt8]
+
+        /// Makes an event.
+        public init(
+            channel: ChannelName, seq: Int64, prev: Int64, id: EntryID, time: WallTime,
+            body: [UInt8]
+        ) {
+            self.channel = channel
+            self.seq = seq
+            self.prev = prev
+            self.id = id
+            self.time = time
+            self.body = body
+        }
+    }
+
+    /// The catch-up is complete once the device's coverage reaches `through`.
+    public struct SyncComplete: Hashable, Sendable {
+        /// The channel.
+        public var channel: ChannelName
+        /// The epoch of its log.
+        public var epoch: Epoch
+        /// The target.
+        public var through: Int64
+        /// The server's time.
+        public var time: WallTime
+
+        /// Makes a sync_complete.
+        public init(channel: ChannelName, epoch: Epoch, through: Int64, time: WallTime) {
+            self.channel = channel
+            self.epoch = epoch
+            self.through = through
+            self.time = time
+        }
+    }
+
+    /// A message is stored durably; a repeated publish gets the same answer.
+    public struct Published: Hashable, Sendable {
+        /// The channel.
+        public var channel: ChannelName
+        /// The message's id.
+        public var id: EntryID
+        /// Its sequence.
+        public var seq: Int64
+
+        /// Makes a published.
+        public init(channel: ChannelName, id: EntryID, seq: Int64) {
+            self.channel = channel
+            self.id = id
+            self.seq = seq
+        }
+    }
+
+    /// A publish (with `id`) or a subscribe (without) is refused.
+    public struct Refused: Hashable, Sendable {
+        /// The channel, as the client wrote it.
+        public var channel: String?
+        /// The message's id, if a publish is refused.
+        public var id: String?
+        /// Why, for programs.
+        public var code: RefusalCode
+        /// Why, for people.
+        public var message: String
+        /// For a temporary code: not before.
+        public var retryAfter: Duration?
+
+        /// Makes a refused.
+        public init(
+            channel: String?, id: String?, code: RefusalCode, message: String,
+            retryAfter: Duration? = nil
+        ) {
+            self.channel = channel
+            self.id = id
+            self.code = code
+            self.message = message
+            self.retryAfter = retryAfter
+        }
+    }
+
+    /// The answer to `hello`.
+    case welcome(Welcome)
+    /// A catch-up begins.
+    case subscribed(Subscribed)
+    /// A message.
+    case event(Event)
+    /// A range that will never come.
+    case gone(channel: ChannelName, Gone)
+    /// All that was missing at `subscribed` has been sent.
+    case syncComplete(SyncComplete)
+    /// The heads that changed since the last heartbeat.
+    case heartbeat(time: WallTime, heads: [ChannelName: Int64])
+    /// A message is stored.
+    case published(Published)
+    /// A request is refused.
+    case refused(Refused)
+    /// Why the connection will be closed right after this frame.
+    case error(code: CloseCode, message: String)
+}

@@ -1,0 +1,180 @@
+import RepriseCore
+import RepriseWire
+import Testing
+
+@Suite("Frames")
+struct FrameTests {
+    static func event(body: String, seq: Int64 = 5, prev: Int64 = 4) throws -> ServerFrame.Event {
+        ServerFrame.Event(
+            channel: try ChannelName("giridih_id"), seq: seq, prev: prev, id: try EntryID("m-1"),
+            time: WallTime(milliseconds: 1_765_869_151_000), body: Array(body.utf8))
+    }
+
+    static func serverFrames() throws -> [ServerFrame] {
+        let channel = try ChannelName("general")
+        let epoch = try Epoch("e1")
+        let time = WallTime(milliseconds: 7)
+        return [
+            .welcome(
+                .init(version: 1, time: time, heartbeat: .seconds(25), server: "a\"\\\n\u{1}é")),
+            .subscribed(.init(channel: channel, epoch: epoch, head: 9, floor: 2)),
+            .subscribed(.init(channel: channel, epoch: epoch, head: 9, floor: 2, reset: true)),
+            .event(try event(body: #"{"text":"hi"}"#)), .event(try event(body: "1", prev: 2)),
+            .gone(
+                channel: channel,
+                Gone(range: try #require(SequenceRange(after: 0, through: 3)), reason: .retention)),
+            .syncComplete(.init(channel: channel, epoch: epoch, through: 9, time: time)),
+            .heartbeat(time: time, heads: [channel: 3, try ChannelName("b"): 4]),
+            .published(.init(channel: channel, id: try EntryID("x"), seq: 4)),
+            .refused(
+                .init(
+                    channel: "no good", id: nil, code: .rateLimited, message: "Slow.",
+                    retryAfter: .seconds(2))),
+            .error(code: .outOfOrder, message: "Say hello first."),
+        ]
+    }
+
+    static func clientFrames() throws -> [ClientFrame] {
+        let channel = try ChannelName("general")
+        var coverage = Coverage(through: 4)
+        coverage.insert(after: 7, through: 9)
+        return [
+            .hello(.init(device: try EntryID("d"), client: "reprise/\u{7f}\t")),
+            .subscribe([
+                .init(channel: channel, epoch: try Epoch("e"), coverage: coverage),
+                .init(channel: try ChannelName("b"), epoch: nil, coverage: Coverage()),
+            ]),
+            .unsubscribe([channel]),
+            .publish(
+                .init(
+                    channel: channel, id: try EntryID("x"), after: try EntryID("w"),
+                    body: Array("[ 1,2 ]".utf8))),
+        ]
+    }
+
+    @Test("what the server writes, a client reads back")
+    func serverRoundTrip() throws {
+        var decoder = FrameDecoder()
+        for frame in try Self.serverFrames() {
+            #expect(try decoder.serverFrame(frame.encoded()) == frame)
+        }
+    }
+
+    @Test("what a client writes, the server reads back")
+    func clientRoundTrip() throws {
+        var decoder = FrameDecoder()
+        for frame in try Self.clientFrames() {
+            #expect(try decoder.clientFrame(frame.encoded()) == frame)
+        }
+    }
+
+    @Test(
+        "a body stays the bytes that came in",
+        arguments: [
+            "{ \"b\" : 1.0e2 , \"a\":\"\\u00e9\\/\" }", "\"ein \\\"Wort\\\" é😀\"", "0", "null",
+            "[1.00000000000000000000001]", "{\"type\":\"sync_complete\",\"catchUpComplete\":true}",
+        ])
+    func bodyIsOpaque(body: String) throws {
+        let event = try Self.event(body: body)
+        let text = String(decoding: event.encoded(), as: UTF8.self)
+        #expect(text.contains("\"body\":" + body))
+        var decoder = FrameDecoder()
+        #expect(try decoder.serverFrame(event.encoded()) == .event(event))
+    }
+
+    @Test("the seed's completion frame is kept")
+    func completion() throws {
+        var decoder = FrameDecoder()
+        let text = """
+            {"type":"sync_complete","channelId":"giridih_id","catchUpComplete":true,
+             "timestamp":1765869151000,"epoch":"e","through":200}
+            """
+        guard case .syncComplete(let complete) = try decoder.serverFrame(Array(text.utf8)) else {
+            Issue.record("not a completion")
+            return
+        }
+        #expect(complete.through == 200)
+        #expect(complete.time.milliseconds == 1_765_869_151_000)
+    }
+
+    @Test("the order of fields, white space, escapes and unknown fields make no difference")
+    func tolerant() throws {
+        var decoder = FrameDecoder()
+        let text = #"""
+             { "future":[{"x":1}], "body": {"a":1} , "timestamp":1765869151000, "id":"m-1",
+              "seq":5, "channelId":"giridih\u005fid", "t\u0079pe":"ev\u0065nt" }
+            """#
+        #expect(
+            try decoder.serverFrame(Array(text.utf8)) == .event(try Self.event(body: #"{"a":1}"#)))
+    }
+
+    @Test("a frame of an unknown type from the server is skipped, from a client refused")
+    func unknownType() throws {
+        var decoder = FrameDecoder()
+        let text = Array(#"{"type":"hologram"}"#.utf8)
+        #expect(try decoder.serverFrame(text) == nil)
+        #expect(throws: RepriseError(.malformed, "")) { try decoder.clientFrame(text) }
+    }
+
+    @Test(
+        "a frame that is wrong in any one way is refused",
+        arguments: [
+            #"[]"#, #"{}"#, #"{"type":1}"#, #"{"type":"event"}"#, #"null"#, #""event""#, "",
+            #"{"type":"event","channelId":"a","seq":5,"id":"x","timestamp":1}"#,
+            #"{"type":"event","channelId":"a","seq":"5","id":"x","timestamp":1,"body":1}"#,
+            #"{"type":"event","channelId":"a","seq":5.0,"id":"x","timestamp":1,"body":1}"#,
+            #"{"type":"event","channelId":"a","seq":0,"id":"x","timestamp":1,"body":1}"#,
+            #"{"type":"event","channelId":"a","seq":-1,"id":"x","timestamp":1,"body":1}"#,
+            #"{"type":"event","channelId":"a","seq":5,"prev":5,"id":"x","timestamp":1,"body":1}"#,
+            #"{"type":"event","channelId":"a","seq":5,"seq":6,"id":"x","timestamp":1,"body":1}"#,
+            #"{"type":"event","channelId":"a b","seq":5,"id":"x","timestamp":1,"body":1}"#,
+            #"{"type":"event","channelId":"a","seq":5,"id":"","timestamp":1,"body":1}"#,
+            #"{"type":"event","channelId":"a","seq":5,"id":"x","timestamp":1,"body":1"#,
+            #"{"type":"event","channelId":"a","seq":9007199254740993,"id":"x","timestamp":1,"body":1}"#,
+            #"{"type":"gone","channelId":"a","after":4,"through":4,"reason":"erased"}"#,
+            #"{"type":"gone","channelId":"a","after":4,"through":9,"reason":"bored"}"#,
+            #"{"type":"heartbeat","timestamp":1,"heads":{"a":-1}}"#,
+            #"{"type":"heartbeat","timestamp":1,"heads":[]}"#,
+            #"{"type":"sync_complete","channelId":"a","epoch":"e","timestamp":1}"#,
+        ])
+    func refused(text: String) {
+        var decoder = FrameDecoder()
+        #expect(throws: RepriseError.self) { try decoder.serverFrame(Array(text.utf8)) }
+    }
+
+    @Test("no single broken byte makes the decoder trap")
+    func brokenBytes() throws {
+        var decoder = FrameDecoder()
+        var refusals = 0
+        for frame in try Self.serverFrames() {
+            let good = frame.encoded()
+            for index in good.indices {
+                for byte: UInt8 in [0, 0x22, 0x2c, 0x5c, 0x7b, 0x7d, 0x80, 0xff] {
+                    var bad = good
+                    bad[index] = byte
+                    do { _ = try decoder.serverFrame(bad) } catch { refusals += 1 }
+                }
+                do { _ = try decoder.serverFrame(Array(good[..<index])) } catch { refusals += 1 }
+            }
+        }
+        #expect(refusals > 5_000)
+    }
+
+    @Test("a frame over the limit is refused before it is read")
+    func tooLarge() {
+        var decoder = FrameDecoder()
+        let bytes = [UInt8](repeating: 0x20, count: WireLimits.frameBytes + 1)
+        #expect(throws: RepriseError(.tooLarge, "")) { try decoder.serverFrame(bytes) }
+    }
+
+    @Test(
+        "a close code says what to do next",
+        arguments: [
+            (4000, .reconnect), (4001, .reconnect), (4099, .reconnect), (4100, .reconnectLater),
+            (4150, .reconnectLater), (4200, .stop), (4299, .stop), (1000, .reconnect),
+            (1001, .reconnectLater), (1006, .reconnect), (1009, .stop), (3000, .reconnect),
+        ] as [(UInt16, CloseCode.Advice)])
+    func advice(row: (UInt16, CloseCode.Advice)) {
+        #expect(CloseCode(row.0).advice == row.1)
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import RepriseCore
+import RepriseWire
+import Testing
+
+@Suite("JSON scanner")
+struct ScannerTests {
+    private func accepts(_ text: [UInt8]) -> Bool {
+        (try? JSONScanner.validate(text)) != nil
+    }
+
+    @Test(
+        "takes what RFC 8259 allows",
+        arguments: [
+            "{}", "[]", " [ ] ", "0", "-0", "1.5e+10", "12E-3", "true", "false", "null", "\"\"",
+            "{\"a\":[1,{\"b\":null}],\"c\":\"\\u00e9\\n\\/\"}", "\"é😀\"", "\"\\ud83d\\ude00\"",
+            "[[[]]]", "[1,2]\n", "{\"a\":{}}", "[{},{}]", "[{\"a\":[]},[]]",
+        ])
+    func valid(text: String) { #expect(accepts(Array(text.utf8))) }
+
+    @Test(
+        "refuses what it does not",
+        arguments: [
+            "", " ", "{", "}", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "[1 2]", "01",
+            "-",
+            "1.", "1e", "+1", ".5", "tru", "nul", "\"", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"",
+            "\"\\udc00\"", "\"\\ud800\\u0041\"", "\"a\nb\"", "[] []", "NaN", "'a'",
+            "{\"a\":1 \"b\":2}",
+            "[}", "{]", "[{]}", "\"\\", "\"\\u", "{\"a\":[}",
+        ])
+    func invalid(text: String) { #expect(!accepts(Array(text.utf8))) }
+
+    @Test(
+        "refuses bytes that are not UTF-8",
+        arguments: [
+            [0x80], [0xc0, 0x80], [0xc1, 0xbf], [0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80],
+            [0xf0, 0x80, 0x80, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xc3],
+            [0xe2, 0x82], [0xff], [0xf0, 0x9f, 0x98],
+        ] as [[UInt8]])
+    func invalidUTF8(bytes: [UInt8]) {
+        #expect(!accepts([0x22] + bytes + [0x22]))
+        #expect(!accepts([0x22] + bytes))
+    }
+
+    @Test("agrees with Foundation's reader on texts that were broken at random")
+    func agreesWithFoundation() throws {
+        let texts = [
+            #"{"type":"event","seq":12,"body":{"a":[1,2.5,"x\n",true,null],"é":"😀"}}"#,
+            #"[[1,[2,[3,[]]]],{"a":{"b":{"c":"\u00e9"}}},-0.1e-7,""]"#,
+        ].map { Array($0.utf8) }
+        let alphabet = Array(#"{}[]",:\0123456789eE+-.tfn ua"#.utf8)
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = CoverageTests.Seeded(state: seed)
+        var both = 0
+        for _ in 0..<20_000 {
+            var text = texts.randomElement(using: &random) ?? []
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                let at = Int.random(in: 0..<text.count, using: &random)
+                text[at] = alphabet.randomElement(using: &random) ?? 0
+            }
+            let ours = accepts(text)
+            let theirs =
+                (try? JSONSerialization.jsonObject(
+                    with: Data(text), options: .fragmentsAllowed)) != nil
+            // Foundation replaces an unpaired surrogate; we refuse it. Nothing else may differ.
+            if ours != theirs, !String(decoding: text, as: UTF8.self).contains("\\u") {
+                Issue.record("seed \(seed): \(String(decoding: text, as: UTF8.self)) \(ours)")
+            }
+            if ours && theirs { both += 1 }
+        }
+        #expect(both > 1_000)
+    }
+
+    @Test("nesting is counted in a loop and bounded", arguments: ["[", "{\"a\":"])
+    func depth(open: String) {
+        let close = open == "[" ? "]" : "}"
+        let deepest = WireLimits.nestingDepth
+        let inside = { (depth: Int) in
+            Array(
+                (String(repeating: open, count: depth) + "1"
+                    + String(repeating: close, count: depth)).utf8)
+        }
+        #expect(accepts(inside(deepest)))
+        #expect(!accepts(inside(deepest + 1)))
+        #expect(!accepts(Array(String(repeating: open, count: 1_000_000).utf8)))
+    }
+}
