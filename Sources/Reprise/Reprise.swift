@@ -15,7 +15,9 @@ public import RepriseCore
 /// try await reprise.run()
 /// ```
 public final class Reprise: Sendable {
-    /// What can be set. The defaults suit an app.
+    /// What can be set.
+    ///
+    /// The defaults suit an app.
     public struct Configuration: Sendable {
         /// The connection and the repair of holes.
         public var channels = Channels.Configuration()
@@ -29,7 +31,9 @@ public final class Reprise: Sendable {
 
     private init(channels: Channels) { self.channels = channels }
 
-    /// Opens the journal in `folder`, or makes a new one there. Nothing is sent before ``run()``.
+    /// Opens the journal in `folder`, or makes a new one there.
+    ///
+    /// Nothing is sent before ``run()``.
     ///
     /// - Parameters:
     ///   - folder: a folder of this account alone; it is made if it is not there.
@@ -70,6 +74,8 @@ public final class Reprise: Sendable {
     ///   of no use. Cancellation is no error.
     public func run() async throws { try await channels.run() }
 
-    /// Closes the journal. What is in hand is finished or handed over again at the next opening.
+    /// Closes the journal.
+    ///
+    /// What is in hand is finished or handed over again at the next opening.
     public func close() async {}
 }

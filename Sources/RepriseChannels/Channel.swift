@@ -22,7 +22,9 @@ public struct Channel: Sendable {
     /// Asks for everything the channel has and for what comes, without reading it yet: it is kept in the journal.
     public func subscribe() async { await channels.subscribe(name) }
 
-    /// Ends the subscription. What is in the journal goes on to its readers.
+    /// Ends the subscription.
+    ///
+    /// What is in the journal goes on to its readers.
     public func unsubscribe() async { await channels.unsubscribe(name) }
 
     /// Hands every message to `handler`, in order of arrival, at least once; each is acknowledged when the handler
@@ -121,13 +123,17 @@ public struct Channel: Sendable {
         get async { await channels.state(of: name) }
     }
 
-    /// Where the channel stands: first now, then each change. Who reads slowly gets the newest 64.
+    /// Where the channel stands: first now, then each change.
+    ///
+    /// Who reads slowly gets the newest 64.
     public var states: AsyncStream<ChannelState> {
         get async { await channels.states(of: name) }
     }
 
-    /// Waits until the channel is ``ChannelState/live`` and the readers of this run have been through all that came until
-    /// then. A message that waits for another attempt does not keep it waiting.
+    /// Waits until the channel is ``ChannelState/live`` and the readers of this run have been
+    /// through all that came until then.
+    ///
+    /// A message that waits for another attempt does not keep it waiting.
     ///
     /// - Throws: `CancellationError`.
     public func caughtUp() async throws { try await channels.caughtUp(name) }

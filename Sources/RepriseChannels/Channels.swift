@@ -21,7 +21,9 @@ public final class Channels: Sendable {
     /// Connects, and connects again, and hands messages to readers, until the task is cancelled.
     public func run() async throws {}
 
-    /// Where the connection stands: first now, then each change. Who reads slowly gets the newest 64.
+    /// Where the connection stands: first now, then each change.
+    ///
+    /// Who reads slowly gets the newest 64.
     public var connectionStates: AsyncStream<ConnectionState> {
         get async { AsyncStream { $0.finish() } }
     }

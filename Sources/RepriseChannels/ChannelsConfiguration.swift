@@ -2,7 +2,9 @@ public import RepriseCore
 import RepriseWire
 
 extension Channels {
-    /// What can be set about the connection and the repair of holes. The defaults suit an app.
+    /// What can be set about the connection and the repair of holes.
+    ///
+    /// The defaults suit an app.
     public struct Configuration: Sendable {
         /// The waits between attempts to connect.
         public var reconnect = Backoff(base: .milliseconds(500), longest: .seconds(60))

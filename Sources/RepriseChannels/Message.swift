@@ -19,8 +19,10 @@ public struct Message: Identifiable, Hashable, Sendable {
     public let time: WallTime
     /// JSON text, byte for byte as it was published, at most ``WireLimits/bodyBytes``.
     public let body: [UInt8]
-    /// How often this reader has been given it, this time included. More than 1: an earlier try failed, or nobody knows
-    /// whether it succeeded because the process died in it.
+    /// How often this reader has been given it, this time included.
+    ///
+    /// More than 1: an earlier try failed, or nobody knows whether it succeeded because the process
+    /// died in it.
     public let attempt: Int
 
     /// The body as text.

@@ -8,8 +8,10 @@ public struct ReaderOptions: Hashable, Sendable {
     public var backoff: Backoff
     /// What becomes of a message whose handler was running when the process died.
     public var onInterruption: EntryKind.Interruption
-    /// How many messages may be in doubt after a kill, 1 to 500: so many are marked as in hand with one write. A kill
-    /// repeats (`again`) or gives up (`never`) at most so many.
+    /// How many messages may be in doubt after a kill, 1 to 500: so many are marked as in hand with
+    /// one write.
+    ///
+    /// A kill repeats (`again`) or gives up (`never`) at most so many.
     public var window: Int
 
     /// Makes the rules.
