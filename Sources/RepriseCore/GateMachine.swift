@@ -62,6 +62,9 @@ package struct GateMachine: Sendable {
         return isOpen(kind) ? .handOver : .hold
     }
 
+    /// Whether entries of this kind may be handed over now.
+    package func isOpen(kind name: String) -> Bool { kinds[name].map(isOpen) ?? false }
+
     private func isOpen(_ kind: EntryKind) -> Bool { kind.requires.isSubset(of: ready) }
 
     private func touched(by condition: Readiness) -> [EntryKind] {
