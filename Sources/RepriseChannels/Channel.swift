@@ -20,7 +20,9 @@ public struct Channel: Sendable {
     let channels: Channels
 
     /// Asks for everything the channel has and for what comes, without reading it yet: it is kept in the journal.
-    public func subscribe() async { await channels.subscribe(name) }
+    ///
+    /// - Throws: what the journal throws.
+    public func subscribe() async throws { try await channels.subscribe(name) }
 
     /// Ends the subscription.
     ///
@@ -119,23 +121,19 @@ public struct Channel: Sendable {
     }
 
     /// Where the channel stands now.
-    public var state: ChannelState {
-        get async { await channels.state(of: name) }
-    }
+    public var state: ChannelState { channels.state(of: name) }
 
     /// Where the channel stands: first now, then each change.
     ///
     /// Who reads slowly gets the newest 64.
-    public var states: AsyncStream<ChannelState> {
-        get async { await channels.states(of: name) }
-    }
+    public var states: AsyncStream<ChannelState> { channels.states(of: name) }
 
     /// Waits until the channel is ``ChannelState/live`` and the readers of this run have been
     /// through all that came until then.
     ///
     /// A message that waits for another attempt does not keep it waiting.
     ///
-    /// - Throws: `CancellationError`.
+    /// - Throws: ``RepriseError`` `.refused` if the server refuses the subscription; `CancellationError`.
     public func caughtUp() async throws { try await channels.caughtUp(name) }
 
     /// The messages that a reader could not handle: waiting for another attempt, dead, or unconfirmed; oldest first.

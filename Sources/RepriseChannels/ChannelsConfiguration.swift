@@ -1,5 +1,4 @@
 public import RepriseCore
-import RepriseWire
 
 extension Channels {
     /// What can be set about the connection and the repair of holes.
@@ -8,8 +7,6 @@ extension Channels {
     public struct Configuration: Sendable {
         /// The waits between attempts to connect.
         public var reconnect = Backoff(base: .milliseconds(500), longest: .seconds(60))
-        /// How long to dial, at most.
-        public var dialing: Duration = .seconds(15)
         /// How long nothing may come in an open catch-up before what is missing is asked for again.
         public var inactivity: Duration = .seconds(30)
         /// How long an open catch-up may last without any progress before the connection is made anew.
@@ -21,8 +18,6 @@ extension Channels {
         /// After how long an attempted message of the outbox is not sent again, because the server may have forgotten its
         /// id: DESIGN gives 30 days.
         public var outboxWindow: Duration = .seconds(30 * 86_400)
-        /// How many messages of the outbox may wait for the server's answer.
-        public var outboxInFlight = 64
         /// Name and version of the app, for the server's log; at most 256 bytes.
         public var client = "reprise-swift"
 
@@ -32,5 +27,9 @@ extension Channels {
 
         /// The defaults.
         public init() {}
+
+        var subscription: SubscriptionMachine.Settings {
+            .init(inactivity: inactivity, noProgress: noProgress, askAgain: askAgain)
+        }
     }
 }

@@ -34,8 +34,10 @@ struct ChannelStore: Sendable {
             guard let row = rows.first else { return nil }
             return Stored(
                 position: LogPosition(
-                    log: row[0], version: row[1], accepted: row[2], hasFormer: rows.count > 1),
-                epoch: try Epoch(row[3]), coverage: try Coverage(parsing: row[4]), head: row[5])
+                    log: try row.integer(0), version: try row.integer(1),
+                    accepted: try row.integer(2), hasFormer: rows.count > 1),
+                epoch: try Epoch(try row.text(3)),
+                coverage: try Coverage(parsing: try row.text(4)), head: try row.integer(5))
         }
     }
 

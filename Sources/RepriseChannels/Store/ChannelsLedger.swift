@@ -11,11 +11,9 @@ enum ChannelsLedger {
         let logs = try Row.fetchCursor(
             db, sql: "SELECT id, channel, accepted, duplicates FROM channelsLog ORDER BY id")
         while let row = try logs.next() {
-            let log: Int64 = row[0]
-            let channel: String = row[1]
-            sum.accepted += row[2] as Int64
-            sum.duplicates += row[3] as Int64
-            try add(log: log, of: channel, to: &sum, db)
+            sum.accepted += try row.integer(2)
+            sum.duplicates += try row.integer(3)
+            try add(log: try row.integer(0), of: try row.text(1), to: &sum, db)
         }
         sum.lost = try losses(db)
         return sum
@@ -45,7 +43,11 @@ enum ChannelsLedger {
                         GROUP BY e.arrival
                     ) GROUP BY worst
                     """), arguments: [channel, log, reached])
-        while let row = try rows.next() { exceptions[row[0]] = row[1] }
+        while let row = try rows.next() {
+            let rank = Int(try row.integer(0))
+            guard exceptions.indices.contains(rank) else { continue }
+            exceptions[rank] = try row.integer(1)
+        }
         sum.pending += stored - passed + exceptions[0]
         sum.outcomes[.dead, default: 0] += exceptions[1]
         sum.outcomes[.unconfirmed, default: 0] += exceptions[2]
@@ -72,10 +74,11 @@ enum ChannelsLedger {
                 GROUP BY channel, reason, isUnknown ORDER BY channel, reason, isUnknown
                 """
         ).map { row in
-            LedgerSum.Loss(
-                channel: row[0], reason: row[1],
-                // TOTAL is a float, so that no peer can make it overflow.
-                count: row[2] ? nil : Int64(min(row[3] as Double, 9e18)))
+            // TOTAL is a float, so that no peer can make it overflow.
+            let count = Double.fromDatabaseValue(row[3]) ?? 0
+            return LedgerSum.Loss(
+                channel: try row.text(0), reason: try row.text(1),
+                count: try row.integer(2) == 1 ? nil : Int64(min(count, 9e18)))
         }
     }
 }

@@ -76,6 +76,7 @@ enum ChannelsTables {
             reader INTEGER NOT NULL,
             arrival INTEGER NOT NULL,
             attempts INTEGER NOT NULL,
+            failures INTEGER NOT NULL,
             state INTEGER NOT NULL,
             due INTEGER NOT NULL,
             reason TEXT NOT NULL,

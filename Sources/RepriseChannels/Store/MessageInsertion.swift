@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import RepriseCore
 import RepriseWire
 
 /// Inserts messages with one prepared statement, bound without copies.
@@ -43,7 +44,8 @@ struct MessageInsertion {
             }
         }
         guard code == SQLITE_DONE else {
-            throw DatabaseError(resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage)
+            throw DatabaseError(
+                resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage)
         }
     }
 }

@@ -2,7 +2,9 @@ package import RepriseWire
 
 /// What a batch of frames changes: written in one transaction, or not at all.
 package struct StagedBatch: Sendable {
-    /// What changes in one log. A new epoch begins a new segment.
+    /// What changes in one log.
+    ///
+    /// A new epoch begins a new segment.
     package struct Segment: Sendable {
         package struct Loss: Sendable {
             var ranges: [SequenceRange]
@@ -23,6 +25,10 @@ package struct StagedBatch: Sendable {
     }
 
     package var segments: [Segment] = []
+    /// What each machine counted when the batch was cut.
+    package var revisions: [ChannelName: Int] = [:]
+    /// The state of memory that it was made in; after a failed commit it is void.
+    package var generation = 0
 
     package var isEmpty: Bool { segments.isEmpty }
 }

@@ -83,7 +83,9 @@ extension SubscriptionMachine {
         return [.subscribe(epoch: epoch, coverage: coverage)] + show(state) + arm()
     }
 
-    /// `sync_complete` has come. Live, if it is true; if it is not, the holes are asked for again.
+    /// `sync_complete` has come.
+    ///
+    /// Live, if it is true; if it is not, the holes are asked for again.
     mutating func settle(at now: Duration, jitter: Double) -> [Action] {
         guard case .catchingUp(var catchUp) = mode else { return [] }
         guard hasHole else {
