@@ -134,9 +134,7 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// The connection has ended, for whatever reason.
-    ///
-    /// - Parameter closeCode: what the peer sent, if it sent one.
+    /// The connection has ended, for whatever reason; `closeCode` is what the peer sent, if it sent one.
     package mutating func ended(closeCode: CloseCode?, at now: Duration, jitter: Double)
         -> [Action]
     {

@@ -9,9 +9,7 @@ struct Ending: Hashable, Sendable {
     /// Whether it counts towards the limit of attempts.
     var isFailure: Bool
 
-    /// - Parameters:
-    ///   - failures: how often it had failed before.
-    ///   - jitter: drawn by the driver, 0..<1.
+    /// What an error means for a message that had failed so many times before.
     static func after(
         _ error: any Error, _ options: ReaderOptions, failures: Int, now: WallTime, jitter: Double
     ) -> Ending {

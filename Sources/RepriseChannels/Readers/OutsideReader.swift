@@ -95,7 +95,7 @@ actor OutsideReader: Reader {
 
     /// Brings the disk to where memory is; waits for it.
     ///
-    /// - Parameter releasing: nothing is going to be handed over next, so nothing is in doubt.
+    /// With `releasing` nothing is going to be handed over next, so nothing is in doubt.
     private func write(releasing: Bool) async throws {
         while let writing { try await finish(writing) }
         let isBehind = cursor < done || !failures.isEmpty

@@ -146,7 +146,7 @@ struct ReaderStore: Sendable {
         return page
     }
 
-    /// - Parameter row: arrival, seq, id, time, body.
+    /// Reads arrival, seq, id, time, body.
     private func arrived(_ row: Row, attempt: Int) throws -> Arrived {
         Arrived(
             arrival: try row.integer(0),

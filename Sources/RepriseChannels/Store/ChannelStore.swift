@@ -41,10 +41,8 @@ struct ChannelStore: Sendable {
         }
     }
 
-    /// Writes a batch; returns once it is durable.
-    ///
-    /// - Parameter positions: where memory believes the logs of the batch to be.
-    /// - Returns: where they are now.
+    /// Writes a batch, if the logs are where memory believes them to be; returns once it is durable, with where they are
+    /// now.
     func write(
         _ batch: StagedBatch, at positions: [ChannelName: LogPosition]
     ) async throws -> [ChannelName: LogPosition] {

@@ -100,6 +100,7 @@ package struct SubscriptionMachine: Sendable {
     ///   - epoch: of the newest log that the journal has.
     ///   - coverage: what of it is durable.
     ///   - head: the newest sequence known of.
+    ///   - settings: durations.
     package init(
         epoch: Epoch? = nil, coverage: Coverage = Coverage(), head: Int64 = 0,
         settings: Settings = Settings()
