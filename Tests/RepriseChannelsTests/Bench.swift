@@ -18,8 +18,8 @@ final class Bench: Sendable {
     let general: Channel
     private let running = Mutex<Task<Void, any Error>?>(nil)
 
-    /// - Parameter killing: a device on the same folder that is killed by this one's beginning: whatever it tries to write
-    ///   from then on is refused.
+    /// Opens a device; `killing` is one on the same folder that is killed by this one's beginning: whatever it tries to write
+    /// from then on is refused.
     init(
         killing former: Bench? = nil, in folder: TemporaryFolder? = nil,
         configure: (inout Channels.Configuration, inout Journal.Configuration) -> Void = { _, _ in }
