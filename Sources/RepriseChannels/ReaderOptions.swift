@@ -20,7 +20,7 @@ public struct ReaderOptions: Hashable, Sendable {
     ///   - attemptLimit: attempts before a message is a dead letter.
     ///   - backoff: the waits between attempts.
     ///   - onInterruption: what an interrupted hand-over becomes.
-    ///   - window: how many messages may be in doubt after a kill; nil: 64 for `again`, 1 for `never`.
+    ///   - window: how many messages may be in doubt after a kill; nil: 128 for `again`, 1 for `never`.
     public init(
         attemptLimit: Int = 10, backoff: Backoff = Backoff(),
         onInterruption: EntryKind.Interruption = .again, window: Int? = nil
@@ -28,7 +28,7 @@ public struct ReaderOptions: Hashable, Sendable {
         self.attemptLimit = max(1, attemptLimit)
         self.backoff = backoff
         self.onInterruption = onInterruption
-        self.window = min(max(1, window ?? (onInterruption == .never ? 1 : 64)), 500)
+        self.window = min(max(1, window ?? (onInterruption == .never ? 1 : 128)), 500)
     }
 }
 

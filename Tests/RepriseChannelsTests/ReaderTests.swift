@@ -189,7 +189,7 @@ struct KilledReaderTests {
         }
         let doubted = observer.messages.filter { $0.attempt == 2 }
         #expect(doubted.contains { $0.seq == 100 })
-        #expect(doubted.count <= 64)
+        #expect(doubted.count <= 128)
         let repeated = Set(before.sequences).intersection(observer.sequences)
         #expect(repeated.allSatisfy { seq in doubted.contains { $0.seq == seq } })
         try await eventually("all are applied") {

@@ -61,7 +61,9 @@ actor OutsideReader: Reader {
 
     private func handOverNext() async throws {
         let next = page[index]
-        while next.arrival > handing { try await write(releasing: false) }
+        while next.arrival > handing {
+            if let writing { try await finish(writing) } else { try await write(releasing: false) }
+        }
         if let ending = await handOver(next.message, failures: 0) {
             failures.append(Failure(arrival: next.arrival, ending: ending))
         }
