@@ -78,7 +78,8 @@ public struct FrameDecoder: Sendable {
         let value = try envelope.value("channelId")
         guard value.kind == .string, !value.hasEscapes else { return try envelope.channel() }
         let text = envelope.scanner.inside(value)
-        if lastChannel.text.utf8.elementsEqual(text) { return lastChannel }
+        var last = lastChannel.text
+        if last.withUTF8({ JSONScanner.areEqual($0, text) }) { return lastChannel }
         lastChannel = try ChannelName(String(decoding: text, as: UTF8.self))
         return lastChannel
     }

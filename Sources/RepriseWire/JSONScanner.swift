@@ -1,3 +1,4 @@
+import Foundation
 package import RepriseCore
 
 /// Walks over JSON text (RFC 8259) without building anything, and says where each value lies.
@@ -121,10 +122,18 @@ package struct JSONScanner {
             return unescaped(value) == text.withUTF8Buffer { Array($0) }
         }
         return text.withUTF8Buffer { expected in
-            let found = inside(value)
-            guard found.count == expected.count else { return false }
-            return found.elementsEqual(expected)
+            Self.areEqual(inside(value), expected)
         }
+    }
+
+    static func areEqual(
+        _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        guard left.count == right.count else { return false }
+        guard let leftStart = left.baseAddress, let rightStart = right.baseAddress else {
+            return true
+        }
+        return memcmp(leftStart, rightStart, left.count) == 0
     }
 
     /// A string value's text.

@@ -105,7 +105,9 @@ private final class BareHandler: ChannelInboundHandler {
         else { return nil }
         rest.moveReaderIndex(forwardBy: header)
         guard var payload = rest.readSlice(length: count) else { return nil }
-        if payload.readableBytesView.starts(with: Array(#"{"type":"hello""#.utf8)) { return ByteBuffer() }
+        if payload.readableBytesView.starts(with: Array(#"{"type":"hello""#.utf8)) {
+            return ByteBuffer()
+        }
         var frame = ByteBuffer()
         frame.reserveCapacity(count + 4)
         frame.writeInteger(UInt8(0x81))

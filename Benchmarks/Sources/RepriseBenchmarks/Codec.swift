@@ -33,14 +33,18 @@ enum Codec {
         var sum = 0
         let written = (
             ours: time(rounds) { sum &+= event.encoded().count },
-            foundation: try time(rounds / 10) { sum &+= try encoder.encode(plain).count })
+            foundation: try time(rounds / 10) { sum &+= try encoder.encode(plain).count }
+        )
         let read = (
             ours: try time(rounds) {
-                if case .event(let event) = try frames.serverFrame(bytes) { sum &+= event.body.count }
+                if case .event(let event) = try frames.serverFrame(bytes) {
+                    sum &+= event.body.count
+                }
             },
             foundation: try time(rounds / 10) {
                 sum &+= try decoder.decode(Plain.self, from: data).body.utf8.count
-            })
+            }
+        )
         guard sum > 0 else { throw BenchmarkError("nothing was encoded") }
         return (written, read)
     }

@@ -35,7 +35,8 @@ struct Main: AsyncParsableCommand {
     }
 
     struct Bare: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(commandName: "serve-bare", shouldDisplay: false)
+        static let configuration = CommandConfiguration(
+            commandName: "serve-bare", shouldDisplay: false)
         @Option var data: String
         func run() async throws { try await BareServer.run() }
     }

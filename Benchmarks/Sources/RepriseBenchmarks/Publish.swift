@@ -80,7 +80,8 @@ struct Publish {
         func start(inFlight: Int) {
             self.inFlight = inFlight
             let welcome = connection.frames
-            connection.onRead = { [unowned self] connection in answered(connection.frames - welcome) }
+            connection.onRead = { [unowned self] connection in answered(connection.frames - welcome)
+            }
             answered(0)
         }
 
@@ -93,7 +94,11 @@ struct Publish {
             }
             guard !isStopped else { return }
             while sent - acknowledged < inFlight {
-                if sentAt.count < inFlight { sentAt.append(now) } else { sentAt[sent % inFlight] = now }
+                if sentAt.count < inFlight {
+                    sentAt.append(now)
+                } else {
+                    sentAt[sent % inFlight] = now
+                }
                 sent += 1
                 connection.send(message(sent), flush: false)
             }
@@ -115,7 +120,9 @@ struct Publish {
             path: folder.appendingPathComponent("bare.sqlite").path, configuration: configuration)
         try queue.write {
             try $0.execute(
-                sql: "CREATE TABLE m(channel INTEGER, seq INTEGER, id TEXT, body BLOB, PRIMARY KEY(channel, seq)) WITHOUT ROWID")
+                sql:
+                    "CREATE TABLE m(channel INTEGER, seq INTEGER, id TEXT, body BLOB, PRIMARY KEY(channel, seq)) WITHOUT ROWID"
+            )
         }
         let body = Data(repeating: 0x78, count: 128)
         let clock = ContinuousClock()

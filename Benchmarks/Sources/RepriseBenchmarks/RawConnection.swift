@@ -34,7 +34,9 @@ final class RawConnection: ChannelInboundHandler {
         }.get()
         _ = try await ClientBootstrap(group: loop)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 65_536))
+            .channelOption(
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 65_536)
+            )
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     configure(bound.value)
@@ -44,7 +46,8 @@ final class RawConnection: ChannelInboundHandler {
             .connect(host: server.host, port: server.port).get()
         try await opened.futureResult.get()
         try await loop.submit {
-            bound.value.send(#"{"type":"hello","version":1,"device":"\#(device)","client":"bench"}"#)
+            bound.value.send(
+                #"{"type":"hello","version":1,"device":"\#(device)","client":"bench"}"#)
         }.get()
         return bound
     }
@@ -101,7 +104,9 @@ final class RawConnection: ChannelInboundHandler {
             pending = buffer
             return
         }
-        while let count = Self.frameLength(buffer), buffer.readableBytes >= count.header + count.body {
+        while let count = Self.frameLength(buffer),
+            buffer.readableBytes >= count.header + count.body
+        {
             if count.isText {
                 frames += 1
                 bytes += count.header + count.body
@@ -136,7 +141,8 @@ final class RawConnection: ChannelInboundHandler {
         return true
     }
 
-    private static func frameLength(_ buffer: ByteBuffer) -> (header: Int, body: Int, isText: Bool)? {
+    private static func frameLength(_ buffer: ByteBuffer) -> (header: Int, body: Int, isText: Bool)?
+    {
         let at = buffer.readerIndex
         guard let first = buffer.getInteger(at: at, as: UInt8.self),
             let second = buffer.getInteger(at: at + 1, as: UInt8.self)

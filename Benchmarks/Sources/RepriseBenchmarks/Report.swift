@@ -27,9 +27,10 @@ struct Machine: Codable {
     init() {
         let info = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
         let line = info.split(separator: "\n").first { $0.hasPrefix("model name") }
-        processor = line?.split(separator: ":").last.map {
-            $0.trimmingCharacters(in: .whitespaces)
-        } ?? "unknown processor"
+        processor =
+            line?.split(separator: ":").last.map {
+                $0.trimmingCharacters(in: .whitespaces)
+            } ?? "unknown processor"
         cores = ProcessInfo.processInfo.activeProcessorCount
         system = ProcessInfo.processInfo.operatingSystemVersionString
         let format = ISO8601DateFormatter()
@@ -49,9 +50,13 @@ struct Report: Codable {
             "| what | measured | beside it | ratio | target | met |", "|---|---|---|---|---|---|",
         ]
         for figure in figures {
-            let baseline = figure.baseline.map { "\(Self.short($0)) (\(figure.baselineName ?? ""))" }
+            let baseline = figure.baseline.map {
+                "\(Self.short($0)) (\(figure.baselineName ?? ""))"
+            }
             let ratio = figure.baseline.map { String(format: "%.2f", figure.value / $0) }
-            let target = figure.target.map { "\(figure.smallerIsBetter ? "≤" : "≥") \(Self.short($0))" }
+            let target = figure.target.map {
+                "\(figure.smallerIsBetter ? "≤" : "≥") \(Self.short($0))"
+            }
             let met = figure.isMet.map { $0 ? "yes" : "**no**" }
             lines.append(
                 "| \(figure.name) | \(Self.short(figure.value)) \(figure.unit) | \(baseline ?? "–") | "

@@ -26,7 +26,9 @@ final class ServerProcess: @unchecked Sendable {
         var line = ""
         while !line.hasSuffix("\n") {
             let byte = output.fileHandleForReading.readData(ofLength: 1)
-            guard !byte.isEmpty else { throw BenchmarkError("the server ended before it was ready") }
+            guard !byte.isEmpty else {
+                throw BenchmarkError("the server ended before it was ready")
+            }
             line += String(decoding: byte, as: UTF8.self)
         }
         guard let port = line.split(separator: " ").last.flatMap({ Int($0.trimmed) }) else {
@@ -40,10 +42,13 @@ final class ServerProcess: @unchecked Sendable {
 
     /// Processor time, user and system.
     var processorSeconds: Double {
-        let stat = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)) ?? ""
+        let stat =
+            (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8))
+            ?? ""
         let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
         guard fields.count > 12 else { return 0 }
-        return ((Double(fields[11]) ?? 0) + (Double(fields[12]) ?? 0)) / Double(sysconf(Int32(_SC_CLK_TCK)))
+        return ((Double(fields[11]) ?? 0) + (Double(fields[12]) ?? 0))
+            / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
     static func residentBytes(of process: String) -> Int {

@@ -103,7 +103,8 @@ enum Suites {
             [
                 Figure(
                     name: "an idle connection, subscribed to one channel",
-                    value: try await Idle(server: server).run() / 1_024, unit: "KB of server memory",
+                    value: try await Idle(server: server).run() / 1_024,
+                    unit: "KB of server memory",
                     target: 12, smallerIsBetter: true)
             ]
         }
