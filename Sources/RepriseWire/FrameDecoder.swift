@@ -1,6 +1,8 @@
 import RepriseCore
 
-/// Reads frames. It keeps the last channel's name, because a catch-up names the same one a thousand times.
+/// Reads frames.
+///
+/// It keeps the last channel's name, because a catch-up names the same one a thousand times.
 ///
 /// ```swift
 /// var decoder = FrameDecoder()
@@ -17,6 +19,7 @@ public struct FrameDecoder: Sendable {
     /// Reads a frame that a client sent.
     ///
     /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
+    /// - Returns: the frame.
     /// - Throws: ``RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
     public mutating func clientFrame(_ bytes: [UInt8]) throws -> ClientFrame {
         try Self.checkSize(bytes.count)

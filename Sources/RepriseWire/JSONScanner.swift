@@ -61,6 +61,7 @@ package struct JSONScanner {
     /// Calls `body` with each member of the object that comes next.
     ///
     /// - Parameter body: gets the key (a string value) and the member's value; returning leaves the scanner behind the value.
+    /// - Throws: ``RepriseError`` `.malformed`, and what `body` throws.
     package mutating func object(_ body: (_ key: Value, _ value: Value) throws -> Void) throws {
         skipSpace()
         guard take(UInt8(ascii: "{")) else { throw malformed("an object is expected") }
@@ -229,7 +230,9 @@ package struct JSONScanner {
         return index - start
     }
 
-    /// Skips an object or an array. `open` is a stack of bits (1: object), so depth costs no memory and no recursion.
+    /// Skips an object or an array.
+    ///
+    /// `open` is a stack of bits (1: object), so depth costs no memory and no recursion.
     private mutating func container() throws {
         var open: UInt64 = 0
         var depth = 0

@@ -2,7 +2,9 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// The best a bare pipeline of handlers does: it answers the upgrade with constant bytes, and sends each text frame it gets to all
+/// The best a bare pipeline of handlers does.
+///
+/// It answers the upgrade with constant bytes, and sends each text frame it gets to all
 /// the other connections, one buffer for all, one flush for each read. No protocol, no journal, no limits.
 enum BareServer {
     static func run() async throws {

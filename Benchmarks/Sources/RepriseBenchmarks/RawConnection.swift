@@ -1,7 +1,9 @@
 import NIOCore
 import NIOPosix
 
-/// A WebSocket client that does as little as a client can: it upgrades, sends what it is given, and finds the frames in
+/// A WebSocket client that does as little as a client can.
+///
+/// It upgrades, sends what it is given, and finds the frames in
 /// what comes back. So what is measured is the server, as far as that is possible on the same machine.
 final class RawConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
