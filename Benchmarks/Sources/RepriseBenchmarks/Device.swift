@@ -3,7 +3,9 @@ import Reprise
 import RepriseNIO
 import Synchronization
 
-/// A whole device: socket, machines, journal on disk. A message counts when it and the coverage that counts it are durable, and
+/// A whole device: socket, machines, journal on disk.
+///
+/// A message counts when it and the coverage that counts it are durable, and
 /// a reader whose effect shares the journal's transaction has had it.
 enum Device {
     /// - Returns: messages per second, from the start of the client until it is caught up and its reader has had all.
