@@ -22,7 +22,7 @@ help: ## List what can be made
 	@echo
 	@echo '  SCENARIO=kill          the demo to play'
 	@echo '  SEED=7                 the demo'\''s random seed; without it each run has a new one'
-	@echo '  FILTER=Journal         the tests to run, a regular expression over their names'
+	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
 	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
 	@echo '  REPRISE_STRICT=1       warnings in our own code are errors, as in CI'
