@@ -34,6 +34,7 @@ package struct WallClockGuard: Sendable {
     /// - Parameters:
     ///   - stored: the last sighting that an earlier process wrote down.
     ///   - doubted: whether it doubted the calendar then.
+    ///   - now: what the clocks say now.
     package init(stored: ClockSighting?, doubted: Bool = false, now: ClockSighting) {
         last = stored ?? now
         state = .trusted
