@@ -30,6 +30,8 @@ enum JournalFailure {
             return RepriseError(
                 .corrupt, "SQLite reports damage in the journal.",
                 remedy: "Open the journal again: it will be checked.", cause: error)
+        case .SQLITE_MISUSE where failure.message?.contains("closed") == true:
+            return RepriseError(.closed, "The journal is closed.")
         default:
             return error
         }
