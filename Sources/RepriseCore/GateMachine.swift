@@ -43,8 +43,10 @@ package struct GateMachine: Sendable {
         return before.map { .close(kind: $0.name) }
     }
 
-    /// What to do with an entry now. An entry past its bound is judged by the bound, even if its gate has just opened:
-    /// a form for an event an hour old may be wrong to show.
+    /// What to do with an entry now.
+    ///
+    /// An entry past its bound is judged by the bound, even if its gate has just opened: a form for an event an
+    /// hour old may be wrong to show.
     ///
     /// - Parameters:
     ///   - bound: when its wait ends, if it does.

@@ -109,7 +109,9 @@ extension RepriseError.Code {
     /// The server is going away or overloaded; come back later.
     public static let unavailable = Self("unavailable")
 
-    /// A defect of Reprise itself. Please report it.
+    /// A defect of Reprise itself.
+    ///
+    /// Please report it.
     public static let `internal` = Self("internal")
 }
 

@@ -1,7 +1,9 @@
 import Foundation
 import Synchronization
 
-/// Both clocks that a device has, and a way to wait. Injected, so that tests and the simulation own time.
+/// Both clocks that a device has, and a way to wait.
+///
+/// Injected, so that tests and the simulation own time.
 package protocol Timekeeper: Sendable {
     /// The calendar, as the device believes it; it can jump.
     func wall() -> WallTime

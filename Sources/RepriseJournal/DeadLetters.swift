@@ -49,7 +49,9 @@ extension Journal {
         try await writer.write { [store] db in try store.retry(id, in: db) }
     }
 
-    /// Throws a dead letter away. The ledger counts it as dead for ever; its content is gone.
+    /// Throws a dead letter away.
+    ///
+    /// The ledger counts it as dead for ever; its content is gone.
     ///
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseError`` `.noSuchEntry`, and as ``write(_:)``.

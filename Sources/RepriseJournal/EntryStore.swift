@@ -3,7 +3,9 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// The entries of a journal, as statements inside the writer's transaction. Decides nothing about time or gates.
+/// The entries of a journal, as statements inside the writer's transaction.
+///
+/// Decides nothing about time or gates.
 final class EntryStore: Sendable {
     let kinds: [String: EntryKind]
     let schemas: [JournalSchema]
@@ -173,7 +175,9 @@ final class EntryStore: Sendable {
         }
     }
 
-    /// Takes a row that cannot be read out of everybody's way. It counts as dead.
+    /// Takes a row that cannot be read out of everybody's way.
+    ///
+    /// It counts as dead.
     func quarantine(_ broken: EntryRow.Broken, in db: Database) throws {
         let due = now.later(by: configuration.retention)
         let row = try Row.fetchOne(

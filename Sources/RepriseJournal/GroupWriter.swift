@@ -3,8 +3,10 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// Commits together what arrives together. Whatever waits while one commit is on its way to the disk shares the next
-/// one, each call in a savepoint of its own, so that one that fails does not fail the others.
+/// Commits together what arrives together.
+///
+/// Whatever waits while one commit is on its way to the disk shares the next one, each call in a savepoint of its
+/// own, so that one that fails does not fail the others.
 final class GroupWriter: Sendable {
     private struct Job: Sendable {
         let run: @Sendable (Database) throws -> Void

@@ -40,8 +40,9 @@ struct JournalFolder: Sendable {
     /// Whether SQLite reported damage since the database was last proved sound.
     var isSuspect: Bool { FileManager.default.fileExists(atPath: mark) }
 
-    /// Leaves a mark that the next opening must prove the database sound. Best effort: without it, damage shows again
-    /// where it showed before.
+    /// Leaves a mark that the next opening must prove the database sound.
+    ///
+    /// Best effort: without it, damage shows again where it showed before.
     func suspect() { try? DurableFile.write([], to: mark) }
 
     func acquit() { unlink(mark) }

@@ -20,7 +20,9 @@ final class OwnerLock: Sendable {
 
     deinit { release() }
 
-    /// Gives the lock back. A second call does nothing.
+    /// Gives the lock back.
+    ///
+    /// A second call does nothing.
     func release() {
         file.withLock { file in
             if file >= 0 { close(file) }
@@ -86,7 +88,9 @@ final class OwnerLock: Sendable {
             && ours.st_dev == named.st_dev
     }
 
-    /// Says who holds it. For people only, so a failure is none.
+    /// Says who holds it.
+    ///
+    /// For people only, so a failure is none.
     private static func sign(_ file: Int32) {
         let text = Array("\(getpid())\n".utf8)
         if ftruncate(file, 0) == 0 { _ = pwrite(file, text, text.count, 0) }

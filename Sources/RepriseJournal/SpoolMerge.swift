@@ -25,8 +25,10 @@ public struct SpoolReport: Hashable, Sendable {
     public init() {}
 }
 
-/// Merges the spool: the name of a file is recorded in the transaction that records its entry, and only then is the file
-/// removed. Whenever the process is killed, the next merge knows what was done.
+/// Merges the spool: the name of a file is recorded in the transaction that records its entry, and only then is the
+/// file removed.
+///
+/// Whenever the process is killed, the next merge knows what was done.
 struct SpoolMerge: Sendable {
     let spool: Spool
     let folder: JournalFolder

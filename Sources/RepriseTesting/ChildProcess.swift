@@ -1,8 +1,9 @@
 public import Foundation
 import Synchronization
 
-/// Another process of a test's: started, talked to by lines, stopped, killed. Killed at the latest with the last reference
-/// to it.
+/// Another process of a test's: started, talked to by lines, stopped, killed.
+///
+/// Killed at the latest with the last reference to it.
 ///
 /// ```swift
 /// let writer = try ChildProcess(.sibling("JournalWriter"), [folder.path])
@@ -37,7 +38,9 @@ public final class ChildProcess: Sendable {
     private let output: Int32
     private let state: Mutex<State>
 
-    /// Starts a process. Its standard error is that of the test.
+    /// Starts a process.
+    ///
+    /// Its standard error is that of the test.
     ///
     /// - Parameters:
     ///   - program: the executable.

@@ -46,7 +46,8 @@ struct HandOverMachineTests {
                 == .perform(Turn(takes: [take("kind", 1, onlyReleased: true)])))
     }
 
-    @Test("No more are taken than may be in hand, and an end makes room in the turn that settles it")
+    @Test(
+        "No more are taken than may be in hand, and an end makes room in the turn that settles it")
     func room() {
         var machine = machine(EntryKind("kind", parallel: 2))
         machine.handlerRegistered(kind: "kind", work: .effect)
@@ -170,11 +171,18 @@ struct HandOverMachineTests {
     @Test(
         "What becomes of an entry whose handler threw",
         arguments: [
-            (0, nil, Settlement.Verdict.retry(after: .seconds(1), countsAsFailure: true, reason: "Refused()")),
+            (
+                0, nil,
+                Settlement.Verdict.retry(
+                    after: .seconds(1), countsAsFailure: true, reason: "Refused()")
+            ),
             (1, nil, .retry(after: .seconds(2), countsAsFailure: true, reason: "Refused()")),
             (2, nil, .dead(reason: "Refused()")),
             (0, .permanent("p"), .dead(reason: "p")),
-            (1, .retry(after: .seconds(9), "r"), .retry(after: .seconds(9), countsAsFailure: true, reason: "r")),
+            (
+                1, .retry(after: .seconds(9), "r"),
+                .retry(after: .seconds(9), countsAsFailure: true, reason: "r")
+            ),
             (2, .retry(after: .seconds(9), "r"), .dead(reason: "r")),
             (2, .notReady("n"), .retry(after: .seconds(4), countsAsFailure: false, reason: "n")),
         ] as [(Int, HandOverFailure?, Settlement.Verdict)])

@@ -31,7 +31,9 @@ struct HandOverTests {
         await journal.close()
     }
 
-    @Test("Promise 3: an entry is finished when its handler has succeeded, and comes again when it throws")
+    @Test(
+        "Promise 3: an entry is finished when its handler has succeeded, and comes again when it throws"
+    )
     func again() async throws {
         let desk = try Desk()
         let journal = try await desk.open([EntryKind("kind")])
@@ -54,11 +56,13 @@ struct HandOverTests {
         await journal.close()
     }
 
-    @Test("Promise 3: after the limit it is a dead letter that can be listed, retried and discarded")
+    @Test(
+        "Promise 3: after the limit it is a dead letter that can be listed, retried and discarded")
     func deadLetter() async throws {
         let desk = try Desk()
         let journal = try await desk.open([EntryKind("kind", attemptLimit: 2)])
-        let (seen, isMended) = (Seen<Int>(), Atomic(false))
+        let seen = Seen<Int>()
+        let isMended = Atomic(false)
         await journal.handle("kind") { entry in
             seen.add(entry.attempt)
             if !isMended.load(ordering: .relaxed) { throw Refused() }
@@ -117,7 +121,9 @@ struct HandOverTests {
         await journal.close()
     }
 
-    @Test("Entries of a lane are handed over in the order recorded, each after the one before has ended")
+    @Test(
+        "Entries of a lane are handed over in the order recorded, each after the one before has ended"
+    )
     func lane() async throws {
         let desk = try Desk()
         let journal = try await desk.open([EntryKind("kind", parallel: 8)])
@@ -143,7 +149,8 @@ struct HandOverTests {
     func parallel() async throws {
         let desk = try Desk()
         let journal = try await desk.open([EntryKind("kind", parallel: 3)])
-        let (running, most) = (Atomic(0), Atomic(0))
+        let running = Atomic(0)
+        let most = Atomic(0)
         await journal.handle("kind") { _ in
             let now = running.add(1, ordering: .sequentiallyConsistent).newValue
             most.max(now, ordering: .sequentiallyConsistent)
@@ -174,7 +181,9 @@ struct HandOverTests {
         await journal.close()
     }
 
-    @Test("Promise 2: at the bound a held entry ends as expired, or is handed over, as its kind declares")
+    @Test(
+        "Promise 2: at the bound a held entry ends as expired, or is handed over, as its kind declares"
+    )
     func bounds() async throws {
         let desk = try Desk()
         let journal = try await desk.open([
@@ -223,7 +232,9 @@ struct HandOverTests {
         await second.close()
     }
 
-    @Test("Promise 4: an effect in the journal's transaction is undone with a throw, and is there once")
+    @Test(
+        "Promise 4: an effect in the journal's transaction is undone with a throw, and is there once"
+    )
     func inTransaction() async throws {
         let desk = try Desk()
         let sink = JournalSchema(
@@ -365,11 +376,12 @@ struct HandOverTests {
         _ time: ManualTimekeeper, until condition: () async throws -> Bool,
         by step: Duration = .seconds(1), sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        try await eventually("what time brings", sourceLocation: sourceLocation) {
+        let pass = {
             if try await condition() { return true }
             time.advance(by: step)
             return false
         }
+        try await eventually("what time brings", pass, sourceLocation: sourceLocation)
     }
 
     /// Lets everything that the clocks have woken go through the writer.

@@ -46,8 +46,9 @@ final class Seen<Value: Sendable>: Sendable {
     func add(_ value: Value) { values.withLock { $0.append(value) } }
 }
 
-/// Lets the code under test run until a condition holds. Not a sleep of a fixed length: it ends with the condition, and
-/// fails at a deadline that only a defect reaches.
+/// Lets the code under test run until a condition holds.
+///
+/// Not a sleep of a fixed length: it ends with the condition, and fails at a deadline that only a defect reaches.
 func eventually(
     _ what: Comment, within limit: Duration = .seconds(10),
     _ condition: () async throws -> Bool, sourceLocation: SourceLocation = #_sourceLocation

@@ -40,7 +40,9 @@ final class Lines: Sendable {
     }
 }
 
-/// Records and handles until it is killed. Prints `accepted ID` or `duplicate ID` after each promise.
+/// Records and handles until it is killed.
+///
+/// Prints `accepted ID` or `duplicate ID` after each promise.
 func crash(at folder: URL, arguments: [String]) async throws {
     let sink = Lines(arguments[3])
     let journal = try await Journal.open(
