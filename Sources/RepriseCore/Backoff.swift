@@ -26,11 +26,7 @@ public struct Backoff: Hashable, Sendable {
         return min(ceiling, longest)
     }
 
-    /// The wait before the next attempt.
-    ///
-    /// - Parameters:
-    ///   - failures: how often it has failed, 1 or more.
-    ///   - jitter: drawn by the driver, 0..<1.
+    /// The wait before the next attempt, after 1 or more failures; `jitter`, in 0..<1, is drawn by the driver.
     package func delay(failures: Int, jitter: Double) -> Duration {
         ceiling(failures: failures) * min(max(jitter, 0), 1)
     }

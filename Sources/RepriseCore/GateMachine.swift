@@ -47,10 +47,7 @@ package struct GateMachine: Sendable {
     ///
     /// An entry past its bound is judged by the bound, even if its gate has just opened: a form for an event an
     /// hour old may be wrong to show.
-    ///
-    /// - Parameters:
-    ///   - bound: when its wait ends, if it does.
-    ///   - mayExpire: whether the calendar is trusted; see ``WallClockGuard``.
+    /// `mayExpire` says whether the calendar is trusted; see ``WallClockGuard``.
     package func verdict(kind name: String, bound: WallTime?, now: WallTime, mayExpire: Bool)
         -> Verdict
     {

@@ -31,9 +31,7 @@ package struct WallClockGuard: Sendable {
     package private(set) var state: State
     package private(set) var last: ClockSighting
 
-    /// - Parameters:
-    ///   - stored: the last sighting that an earlier process wrote down.
-    ///   - doubted: whether it doubted the calendar then.
+    /// Goes on from the last sighting that an earlier process wrote down, and from its doubt.
     package init(stored: ClockSighting?, doubted: Bool = false, now: ClockSighting) {
         last = stored ?? now
         state = .trusted

@@ -48,7 +48,7 @@ final class GroupWriter: Sendable {
 
     /// Runs `body` in the next commit, then calls `finish` on the writer's thread.
     ///
-    /// - Parameter last: whether the writer is closed behind it.
+    /// Behind the `last` one it is closed.
     func enqueue<T: Sendable>(
         last: Bool = false, _ body: @escaping @Sendable (Database) throws -> T,
         finish: @escaping @Sendable (Result<T, any Error>) -> Void
@@ -124,9 +124,10 @@ final class GroupWriter: Sendable {
             return .success(())
         } catch {
             // SQLite ends the whole transaction on some failures; what the others wrote is gone with it.
-            if !db.isInsideTransaction || JournalFailure.isOfTheDisk(error) { throw error }
+            guard db.isInsideTransaction else { throw error }
             store.books.withLock { $0 = before }
-            return .failure(error)
+            if JournalFailure.isDamage(error) { store.suspect() }
+            return .failure(JournalFailure.classify(error, path: pool.path))
         }
     }
 

@@ -115,9 +115,9 @@ package struct HandOverMachine: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - isFinal: whether the journal is no longer ours.
-    ///   - jitter: drawn by the driver, 0..<1.
+    /// Nothing of the turn was written.
+    ///
+    /// `isFinal` says that the journal is no longer ours; `jitter`, in 0..<1, is drawn by the driver.
     package mutating func turnFailed(isFinal: Bool, now: Duration, jitter: Double) {
         guard case .turning(let turn) = phase else {
             if phase == .stopped { return }

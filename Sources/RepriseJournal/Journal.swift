@@ -71,8 +71,10 @@ public final class Journal: Sendable {
             store: store)
         do {
             opened.report.spool = try await merge.run()
-        } catch let error as RepriseError {
-            opened.report.spool.stopped = error
+        } catch {
+            opened.report.spool.stopped =
+                error as? RepriseError
+                ?? RepriseError(.internal, "The spool could not be merged.", cause: error)
         }
         return Journal(opened, folder: opening.folder)
     }

@@ -9,10 +9,7 @@ import Synchronization
 final class OwnerLock: Sendable {
     private let file: Mutex<Int32>
 
-    /// Takes the lock.
-    ///
-    /// - Parameter takeOver: put a lock file of our own in place of one that is held.
-    /// - Throws: ``RepriseError`` `.journalOwned`, `.notWritable`, `.diskFull`, `.diskFailed`.
+    /// Takes the lock; `takeOver` puts a lock file of our own in place of one that is held.
     init(at path: String, takeOver: Bool) throws {
         let held = try Self.take(path) ?? Self.replace(path, takeOver: takeOver)
         file = Mutex(held)
@@ -25,7 +22,8 @@ final class OwnerLock: Sendable {
     /// A second call does nothing.
     func release() {
         file.withLock { file in
-            if file >= 0 { close(file) }
+            // Unlocked first: a child that is being started holds a copy until it has become its program.
+            if file >= 0, flock(file, LOCK_UN) == 0 { close(file) }
             file = -1
         }
     }

@@ -67,11 +67,8 @@ package struct Settlement: Hashable, Sendable {
 }
 
 extension Settlement.Verdict {
-    /// What becomes of an entry whose handler threw.
-    ///
-    /// - Parameters:
-    ///   - failures: how often it had failed before.
-    ///   - jitter: drawn by the driver, 0..<1.
+    /// What becomes of an entry whose handler threw after `failures` earlier ones; `jitter`, in 0..<1, is drawn by the
+    /// driver.
     package static func after(
         _ error: any Error, kind: EntryKind, failures: Int, jitter: Double
     ) -> Self {

@@ -118,7 +118,10 @@ struct ClockTests {
         #expect(seen.count == 0)
         desk.time.advance(by: .seconds(41))
         try await eventually("its ten minutes are over") { seen.count == 1 }
-        #expect(try await second.ledger().pending == 1)
+        try await eventually("the other is held and has not expired") {
+            let ledger = try await second.ledger()
+            return ledger.pending == 1 && ledger.outcomes[.applied] == 1
+        }
         await second.close()
     }
 

@@ -295,29 +295,54 @@ struct HandOverTests {
         await journal.close()
     }
 
+    @Test("A door can end what waits, and the lane moves on; what is in hand it cannot")
+    func ended() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([EntryKind("kind")])
+        let (started, held) = (Seen<String>(), Seen<CheckedContinuation<Void, Never>>())
+        await journal.handle("kind") { entry in
+            started.add(entry.id.text)
+            if entry.id.text == "a" { await withCheckedContinuation { held.add($0) } }
+        }
+        try await journal.record(["a", "b", "c"].map { try entry($0, lane: "lane") })
+        try await eventually("the first is in hand") { held.count == 1 }
+        let ended = try await journal.write { db in
+            [
+                try journal.end(EntryID("a"), as: .superseded, in: db),
+                try journal.end(EntryID("b"), as: .superseded, reason: "newer", in: db),
+                try journal.end(EntryID("x"), as: .superseded, in: db),
+            ]
+        }
+        #expect(ended == [false, true, false])
+        for continuation in held.all { continuation.resume() }
+        try await eventually("the third has its turn") {
+            try await journal.ledger().outcomes[.applied] == 2
+        }
+        #expect(started.all == ["a", "c"])
+        #expect(try await journal.entry(EntryID("b"))?.reason == "newer")
+        #expect(try await journal.ledger().outcomes[.superseded] == 1)
+        #expect(try await journal.ledger().isBalanced)
+        await journal.close()
+    }
+
     @Test("Closing gives back what is in hand, and it comes again at the next opening")
     func closing() async throws {
         let desk = try Desk()
-        var configuration = desk.configuration
-        configuration.timekeeper = SystemTimekeeper()
-        configuration.closeGrace = .milliseconds(20)
         let kinds = [EntryKind("again"), EntryKind("never", onInterruption: .never)]
-        let first = try await Journal.open(
-            at: desk.folder.url, kinds: kinds, configuration: configuration)
-        let (started, release) = (Seen<String>(), Seen<Void>())
+        let first = try await desk.open(kinds)
+        let (started, deaf) = (Seen<String>(), Seen<CheckedContinuation<Void, Never>>())
         for kind in kinds.map(\.name) {
             await first.handle(kind) { entry in
                 started.add(entry.kind)
-                while release.count == 0 { try? await Task.sleep(for: .milliseconds(1)) }
+                await withCheckedContinuation { deaf.add($0) }  // hears no cancellation
             }
         }
         try await first.record([entry("a", "again"), entry("b", "never")])
-        try await eventually("both are in hand") { started.count == 2 }
+        try await eventually("both are in hand") { started.count == 2 && deaf.count == 2 }
         await first.close()
-        release.add(())
+        for continuation in deaf.all { continuation.resume() }
 
-        let second = try await Journal.open(
-            at: desk.folder.url, kinds: kinds, configuration: configuration)
+        let second = try await desk.open(kinds)
         let seen = Seen<Int>()
         await second.handle("never") { _ in Issue.record("never again") }
         await second.handle("again") { seen.add($0.attempt) }

@@ -87,6 +87,7 @@ struct LedgerTests {
                 #expect(ledger.accepted >= last)
                 last = ledger.accepted
                 count += 1
+                await Task.yield()
             }
             return count
         }

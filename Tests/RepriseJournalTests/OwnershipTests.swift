@@ -89,6 +89,7 @@ struct OwnershipTests {
         await #expect(throws: lost) { try await first.record(entry("b", "held")) }
         await #expect(throws: lost) { try await first.write { _ in } }
         await #expect(throws: lost) { try await first.replace(mirror, with: 1) }
+        try Spool(at: desk.folder.url).record(entry("c", "held"))
         await #expect(throws: lost) { try await first.mergeSpool() }
         await #expect(throws: lost) { try await first.retry(EntryID("a")) }
         await first.open(.ui)
@@ -142,6 +143,44 @@ struct OwnershipTests {
         #expect(try await second.entry(EntryID("yes"))?.state == .finished(.applied))
         await second.close()
         await first.close()
+    }
+
+    @Test("A journal that is let go of without being closed gives its lock back")
+    func letGo() async throws {
+        let desk = try Desk()
+        do {
+            let journal = try await desk.open(kinds)
+            await journal.handle("held") { _ in }
+            try await journal.record(entry("a", "held"))
+        }
+        try await eventually("the lock is free") {
+            guard let journal = try? await desk.open(kinds) else { return false }
+            await journal.close()
+            return true
+        }
+    }
+
+    @Test("While another process holds SQLite's lock a write says busy, and all goes on after")
+    func busy() async throws {
+        let desk = try Desk()
+        var configuration = desk.configuration
+        configuration.busyTimeout = .milliseconds(20)
+        configuration.timekeeper = SystemTimekeeper()
+        let journal = try await Journal.open(
+            at: desk.folder.url, kinds: kinds, configuration: configuration)
+        try await journal.record(entry("a", "held"))
+        let holding = try ChildProcess(
+            .sibling("JournalWriter"), ["lock", desk.folder.appending("journal.sqlite").path])
+        #expect(holding.readLine() == "locked")
+        await #expect(throws: RepriseError(.busy, "")) {
+            try await journal.record(entry("b", "held"))
+        }
+        let seen = Seen<String>()
+        await journal.handle("held") { seen.add($0.id.text) }
+        holding.kill()
+        try await eventually("what waits is handed over") { seen.all == ["a"] }
+        #expect(try await journal.record(entry("b", "held")) == .accepted)
+        await journal.close()
     }
 
     @Test(

@@ -121,6 +121,23 @@ struct SpoolTests {
         await journal.close()
     }
 
+    @Test("A half-written file is left alone while it may be somebody's, and goes after an hour")
+    func halfWritten() async throws {
+        let desk = try Desk()
+        try Spool(at: desk.folder.url).record(entry("a"))
+        let names = ["spool/.tmp-new", "spool/.tmp-old", ".tmp-old", "owner.lock.old"]
+        for name in names { try Data("x".utf8).write(to: desk.folder.appending(name)) }
+        for name in names where name.hasSuffix("old") {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -3_700)],
+                ofItemAtPath: desk.folder.appending(name).path)
+        }
+        let journal = try await desk.open(kinds)
+        #expect(files(desk) == [".tmp-new"])
+        #expect(!files(desk, "").contains { $0.hasSuffix("old") })
+        await journal.close()
+    }
+
     @Test("Promise 6: a spool at its limit of files refuses, and a record that is too large too")
     func limits() throws {
         let desk = try Desk()
@@ -187,6 +204,7 @@ struct SpoolTests {
                 let found = try path.read()
                 if let found { #expect(values.contains(found.value)) }
                 count += 1
+                await Task.yield()
             }
             return count
         }

@@ -20,6 +20,7 @@ struct Desk {
         var configuration = Journal.Configuration()
         configuration.timekeeper = time
         configuration.jitter = { 0.5 }
+        configuration.closeGrace = .zero
         return configuration
     }
 

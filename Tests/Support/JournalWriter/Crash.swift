@@ -124,3 +124,12 @@ func merge(at folder: URL) async throws {
     promises.append("open \(journal.incarnation)")
     while true { try await journal.mergeSpool() }
 }
+
+/// Holds SQLite's lock for writing until it is killed, as a frozen process may.
+func lock(_ database: String) throws {
+    let queue = try DatabaseQueue(path: database)
+    try queue.inTransaction(.immediate) { _ in
+        Lines(descriptor: 1).append("locked")
+        while true { sleep(60) }
+    }
+}
