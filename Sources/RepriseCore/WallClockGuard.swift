@@ -70,8 +70,9 @@ package struct WallClockGuard: Sendable {
 
     package var mayExpire: Bool { state == .trusted }
 
-    /// How far the calendar has moved beyond what the clock that cannot jump explains. What is due by the calendar
-    /// has to move with it.
+    /// How far the calendar has moved beyond what the clock that cannot jump explains.
+    ///
+    /// What is due by the calendar has to move with it.
     ///
     /// After a restart of the device only a step back of more than a day is known to be one.
     package func correction(to now: ClockSighting) -> Duration {

@@ -1,7 +1,8 @@
 import RepriseCore
 
-/// What the writer knows about the database without asking it. A value: when a commit fails the one from before takes
-/// its place, so that memory is never ahead of the disk.
+/// What the writer knows about the database without asking it.
+///
+/// A value: when a commit fails the one from before takes its place, so that memory is never ahead of the disk.
 struct Books: Sendable {
     /// What a commit brought that the hand-over has to hear of.
     struct News: Sendable {

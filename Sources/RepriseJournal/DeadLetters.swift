@@ -1,4 +1,4 @@
-import GRDB
+package import GRDB
 public import RepriseCore
 import Synchronization
 
@@ -49,7 +49,9 @@ extension Journal {
         try await writer.write { [store] db in try store.retry(id, in: db) }
     }
 
-    /// Throws a dead letter away. The ledger counts it as dead for ever; its content is gone.
+    /// Throws a dead letter away.
+    ///
+    /// The ledger counts it as dead for ever; its content is gone.
     ///
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
@@ -67,6 +69,32 @@ extension Journal {
             db, sql: "SELECT seq FROM entry WHERE id = ?", arguments: [id.text])
         guard let seq else { throw EntryStore.noDeadLetter(id) }
         return seq
+    }
+}
+
+extension Journal {
+    /// Ends an entry that waits, for the door that it belongs to: withdrawn, superseded, refused for good.
+    ///
+    /// An entry that is in hand is left alone, because nobody can take its effect back.
+    ///
+    /// - Parameters:
+    ///   - id: of an entry that has not ended.
+    ///   - outcome: how it ends.
+    ///   - reason: why, for people.
+    ///   - db: of a transaction that is under way.
+    /// - Returns: whether it was ended.
+    /// - Throws: a `DatabaseError` for the body to let pass.
+    package func end(
+        _ id: EntryID, as outcome: Outcome, reason: String? = nil, in db: Database
+    ) throws -> Bool {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT seq, lane FROM entry WHERE id = ? AND state < 3",
+            arguments: [id.text])
+        guard let row, let seq = Int64.fromDatabaseValue(row[0]) else { return false }
+        try store.end(
+            seq, lane: String.fromDatabaseValue(row[1]), as: StateCode(outcome), reason: reason,
+            in: db)
+        return true
     }
 }
 

@@ -73,6 +73,24 @@ enum DurableFile {
         return Array(bytes.prefix(count))
     }
 
+    /// Removes what killed processes have left half written.
+    ///
+    /// A file that is an hour old is nobody's any more; and if it is, its writer fails and promises nothing.
+    static func sweep(_ folder: URL, prefixes: [String]) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        for name in names where prefixes.contains(where: name.hasPrefix) {
+            let path = folder.appendingPathComponent(name).path
+            var information = stat()
+            guard lstat(path, &information) == 0 else { continue }
+            #if canImport(Darwin)
+                let changed = information.st_mtimespec.tv_sec
+            #else
+                let changed = information.st_mtim.tv_sec
+            #endif
+            if time(nil) - changed > 3_600 { unlink(path) }
+        }
+    }
+
     /// Makes a folder, and its parents, that is still there after a power loss.
     static func makeFolder(_ url: URL) throws {
         var information = stat()

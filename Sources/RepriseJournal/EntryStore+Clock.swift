@@ -7,8 +7,10 @@ extension EntryStore {
     /// A step of the calendar beyond this moves what is due with it.
     private static let step: Duration = .seconds(60)
 
-    /// Reads the clocks. What is due by the calendar moves with a calendar that is set, so that waits keep their
-    /// length; see ``WallClockGuard`` for what is not done until the calendar is trusted again.
+    /// Reads the clocks.
+    ///
+    /// What is due by the calendar moves with a calendar that is set, so that waits keep their length; see
+    /// ``WallClockGuard`` for what is not done until the calendar is trusted again.
     func observeClocks(_ db: Database) throws {
         let sighting = configuration.timekeeper.sighting()
         let (correction, isNews): (Duration, Bool) = books.withLock { books in

@@ -50,8 +50,9 @@ extension EntryStore {
         return rows.count
     }
 
-    /// Does what a kind declares for entries whose wait has ended. An entry of which nobody knows whether its effect took
-    /// place is not said to have expired.
+    /// Does what a kind declares for entries whose wait has ended.
+    ///
+    /// An entry of which nobody knows whether its effect took place is not said to have expired.
     private func reachBound(_ kind: EntryKind, in db: Database) throws -> Int {
         guard let bound = kind.bound else { return 0 }
         let rows = try Row.fetchAll(

@@ -3,7 +3,9 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// The entries of a journal, as statements inside the writer's transaction. Decides nothing about time or gates.
+/// The entries of a journal, as statements inside the writer's transaction.
+///
+/// Decides nothing about time or gates.
 final class EntryStore: Sendable {
     let kinds: [String: EntryKind]
     let schemas: [JournalSchema]
@@ -54,7 +56,7 @@ final class EntryStore: Sendable {
 
     // MARK: Recording
 
-    /// - Parameter recordedAt: when it was recorded elsewhere; nil: now.
+    /// Records an entry; `recordedAt` says when that was, if it was elsewhere.
     func record(_ new: NewEntry, recordedAt: WallTime? = nil, in db: Database) throws -> Recorded {
         let (now, pending) = books.withLock { ($0.now, $0.pending) }
         guard let kind = kinds[new.kind] else { throw Self.unknownKind(new.kind) }
@@ -130,12 +132,9 @@ final class EntryStore: Sendable {
         if let lane { try advance(lane, in: db) }
     }
 
-    /// Puts an entry back that was in hand.
+    /// Puts an entry back to rest for `wait`.
     ///
-    /// - Parameters:
-    ///   - wait: how long it rests.
-    ///   - failed: whether that counts as a failure.
-    ///   - attempts: attempts that were made and not counted yet.
+    /// `attempts` counts those that were made and are not counted yet.
     func putBack(
         _ seq: Int64, after wait: Duration, failed: Bool, attempts: Int = 0, reason: String?,
         in db: Database
@@ -173,7 +172,9 @@ final class EntryStore: Sendable {
         }
     }
 
-    /// Takes a row that cannot be read out of everybody's way. It counts as dead.
+    /// Takes a row that cannot be read out of everybody's way.
+    ///
+    /// It counts as dead.
     func quarantine(_ broken: EntryRow.Broken, in db: Database) throws {
         let due = now.later(by: configuration.retention)
         let row = try Row.fetchOne(

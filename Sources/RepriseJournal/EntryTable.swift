@@ -1,7 +1,9 @@
 import GRDB
 import RepriseCore
 
-/// How an entry's state is stored. Part of the format: never renumber.
+/// How an entry's state is stored.
+///
+/// Part of the format: never renumber.
 enum StateCode: Int, CaseIterable {
     /// Waits for its gate.
     case ready = 0
@@ -52,9 +54,11 @@ enum EntryTable {
     static let schema = JournalSchema(
         name: "journal", migrations: [{ db in try createFirstVersion(db) }])
 
-    /// `due` means by state: `delayed` and `queued`, not before; finished, when it is removed. `bound` is when its wait
-    /// ends. The payload is last so that reading the rest does not walk through it. The partial indexes together are
-    /// the one index of what is due when; each holds only the rows for which its question can be asked.
+    /// `due` means by state: `delayed` and `queued`, not before; finished, when it is removed.
+    ///
+    /// `bound` is when its wait ends. The payload is last so that reading the rest does not walk through it. The
+    /// partial indexes together are the one index of what is due when; each holds only the rows for which its
+    /// question can be asked.
     private static func createFirstVersion(_ db: Database) throws {
         let states = StateCode.allCases.map { "\($0.rawValue)" }.joined(separator: ",")
         try db.execute(

@@ -3,8 +3,10 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// Commits together what arrives together. Whatever waits while one commit is on its way to the disk shares the next
-/// one, each call in a savepoint of its own, so that one that fails does not fail the others.
+/// Commits together what arrives together.
+///
+/// Whatever waits while one commit is on its way to the disk shares the next one, each call in a savepoint of its
+/// own, so that one that fails does not fail the others.
 final class GroupWriter: Sendable {
     private struct Job: Sendable {
         let run: @Sendable (Database) throws -> Void
@@ -46,7 +48,7 @@ final class GroupWriter: Sendable {
 
     /// Runs `body` in the next commit, then calls `finish` on the writer's thread.
     ///
-    /// - Parameter last: whether the writer is closed behind it.
+    /// Behind the `last` one it is closed.
     func enqueue<T: Sendable>(
         last: Bool = false, _ body: @escaping @Sendable (Database) throws -> T,
         finish: @escaping @Sendable (Result<T, any Error>) -> Void
@@ -122,9 +124,10 @@ final class GroupWriter: Sendable {
             return .success(())
         } catch {
             // SQLite ends the whole transaction on some failures; what the others wrote is gone with it.
-            if !db.isInsideTransaction || JournalFailure.isOfTheDisk(error) { throw error }
+            guard db.isInsideTransaction else { throw error }
             store.books.withLock { $0 = before }
-            return .failure(error)
+            if JournalFailure.isDamage(error) { store.suspect() }
+            return .failure(JournalFailure.classify(error, path: pool.path))
         }
     }
 

@@ -1,7 +1,9 @@
 package import RepriseCore
 
-/// Decides what is handed over when. One turn after the other: each writes what handlers reported and takes what may be
-/// handed over next, in one transaction.
+/// Decides what is handed over when.
+///
+/// One turn after the other: each writes what handlers reported and takes what may be handed over next, in one
+/// transaction.
 ///
 /// `idle → turning → idle | paused | stopped`, `paused → idle` in time; `stopped` is terminal. Memory holds one
 /// number a kind and what is in hand, never a backlog. Lane order and times are kept by the rows themselves: an entry
@@ -113,9 +115,9 @@ package struct HandOverMachine: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - isFinal: whether the journal is no longer ours.
-    ///   - jitter: drawn by the driver, 0..<1.
+    /// Nothing of the turn was written.
+    ///
+    /// `isFinal` says that the journal is no longer ours; `jitter`, in 0..<1, is drawn by the driver.
     package mutating func turnFailed(isFinal: Bool, now: Duration, jitter: Double) {
         guard case .turning(let turn) = phase else {
             if phase == .stopped { return }
@@ -150,7 +152,9 @@ package struct HandOverMachine: Sendable {
 
     // MARK: Decision
 
-    /// What to do now. Called after every event and when the timer fires.
+    /// What to do now.
+    ///
+    /// Called after every event and when the timer fires.
     package mutating func next(now: Duration) -> Action {
         switch phase {
         case .turning, .stopped:

@@ -71,8 +71,10 @@ public final class Journal: Sendable {
             store: store)
         do {
             opened.report.spool = try await merge.run()
-        } catch let error as RepriseError {
-            opened.report.spool.stopped = error
+        } catch {
+            opened.report.spool.stopped =
+                error as? RepriseError
+                ?? RepriseError(.internal, "The spool could not be merged.", cause: error)
         }
         return Journal(opened, folder: opening.folder)
     }
@@ -141,8 +143,9 @@ public final class Journal: Sendable {
         }
     }
 
-    /// Takes over what extensions and tools have left in the spool. Call it when something signals that there may be
-    /// something; opening does it once.
+    /// Takes over what extensions and tools have left in the spool.
+    ///
+    /// Call it when something signals that there may be something; opening does it once.
     ///
     /// - Returns: what it brought.
     /// - Throws: ``RepriseError`` as ``record(_:)-(NewEntry)`` does; what is not merged waits.
@@ -155,13 +158,19 @@ public final class Journal: Sendable {
 
     // MARK: Hand-over
 
-    /// Says that a condition holds now. Entries whose kind waited only for it are handed over.
+    /// Says that a condition holds now.
+    ///
+    /// Entries whose kind waited only for it are handed over.
     public func open(_ readiness: Readiness) async { driver.open(readiness) }
 
-    /// Says that a condition holds no longer. What is in hand stays in hand.
+    /// Says that a condition holds no longer.
+    ///
+    /// What is in hand stays in hand.
     public func close(_ readiness: Readiness) async { driver.close(readiness) }
 
-    /// Sets the handler of a kind. An entry is finished when it returns; when it throws the entry comes again.
+    /// Sets the handler of a kind.
+    ///
+    /// An entry is finished when it returns; when it throws the entry comes again.
     ///
     /// Throw a ``HandOverFailure`` to say more than "try again".
     ///
@@ -247,7 +256,9 @@ public final class Journal: Sendable {
 
     // MARK: Clock, ledger, end
 
-    /// The server said what time it is. Ends or begins doubt about the device's calendar.
+    /// The server said what time it is.
+    ///
+    /// Ends or begins doubt about the device's calendar.
     public func serverTimeReceived(_ time: WallTime) async {
         // What cannot be written now is said again by the next answer of the server.
         try? await writer.write { [store] db in try store.serverTimeReceived(time, in: db) }

@@ -2,9 +2,13 @@ public import Foundation
 package import RepriseCore
 
 extension Journal {
-    /// What can be set about a journal. The defaults suit an app.
+    /// What can be set about a journal.
+    ///
+    /// The defaults suit an app.
     public struct Configuration: Sendable {
-        /// How long a finished entry stays, so that a late copy of it is recognised. At most 100 years.
+        /// How long a finished entry stays, so that a late copy of it is recognised.
+        ///
+        /// At most 100 years.
         public var retention: Duration = .seconds(7 * 86_400)
         /// The most entries that have not ended; beyond it `record` throws `.full`.
         public var pendingLimit = 100_000
@@ -12,8 +16,9 @@ extension Journal {
         public var busyTimeout: Duration = .seconds(5)
         /// How long ``Journal/close()`` waits for handlers, once before and once after it cancels them.
         public var closeGrace: Duration = .seconds(2)
-        /// Become the owner although another process holds the lock. For the case that the owner is frozen: what it
-        /// tries to write when it wakes is refused.
+        /// Become the owner although another process holds the lock.
+        ///
+        /// For the case that the owner is frozen: what it tries to write when it wakes is refused.
         public var takeOver = false
         /// Where the spool and the mirror are, if not in the journal's folder.
         ///

@@ -30,22 +30,15 @@ enum JournalFailure {
             return RepriseError(
                 .corrupt, "SQLite reports damage in the journal.",
                 remedy: "Open the journal again: it will be checked.", cause: error)
+        case .SQLITE_MISUSE where failure.message?.contains("closed") == true:
+            return RepriseError(.closed, "The journal is closed.")
         default:
             return error
         }
     }
 
-    /// Whether this error is about the file or the disk and not about what a body did.
-    static func isOfTheDisk(_ error: any Error) -> Bool {
-        guard let failure = error as? DatabaseError else { return false }
-        switch failure.resultCode {
-        case .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_READONLY,
-            .SQLITE_PERM, .SQLITE_CANTOPEN, .SQLITE_AUTH, .SQLITE_CORRUPT, .SQLITE_NOTADB,
-            .SQLITE_NOMEM, .SQLITE_ABORT, .SQLITE_INTERRUPT:
-            return true
-        default:
-            return false
-        }
+    static func isFullDisk(_ error: any Error) -> Bool {
+        (error as? DatabaseError)?.resultCode == .SQLITE_FULL
     }
 
     static func isDamage(_ error: any Error) -> Bool {

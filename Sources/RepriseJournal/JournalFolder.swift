@@ -15,6 +15,8 @@ struct JournalFolder: Sendable {
     var database: String { url.appendingPathComponent("journal.sqlite").path }
     var lock: String { url.appendingPathComponent("owner.lock").path }
     var aside: URL { url.appendingPathComponent("aside") }
+    /// In the file system of the spool, so that a bad file can be moved there.
+    var spoolAside: URL { shared.appendingPathComponent("aside") }
     var spool: URL { shared.appendingPathComponent("spool") }
 
     /// Makes the folder if it is not there.
@@ -40,8 +42,9 @@ struct JournalFolder: Sendable {
     /// Whether SQLite reported damage since the database was last proved sound.
     var isSuspect: Bool { FileManager.default.fileExists(atPath: mark) }
 
-    /// Leaves a mark that the next opening must prove the database sound. Best effort: without it, damage shows again
-    /// where it showed before.
+    /// Leaves a mark that the next opening must prove the database sound.
+    ///
+    /// Best effort: without it, damage shows again where it showed before.
     func suspect() { try? DurableFile.write([], to: mark) }
 
     func acquit() { unlink(mark) }

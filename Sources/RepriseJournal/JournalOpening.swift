@@ -60,6 +60,9 @@ struct JournalOpening: Sendable {
         do {
             try folder.prepare()
             let lock = try OwnerLock(at: folder.lock, takeOver: configuration.takeOver)
+            for url in Set([folder.url, folder.shared]) {
+                DurableFile.sweep(url, prefixes: [DurableFile.temporaryPrefix, "owner.lock."])
+            }
             return try open(lock)
         } catch {
             throw JournalFailure.classify(error, path: folder.database)
@@ -99,7 +102,9 @@ struct JournalOpening: Sendable {
                 }
             }
             try migrator.migrate(pool)
-            return (pool, try pool.write { db in try becomeOwner(db) })
+            let owned = try pool.write { db in try becomeOwner(db) }
+            try DurableFile.syncFolder(folder.url.path)
+            return (pool, owned)
         } catch {
             try? pool.close()
             throw error

@@ -62,8 +62,9 @@ enum LedgerReading {
         return try readCopy(path, body)
     }
 
-    /// Without an index of the log beside it nobody has the database open. SQLite would make one, in a folder that is not
-    /// ours: so a copy is read.
+    /// Without an index of the log beside it nobody has the database open.
+    ///
+    /// SQLite would make one, in a folder that is not ours: so a copy is read.
     private static func readCopy<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         let files = FileManager.default
         let folder = files.temporaryDirectory.appendingPathComponent(

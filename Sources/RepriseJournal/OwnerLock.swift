@@ -9,10 +9,7 @@ import Synchronization
 final class OwnerLock: Sendable {
     private let file: Mutex<Int32>
 
-    /// Takes the lock.
-    ///
-    /// - Parameter takeOver: put a lock file of our own in place of one that is held.
-    /// - Throws: ``RepriseError`` `.journalOwned`, `.notWritable`, `.diskFull`, `.diskFailed`.
+    /// Takes the lock; `takeOver` puts a lock file of our own in place of one that is held.
     init(at path: String, takeOver: Bool) throws {
         let held = try Self.take(path) ?? Self.replace(path, takeOver: takeOver)
         file = Mutex(held)
@@ -20,10 +17,13 @@ final class OwnerLock: Sendable {
 
     deinit { release() }
 
-    /// Gives the lock back. A second call does nothing.
+    /// Gives the lock back.
+    ///
+    /// A second call does nothing.
     func release() {
         file.withLock { file in
-            if file >= 0 { close(file) }
+            // Unlocked first: a child that is being started holds a copy until it has become its program.
+            if file >= 0, flock(file, LOCK_UN) == 0 { close(file) }
             file = -1
         }
     }
@@ -86,7 +86,9 @@ final class OwnerLock: Sendable {
             && ours.st_dev == named.st_dev
     }
 
-    /// Says who holds it. For people only, so a failure is none.
+    /// Says who holds it.
+    ///
+    /// For people only, so a failure is none.
     private static func sign(_ file: Int32) {
         let text = Array("\(getpid())\n".utf8)
         if ftruncate(file, 0) == 0 { _ = pwrite(file, text, text.count, 0) }

@@ -18,15 +18,17 @@ public struct SpoolReport: Hashable, Sendable {
     public internal(set) var duplicates = 0
     /// Files that were bad and are out of the way.
     public internal(set) var rejected: [Rejected] = []
-    /// Why it stopped before the end, if it did: what is left waits for the next merge.
+    /// Why something was left for the next merge, if anything was: the journal is full, or a file cannot be read now.
     public internal(set) var stopped: RepriseError?
 
     /// An empty report.
     public init() {}
 }
 
-/// Merges the spool: the name of a file is recorded in the transaction that records its entry, and only then is the file
-/// removed. Whenever the process is killed, the next merge knows what was done.
+/// Merges the spool: the name of a file is recorded in the transaction that records its entry, and only then is the
+/// file removed.
+///
+/// Whenever the process is killed, the next merge knows what was done.
 struct SpoolMerge: Sendable {
     let spool: Spool
     let folder: JournalFolder
@@ -38,9 +40,10 @@ struct SpoolMerge: Sendable {
 
     func run() async throws -> SpoolReport {
         var report = SpoolReport()
+        DurableFile.sweep(spool.folder, prefixes: [DurableFile.temporaryPrefix])
         let names = try spool.names()
         var start = names.startIndex
-        while start < names.endIndex, report.stopped == nil {
+        while start < names.endIndex, report.stopped?.code != .full {
             let end = min(start + Self.page, names.endIndex)
             try await merge(Array(names[start..<end]), into: &report)
             start = end
@@ -63,6 +66,9 @@ struct SpoolMerge: Sendable {
                 if let record = try spool.read(name) { found.append((name, record)) }
             } catch let error as RepriseError where Self.isAboutTheFile(error) {
                 try await reject(name, error.description, into: &report)
+            } catch let error as RepriseError {
+                // Not readable now, as before the first unlock: it waits, and the others do not wait for it.
+                report.stopped = error
             }
         }
         let results: [Result]
@@ -111,12 +117,12 @@ struct SpoolMerge: Sendable {
     private func reject(_ name: String, _ why: String, into report: inout SpoolReport) async throws
     {
         let path = spool.folder.appendingPathComponent(name).path
-        let target = folder.aside.appendingPathComponent("spool-\(name.kept)").path
-        try DurableFile.makeFolder(folder.aside)
-        let aside = try? FileManager.default.contentsOfDirectory(atPath: folder.aside.path)
+        try DurableFile.makeFolder(folder.spoolAside)
+        let aside = try? FileManager.default.contentsOfDirectory(atPath: folder.spoolAside.path)
         let kept = aside?.count { $0.hasPrefix("spool-") } ?? 0
         if kept < JournalLimits.spoolFilesAside {
-            try DurableFile.move(path, to: target)
+            let target = folder.spoolAside.appendingPathComponent("spool-\(name.kept)")
+            try DurableFile.move(path, to: target.path)
         } else {
             try? FileManager.default.removeItem(atPath: path)
         }

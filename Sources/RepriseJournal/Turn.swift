@@ -17,13 +17,26 @@ package struct Turn: Hashable, Sendable {
         package var limit: Int
         /// The gate is closed: only what its bound has released.
         package var onlyReleased: Bool
+
+        package init(kind: String, work: Work, limit: Int, onlyReleased: Bool) {
+            self.kind = kind
+            self.work = work
+            self.limit = limit
+            self.onlyReleased = onlyReleased
+        }
     }
 
     /// What handlers reported since the last turn.
-    package var settlements: [Settlement] = []
+    package var settlements: [Settlement]
     /// Whether to look at what is due.
-    package var looksAtDue = false
-    package var takes: [Take] = []
+    package var looksAtDue: Bool
+    package var takes: [Take]
+
+    package init(settlements: [Settlement] = [], looksAtDue: Bool = false, takes: [Take] = []) {
+        self.settlements = settlements
+        self.looksAtDue = looksAtDue
+        self.takes = takes
+    }
 
     package var isEmpty: Bool { settlements.isEmpty && takes.isEmpty && !looksAtDue }
 }
@@ -44,14 +57,18 @@ package struct Settlement: Hashable, Sendable {
     package var kind: String
     package var lane: String?
     package var verdict: Verdict
+
+    package init(seq: Int64, kind: String, lane: String?, verdict: Verdict) {
+        self.seq = seq
+        self.kind = kind
+        self.lane = lane
+        self.verdict = verdict
+    }
 }
 
 extension Settlement.Verdict {
-    /// What becomes of an entry whose handler threw.
-    ///
-    /// - Parameters:
-    ///   - failures: how often it had failed before.
-    ///   - jitter: drawn by the driver, 0..<1.
+    /// What becomes of an entry whose handler threw after `failures` earlier ones; `jitter`, in 0..<1, is drawn by the
+    /// driver.
     package static func after(
         _ error: any Error, kind: EntryKind, failures: Int, jitter: Double
     ) -> Self {
@@ -77,11 +94,21 @@ extension Settlement.Verdict {
 /// What a turn found, once it is durable.
 package struct TurnResult: Hashable, Sendable {
     /// How many of each kind are now with their handlers.
-    package var taken: [String: Int] = [:]
+    package var taken: [String: Int]
     /// Kinds of which there may be more.
-    package var more: Set<String> = []
+    package var more: Set<String>
     /// When something is due next; nil: nothing is.
     package var soonest: Duration?
     /// Whether more is due now than one turn does.
-    package var isMoreDue = false
+    package var isMoreDue: Bool
+
+    package init(
+        taken: [String: Int] = [:], more: Set<String> = [], soonest: Duration? = nil,
+        isMoreDue: Bool = false
+    ) {
+        self.taken = taken
+        self.more = more
+        self.soonest = soonest
+        self.isMoreDue = isMoreDue
+    }
 }

@@ -109,7 +109,8 @@ struct TurnWork: Sendable {
                 return .commit
             }
         } catch {
-            if !db.isInsideTransaction || JournalFailure.isOfTheDisk(error) { throw error }
+            // A full disk is no fault of the entry: the turn is made again.
+            guard db.isInsideTransaction, !JournalFailure.isFullDisk(error) else { throw error }
             store.books.withLock { $0 = before }
             try store.countAttempt(row.seq, in: db)
             let verdict = Settlement.Verdict.after(

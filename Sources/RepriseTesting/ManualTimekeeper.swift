@@ -64,7 +64,9 @@ public final class ManualTimekeeper: Sendable {
         state.withLock { $0.wall = $0.wall.advanced(by: duration) }
     }
 
-    /// Restarts the device: uptime begins again. Who sleeps goes on sleeping; a real process would be gone.
+    /// Restarts the device: uptime begins again.
+    ///
+    /// Who sleeps goes on sleeping; a real process would be gone.
     public func restart() {
         state.withLock { state in
             state.boot += "+"
