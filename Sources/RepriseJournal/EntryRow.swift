@@ -32,7 +32,9 @@ struct EntryRow: Sendable {
             return value
         }
         let text: String = try value(1)
-        guard EntryID.isValid(text.utf8) else { throw Broken(seq: seq, why: "the id is not one") }
+        guard let id = try? EntryID(text) else {
+            throw Broken(seq: seq, why: "the id is not one")
+        }
         guard let code = StateCode(rawValue: try value(6)) else {
             throw Broken(seq: seq, why: "the state is unknown")
         }
@@ -46,7 +48,7 @@ struct EntryRow: Sendable {
         interrupted = try value(10)
         bound = Int64.fromDatabaseValue(row[11]).map { WallTime(milliseconds: $0) }
         entry = Entry(
-            id: EntryID(unchecked: text), kind: try value(2), source: try value(3),
+            id: id, kind: try value(2), source: try value(3),
             payload: [UInt8](payload), lane: String.fromDatabaseValue(row[4]),
             recordedAt: WallTime(milliseconds: try value(5)), attempt: attempt,
             state: Self.state(code, incarnation: Int64.fromDatabaseValue(row[7])),
