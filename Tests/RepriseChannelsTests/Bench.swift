@@ -16,6 +16,7 @@ final class Bench: Sendable {
     let journal: Journal
     let channels: Channels
     let general: Channel
+    private let alive = Mutex(true)
     private let running = Mutex<Task<Void, any Error>?>(nil)
 
     /// Opens a device; `killing` is one on the same folder that is killed by this one's beginning: whatever it tries to write
@@ -54,6 +55,10 @@ final class Bench: Sendable {
     func start() {
         running.withLock { $0 = Task { [channels] in try await channels.run() } }
     }
+
+    var isAlive: Bool { alive.withLock { $0 } }
+
+    func kill() { alive.withLock { $0 = false } }
 
     func stop() { running.withLock { $0 }?.cancel() }
 

@@ -21,7 +21,7 @@ actor InsideReader: Reader {
     func run() async throws {
         while !Task.isCancelled {
             try await applyWhatIsDue()
-            let page = try await line.store.page(after: cursor)
+            let page = try await line.page(after: cursor)
             if let last = page.last {
                 try await apply(page, through: last.arrival)
             } else {
@@ -107,7 +107,7 @@ actor InsideReader: Reader {
 
     private func applyWhatIsDue() async throws {
         let now = line.timekeeper.wall()
-        let (due, next) = try await line.store.due(line.reader, now: now)
+        let (due, next) = try await line.due(at: now)
         nextDue = due.count == 100 ? now : next
         for exceptional in due where !Task.isCancelled {
             let ending = try await retry(exceptional)

@@ -45,7 +45,7 @@ actor OutsideReader: Reader {
     func run() async throws {
         while !Task.isCancelled {
             try await handOverWhatIsDue()
-            page = try await line.store.page(after: done)
+            page = try await line.page(after: done)
             index = 0
             while index < page.count, !Task.isCancelled { try await handOverNext() }
             if page.isEmpty, !Task.isCancelled {
@@ -158,7 +158,7 @@ actor OutsideReader: Reader {
     /// others along.
     private func handOverWhatIsDue() async throws {
         let now = line.timekeeper.wall()
-        let (due, next) = try await line.store.due(line.reader, now: now)
+        let (due, next) = try await line.due(at: now)
         nextDue = due.count == 100 ? now : next
         for exceptional in due where !Task.isCancelled { try await retry(exceptional) }
     }

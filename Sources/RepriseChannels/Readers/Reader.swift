@@ -38,14 +38,17 @@ final class ReaderLine: Sendable {
     }
 
     /// Writes, and tries again while the disk cannot: nothing that was done may be forgotten.
-    ///
-    /// - Throws: what trying again does not mend.
     func persist<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T
     {
+        try await patiently { [store] in try await store.journal.write(body) }
+    }
+
+    /// Tries again while the disk cannot; throws what trying again does not mend.
+    func patiently<T: Sendable>(_ body: @Sendable () async throws -> T) async throws -> T {
         var failures = 0
         while true {
             do {
-                return try await store.journal.write(body)
+                return try await body()
             } catch {
                 guard Self.isPassing(error) else { throw error }
                 failures += 1
@@ -53,6 +56,17 @@ final class ReaderLine: Sendable {
                     for: Self.disk.delay(failures: failures, jitter: jitter()))
             }
         }
+    }
+
+    func page(after cursor: Int64) async throws -> [Arrived] {
+        try await patiently { [store] in try await store.page(after: cursor) }
+    }
+
+    /// What waits and is due; and when something is due next.
+    func due(at now: WallTime) async throws -> (
+        messages: [ReaderStore.Exceptional], next: WallTime?
+    ) {
+        try await patiently { [store, reader] in try await store.due(reader, now: now) }
     }
 
     private static let disk = Backoff(base: .milliseconds(100), longest: .seconds(30))
