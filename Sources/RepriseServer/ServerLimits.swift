@@ -1,12 +1,18 @@
-public import RepriseWire
+import RepriseWire
 
 /// The bounds that a server keeps; `docs/limits.md` lists each with its close code.
 public struct ServerLimits: Hashable, Sendable {
-    /// The most WebSocket connections. One more is closed with ``CloseCode/overloaded``.
+    /// The most WebSocket connections.
+    ///
+    /// One more is closed with ``CloseCode/overloaded``.
     public var connections = 50_000
-    /// The most channels that one connection may be subscribed to. One more is refused with `tooManyChannels`.
+    /// The most channels that one connection may be subscribed to.
+    ///
+    /// One more is refused with `tooManyChannels`.
     public var channelsPerConnection = WireLimits.channelsPerConnection
-    /// The most publishes of one connection that wait to be stored. Beyond it the socket is not read.
+    /// The most publishes of one connection that wait to be stored.
+    ///
+    /// Beyond it the socket is not read.
     public var publishesInFlight = 1_024
     /// Beyond so many unsent bytes a connection gets no live events, but is demoted to catch-up.
     public var unsentBytes = 1_048_576
@@ -35,4 +41,13 @@ public struct ServerLimits: Hashable, Sendable {
 
     /// The defaults.
     public init() {}
+
+    /// How finely time is looked at: a quarter of the shortest wait, but no finer than 10 ms.
+    package var tick: Duration {
+        let shortest = [
+            handshake, heartbeat, pingAfter, idle, notReading, closeHandshake, shutdown,
+        ]
+        .reduce(.seconds(4)) { min($0, $1) }
+        return max(shortest / 4, .milliseconds(10))
+    }
 }
