@@ -74,7 +74,9 @@ public struct Server: Service {
         let log = try openLog()
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
-        let committer = Committer(log: log) { hub.committed($0) }
+        let committer = Committer(
+            log: log, onCommit: { hub.committed($0) },
+            onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
             clock: SystemTimekeeper(), logger: logger)

@@ -33,6 +33,7 @@ package final class Committer: Sendable {
 
     private let log: any MessageLog
     private let onCommit: @Sendable ([ServerFrame.Event]) -> Void
+    private let onFailure: @Sendable (Set<ChannelName>) -> Void
     private let logger = Logger(label: "reprise.committer")
     private let queue: Mutex<CommitQueue>
 
@@ -42,12 +43,15 @@ package final class Committer: Sendable {
     ///   - log: nobody else may append to it.
     ///   - limits: the bounds.
     ///   - onCommit: gets the stored events in commit order, before the replies; must not block.
+    ///   - onFailure: gets the channels of a batch of which nobody knows whether it was stored, before the replies.
     package init(
         log: any MessageLog, limits: Limits = Limits(),
-        onCommit: @escaping @Sendable ([ServerFrame.Event]) -> Void
+        onCommit: @escaping @Sendable ([ServerFrame.Event]) -> Void,
+        onFailure: @escaping @Sendable (Set<ChannelName>) -> Void = { _ in }
     ) {
         self.log = log
         self.onCommit = onCommit
+        self.onFailure = onFailure
         queue = Mutex(CommitQueue(limits: limits))
     }
 
@@ -129,6 +133,7 @@ package final class Committer: Sendable {
             let failure = RepriseError(
                 .unavailable, "The server does not know whether this was stored.",
                 remedy: "Send it again with the same id.", cause: error)
+            onFailure(Set(batch.lazy.flatMap(\.messages).map(\.channel)))
             for submission in batch { submission.reply(.failure(failure)) }
         }
     }

@@ -8,11 +8,21 @@ final class RawSocket: Sendable {
         let description: String
     }
 
+    #if os(Linux)
+        private static let sendFlags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
+    #else
+        private static let sendFlags = Int32(MSG_DONTWAIT)
+    #endif
+
     let descriptor: Int32
 
     /// Connects; a small `receiveBuffer` (the kernel's, in bytes) soon makes a slow reader.
     init(port: Int, receiveBuffer: Int32? = nil) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #if os(Linux)
+            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+            descriptor = socket(AF_INET, SOCK_STREAM, 0)
+        #endif
         if var size = receiveBuffer {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(4))
         }
@@ -37,9 +47,7 @@ final class RawSocket: Sendable {
         let deadline = ContinuousClock.now + .seconds(20)
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes {
-                Glibc.send(
-                    descriptor, $0.baseAddress, $0.count,
-                    Int32(MSG_DONTWAIT.rawValue | MSG_NOSIGNAL.rawValue))
+                sendBytes(descriptor, $0.baseAddress, $0.count, Self.sendFlags)
             }
             if count > 0 {
                 rest = rest.dropFirst(count)
@@ -85,7 +93,7 @@ final class RawSocket: Sendable {
     private func receiveNow() -> (Int, [UInt8]) {
         var count = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: 262_144) { buffer, used in
-            count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT.rawValue))
+            count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
             used = max(0, count)
         }
         return (count, bytes)
@@ -97,4 +105,11 @@ final class RawSocket: Sendable {
         }
         try await Task.sleep(for: .milliseconds(1))
     }
+}
+
+/// The C function, which a method of the same name would hide.
+private func sendBytes(_ socket: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: Int32)
+    -> Int
+{
+    send(socket, bytes, count, flags)
 }

@@ -1,6 +1,8 @@
 import Foundation
+import RepriseCore
 import RepriseServer
 import RepriseWire
+import ServiceLifecycle
 import Testing
 
 /// Eight traps of sharing one port between HTTP and WebSocket, each met on a raw socket.
