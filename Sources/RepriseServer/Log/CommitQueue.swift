@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// What waits for the committer, within bounds. Decides; ``Committer`` acts.
+/// Decides what waits for the committer, within bounds; ``Committer`` acts.
 struct CommitQueue {
     /// Messages that are stored and answered together.
     struct Submission: Sendable {

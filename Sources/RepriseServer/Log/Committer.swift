@@ -74,10 +74,13 @@ package final class Committer: Sendable {
     }
 
     /// Stores messages and returns once they are durable; see ``submit(_:reply:)``.
-    package func commit(_ messages: [NewMessage]) async throws -> [AppendResult] {
-        try await withCheckedThrowingContinuation { done in
-            submit(messages) { done.resume(with: $0) }
+    package func commit(
+        _ messages: [NewMessage]
+    ) async throws(RepriseError) -> [AppendResult] {
+        let result = await withCheckedContinuation { done in
+            submit(messages) { done.resume(returning: $0) }
         }
+        return try result.get()
     }
 
     /// Stores what is submitted, until ``shutdown()`` is called and all that was accepted before it is answered.
@@ -91,7 +94,7 @@ package final class Committer: Sendable {
         }
     }
 
-    /// Accepts nothing from now on; ``run()`` ends once the rest is answered. A second call does nothing.
+    /// Accepts nothing from now on, so that ``run()`` ends once the rest is answered; a second call does nothing.
     package func shutdown() {
         queue.withLock { $0.close() }?.resume()
     }

@@ -1,23 +1,30 @@
 import RepriseCore
 
-/// Says of an id that it is surely not in a run, or that it may be: a Bloom filter whose bits for one id lie in one cache line.
+/// Says of an id that it is surely not in a run, or that it may be: a Bloom filter whose bits for one id lie in one word.
 ///
-/// It is stored, so the hash must be the same in every process. An attacker who forges ids that hit all filters makes his own
+/// It is stored, so the hash must be the same in every process. Who forges ids that hit all filters makes his own
 /// publishes slow and nothing wrong.
 struct IDFilter: Hashable, Sendable {
-    /// 16 bits for each id of a full run: about one false "may be" in five hundred.
-    static let byteCount = KnownIDs.runLength * 2
-    private static let lines = UInt64(byteCount / 64)
-    private static let bitsPerID = 5
+    /// 16 bits for each id of a full run: about four false "may be" in a thousand.
+    private static let wordCount = KnownIDs.runLength / 4
 
-    private(set) var bytes: [UInt8]
+    private var words: [UInt64]
 
-    init() { bytes = [UInt8](repeating: 0, count: Self.byteCount) }
+    init() { words = [UInt64](repeating: 0, count: Self.wordCount) }
 
+    /// Reads what ``bytes`` gave.
+    ///
     /// - Returns: nil if the bytes are not those of a filter.
     init?(_ bytes: [UInt8]) {
-        guard bytes.count == Self.byteCount else { return nil }
-        self.bytes = bytes
+        guard bytes.count == Self.wordCount * 8 else { return nil }
+        words = (0..<Self.wordCount).map { word in
+            bytes[word * 8..<word * 8 + 8].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+    }
+
+    /// The words, each from its highest byte.
+    var bytes: [UInt8] {
+        words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
     }
 
     /// FNV-1a, then a mix that spreads its weak low bits.
@@ -29,28 +36,18 @@ struct IDFilter: Hashable, Sendable {
         return hash ^ hash >> 31
     }
 
-    mutating func insert(_ hash: UInt64) {
-        let line = Self.line(hash)
-        for turn in 0..<Self.bitsPerID {
-            let bit = Self.bit(hash, turn)
-            bytes[line + bit >> 3] |= 1 << UInt8(bit & 7)
-        }
-    }
+    mutating func insert(_ hash: UInt64) { words[Self.word(hash)] |= Self.mask(hash) }
 
     func mayContain(_ hash: UInt64) -> Bool {
-        let line = Self.line(hash)
-        for turn in 0..<Self.bitsPerID {
-            let bit = Self.bit(hash, turn)
-            if bytes[line + bit >> 3] & (1 << UInt8(bit & 7)) == 0 { return false }
-        }
-        return true
+        let mask = Self.mask(hash)
+        return words[Self.word(hash)] & mask == mask
     }
 
-    /// Where the 64 bytes of the line begin.
-    private static func line(_ hash: UInt64) -> Int { Int(hash % lines) * 64 }
+    private static func word(_ hash: UInt64) -> Int { Int(hash % UInt64(wordCount)) }
 
-    /// One of the line's 512 bits, from the 45 high bits of the hash.
-    private static func bit(_ hash: UInt64, _ turn: Int) -> Int {
-        Int(hash >> UInt64(19 + 9 * turn) & 511)
+    /// Five of the word's bits, from the 30 high bits of the hash.
+    private static func mask(_ hash: UInt64) -> UInt64 {
+        1 << (hash >> 34 & 63) | 1 << (hash >> 40 & 63) | 1 << (hash >> 46 & 63)
+            | 1 << (hash >> 52 & 63) | 1 << (hash >> 58)
     }
 }

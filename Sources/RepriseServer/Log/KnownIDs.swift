@@ -65,10 +65,10 @@ struct KnownIDs: Sendable {
     }
 
     /// Remembers a message that is stored in the same transaction.
-    mutating func insert(_ id: EntryID, at position: Position, _ db: Database) throws {
+    mutating func insert(
+        _ id: EntryID, at position: Position, with row: inout FastStatement
+    ) throws {
         lastRow += 1
-        var row = try FastStatement(
-            db, "INSERT INTO recent_ids (n, id, channel, seq) VALUES (?, ?, ?, ?)")
         try row.bind(lastRow)
         try row.bind(id.text)
         try row.bind(position.channel)
@@ -77,18 +77,19 @@ struct KnownIDs: Sendable {
         recent[id] = position
     }
 
-    /// Turns the recent ids into a run once there are enough of them.
-    ///
-    /// - Parameters:
-    ///   - newest: the time of the newest message.
-    ///   - db: in the transaction that stores the messages.
+    /// What ``insert(_:at:with:)`` executes.
+    static func insertion(_ db: Database) throws -> FastStatement {
+        try FastStatement(db, "INSERT INTO recent_ids (n, id, channel, seq) VALUES (?, ?, ?, ?)")
+    }
+
+    /// Turns the recent ids into a run once there are enough of them; `newest` is the time of the newest message.
     mutating func sealIfFull(newest: WallTime, _ db: Database) throws {
         guard recent.count >= Self.runLength else { return }
         let number = (runs.first?.number ?? 0) + 1
         var filter = IDFilter()
         var row = try FastStatement(
             db, "INSERT INTO ids (run, id, channel, seq) VALUES (?, ?, ?, ?)")
-        for (id, position) in recent.sorted(by: { $0.key.text < $1.key.text }) {
+        for (_, id, position) in inOrder() {
             filter.insert(IDFilter.hash(id))
             try row.bind(number)
             try row.bind(id.text)
@@ -100,6 +101,19 @@ struct KnownIDs: Sendable {
         try db.execute(sql: "DELETE FROM recent_ids")
         runs.insert(Run(number: number, filter: filter), at: 0)
         recent.removeAll(keepingCapacity: true)
+    }
+
+    /// The recent ids in the order of their bytes, which is the order in `ids`; the first eight nearly always decide.
+    private func inOrder() -> [(prefix: UInt64, id: EntryID, position: Position)] {
+        let keyed = recent.map { id, position in
+            var prefix: UInt64 = 0
+            for byte in id.text.utf8.prefix(8) { prefix = prefix << 8 | UInt64(byte) }
+            prefix <<= 8 * UInt64(8 - min(id.text.utf8.count, 8))
+            return (prefix: prefix, id: id, position: position)
+        }
+        return keyed.sorted {
+            $0.prefix == $1.prefix ? $0.id.text < $1.id.text : $0.prefix < $1.prefix
+        }
     }
 
     private func register(

@@ -25,7 +25,7 @@ final class LogFolder: Sendable {
 
     deinit { release() }
 
-    /// Lets another server in. A second call does nothing.
+    /// Lets another server in; a second call does nothing.
     func release() {
         lock.withLock { file in
             if file >= 0 { Foundation.close(file) }

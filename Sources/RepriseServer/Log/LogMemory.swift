@@ -20,6 +20,36 @@ struct LogMemory: Sendable {
         var isChanged = false
     }
 
+    /// The two statements that run once a message.
+    private struct Insertions {
+        var id: FastStatement
+        private var message: FastStatement
+
+        init(_ db: Database) throws {
+            id = try KnownIDs.insertion(db)
+            message = try FastStatement(
+                db,
+                """
+                INSERT INTO messages (channel, seq, prev, id, time, body)
+                VALUES (?, ?, ?, ?, ?, ?)
+                """)
+        }
+
+        mutating func insert(_ event: ServerFrame.Event, _ key: Int64) throws {
+            try message.bind(key)
+            try message.bind(event.seq)
+            if event.prev == event.seq - 1 {
+                try message.bindNull()
+            } else {
+                try message.bind(event.prev)
+            }
+            try message.bind(event.id.text)
+            try message.bind(event.time.milliseconds)
+            try message.bind(event.body)
+            try message.run()
+        }
+    }
+
     private var channels: [ChannelName: Channel] = [:]
     private var changed: [ChannelName] = []
     private(set) var ids: KnownIDs
@@ -34,8 +64,9 @@ struct LogMemory: Sendable {
         var results: [AppendResult] = []
         results.reserveCapacity(batch.count)
         var newest = now
+        var inserting = try Insertions(db)
         for message in batch {
-            let result = try append(message, now: now, db)
+            let result = try append(message, now: now, &inserting, db)
             if case .stored(let event) = result { newest = max(newest, event.time) }
             results.append(result)
         }
@@ -55,7 +86,7 @@ struct LogMemory: Sendable {
     }
 
     private mutating func append(
-        _ message: NewMessage, now: WallTime, _ db: Database
+        _ message: NewMessage, now: WallTime, _ inserting: inout Insertions, _ db: Database
     ) throws -> AppendResult {
         let known = try channel(message.channel, db)
         if let position = try ids.position(of: message.id, db) {
@@ -77,8 +108,9 @@ struct LogMemory: Sendable {
         let event = ServerFrame.Event(
             channel: message.channel, seq: channel.head + 1, prev: channel.head, id: message.id,
             time: max(now, channel.time), body: message.body)
-        try insert(event, channel.key, db)
-        try ids.insert(event.id, at: .init(channel: channel.key, seq: event.seq), db)
+        try inserting.insert(event, channel.key)
+        try ids.insert(
+            event.id, at: .init(channel: channel.key, seq: event.seq), with: &inserting.id)
         channel.head = event.seq
         channel.time = event.time
         channel.count += 1
@@ -86,19 +118,6 @@ struct LogMemory: Sendable {
         channel.isChanged = true
         channels[message.channel] = channel
         return .stored(event)
-    }
-
-    private func insert(_ event: ServerFrame.Event, _ key: Int64, _ db: Database) throws {
-        var row = try FastStatement(
-            db,
-            "INSERT INTO messages (channel, seq, prev, id, time, body) VALUES (?, ?, ?, ?, ?, ?)")
-        try row.bind(key)
-        try row.bind(event.seq)
-        if event.prev == event.seq - 1 { try row.bindNull() } else { try row.bind(event.prev) }
-        try row.bind(event.id.text)
-        try row.bind(event.time.milliseconds)
-        try row.bind(event.body)
-        try row.run()
     }
 
     private mutating func channel(_ name: ChannelName, _ db: Database) throws -> Channel? {
