@@ -99,9 +99,7 @@ public struct Server: Service {
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog
     ) async throws {
         let router = Router()
-        HTTPRoutes(
-            log: log, committer: gateway.committer, isShuttingDown: { gateway.isQuiescing }
-        ).add(to: router)
+        HTTPRoutes(log: log, committer: gateway.committer).add(to: router)
         UpgradeRequiredRoute().add(to: router)
         let application = Application(
             responder: router.buildResponder(),

@@ -94,7 +94,7 @@ extension ConnectionHandler {
             guard
                 let actions = subscription.machine.pageRead(
                     through: through, epoch: epoch, ticket: answer.ticket)
-            else { break }
+            else { return retryLater(subscription) }
             sendPage(bytes)
             perform(actions, for: subscription)
         case .failed(let error):

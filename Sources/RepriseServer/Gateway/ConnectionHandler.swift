@@ -160,6 +160,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if case .hello(let hello) = frame {
             log(.debug, "hello", ["device": "\(hello.device)", "client": "\(hello.client)"])
         }
+        lookLater()
     }
 
     // MARK: Writing

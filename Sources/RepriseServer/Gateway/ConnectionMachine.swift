@@ -44,7 +44,7 @@ package struct ConnectionMachine: Sendable {
     private var phaseBegan: Duration
     private var heard: Duration
     private var progressed: Duration
-    private var isPinged = false
+    private var pinged: Duration?
     private var publishesInFlight = 0
 
     package init(now: Duration) {
@@ -76,7 +76,7 @@ package struct ConnectionMachine: Sendable {
     /// Bytes came from the peer.
     package mutating func bytesReceived(now: Duration) {
         heard = now
-        isPinged = false
+        pinged = nil
     }
 
     /// The transport has taken bytes that waited for the peer, or none wait.
@@ -191,12 +191,13 @@ package struct ConnectionMachine: Sendable {
     }
 
     private mutating func afterSilence(_ limits: Limits, _ now: Duration) -> Action? {
-        let silence = now - heard
-        if silence >= limits.idle {
+        // Counted from the ping: after a halt of our own everybody seems silent, and gets the chance to answer.
+        if let pinged {
+            guard now - pinged >= limits.idle - limits.pingAfter else { return nil }
             return violated(.idle, "Nothing came for too long.", now: now)
         }
-        guard silence >= limits.pingAfter, !isPinged else { return nil }
-        isPinged = true
+        guard now - heard >= limits.pingAfter else { return nil }
+        pinged = now
         return .ping
     }
 }

@@ -145,7 +145,7 @@ package struct SubscriptionMachine: Sendable {
 
     /// A page was read that answers everything missing up to `answered`.
     ///
-    /// - Returns: nil if the page is stale and must not be sent; otherwise what to do after it was sent.
+    /// - Returns: nil if the page is stale, or answers nothing, and must not be sent; otherwise what to do after it was sent.
     package mutating func pageRead(
         through answered: Int64, epoch: Epoch, ticket: UInt32
     ) -> [Action]? {
@@ -158,6 +158,7 @@ package struct SubscriptionMachine: Sendable {
             return nil
         }
         let rest = Self.drop(through: answered, from: missing)
+        guard rest != missing else { return nil }
         guard rest.isEmpty else {
             phase = .catchingUp(missing: rest, target: target)
             return []

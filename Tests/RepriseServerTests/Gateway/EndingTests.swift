@@ -133,7 +133,7 @@ struct EndingTests {
     func answeredPings() async throws {
         var limits = ServerLimits()
         limits.pingAfter = .milliseconds(50)
-        limits.idle = .milliseconds(400)
+        limits.idle = .seconds(5)
         try await RunningServer.with(limits) { server in
             let client = try await server.client()
             for _ in 0..<12 {
