@@ -18,14 +18,33 @@ struct Measurement {
     func run() async throws {
         let log = try SQLiteMessageLog.open(at: folder)
         let committer = Committer(log: log) { _ in }
-        let running = Task { await committer.run() }
         let channels = try (0..<64).map { try ChannelName("channel-\($0)") }
+        try await appending(log, channels, batch: 1_024)
+        let running = Task { await committer.run() }
         try await throughput(committer, channels, publishers: 64, window: 16)
         try await latency(committer, channels[0])
         try await reading(log, channels[0])
         committer.shutdown()
         await running.value
         await log.close()
+    }
+
+    /// The log alone; what the publishers cost is not counted.
+    private func appending(
+        _ log: SQLiteMessageLog, _ channels: [ChannelName], batch: Int
+    ) async throws {
+        var spent: Duration = .zero
+        for turn in 0..<count / batch {
+            let messages = (0..<batch).map {
+                NewMessage(
+                    channel: channels[(turn + $0) % channels.count], id: .random(), body: body)
+            }
+            let start = ContinuousClock.now
+            _ = try await log.append(messages)
+            spent += ContinuousClock.now - start
+        }
+        print(
+            "append, \(batch) a commit: \(rate(count / batch * batch, spent.inSeconds)) messages/s")
     }
 
     private func throughput(
