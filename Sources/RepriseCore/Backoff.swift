@@ -31,6 +31,7 @@ public struct Backoff: Hashable, Sendable {
     /// - Parameters:
     ///   - failures: how often it has failed, 1 or more.
     ///   - jitter: drawn by the driver, 0..<1.
+    /// - Returns: 0 up to ``ceiling(failures:)``.
     package func delay(failures: Int, jitter: Double) -> Duration {
         ceiling(failures: failures) * min(max(jitter, 0), 1)
     }

@@ -15,7 +15,8 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
     /// - Parameter text: 1 to 128 bytes of printable ASCII without space, `"` and `\`.
     /// - Throws: ``RepriseError`` `.badID`.
     public init(_ text: String) throws {
-        guard Self.isValid(text.utf8) else {
+        var text = text
+        guard text.withUTF8({ Self.isValid($0) }) else {
             throw RepriseError(
                 .badID,
                 "An id must have 1 to 128 printable ASCII characters, none of them a "
@@ -45,9 +46,16 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
         return EntryID(unchecked: text)
     }
 
-    package static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
-        (1...maximumBytes).contains(bytes.count)
-            && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != 0x22 && $0 != 0x5c }
+    /// Concrete, not generic: the decoder asks this for every message, across a module's border.
+    package static func isValid(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard (1...maximumBytes).contains(bytes.count) else { return false }
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            guard byte > 0x20, byte < 0x7f, byte != 0x22, byte != 0x5c else { return false }
+            index += 1
+        }
+        return true
     }
 
     /// The text.

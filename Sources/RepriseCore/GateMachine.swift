@@ -43,12 +43,17 @@ package struct GateMachine: Sendable {
         return before.map { .close(kind: $0.name) }
     }
 
-    /// What to do with an entry now. An entry past its bound is judged by the bound, even if its gate has just opened:
+    /// What to do with an entry now.
+    ///
+    /// An entry past its bound is judged by the bound, even if its gate has just opened:
     /// a form for an event an hour old may be wrong to show.
     ///
     /// - Parameters:
+    ///   - name: the entry's kind; one that is not declared is held.
     ///   - bound: when its wait ends, if it does.
+    ///   - now: what the calendar says.
     ///   - mayExpire: whether the calendar is trusted; see ``WallClockGuard``.
+    /// - Returns: what to do.
     package func verdict(kind name: String, bound: WallTime?, now: WallTime, mayExpire: Bool)
         -> Verdict
     {
@@ -61,6 +66,9 @@ package struct GateMachine: Sendable {
         }
         return isOpen(kind) ? .handOver : .hold
     }
+
+    /// Whether entries of this kind may be handed over now.
+    package func isOpen(kind name: String) -> Bool { kinds[name].map(isOpen) ?? false }
 
     private func isOpen(_ kind: EntryKind) -> Bool { kind.requires.isSubset(of: ready) }
 

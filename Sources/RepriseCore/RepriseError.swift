@@ -109,7 +109,7 @@ extension RepriseError.Code {
     /// The server is going away or overloaded; come back later.
     public static let unavailable = Self("unavailable")
 
-    /// A defect of Reprise itself. Please report it.
+    /// A defect of Reprise itself: please report it.
     public static let `internal` = Self("internal")
 }
 
@@ -123,7 +123,10 @@ extension RepriseError: CustomStringConvertible {
     }
 }
 
-extension RepriseError: Equatable {
+extension RepriseError: Hashable {
     /// Two errors are equal if a program would act alike on them: the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+
+    /// Equal errors have equal codes.
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }

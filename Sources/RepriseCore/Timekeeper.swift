@@ -1,7 +1,9 @@
 import Foundation
 import Synchronization
 
-/// Both clocks that a device has, and a way to wait. Injected, so that tests and the simulation own time.
+/// Both clocks that a device has, and a way to wait.
+///
+/// Injected, so that tests and the simulation own time.
 package protocol Timekeeper: Sendable {
     /// The calendar, as the device believes it; it can jump.
     func wall() -> WallTime
@@ -43,7 +45,7 @@ package struct SystemTimekeeper: Timekeeper {
     }
 
     package func uptime() -> Duration {
-        // ContinuousClock counts from boot and goes on through sleep on both systems.
+        // Both clocks count from boot and go on while the device sleeps; MONOTONIC on Linux does not.
         var time = timespec()
         #if os(Linux)
             clock_gettime(CLOCK_BOOTTIME, &time)

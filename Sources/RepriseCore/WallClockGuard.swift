@@ -34,6 +34,7 @@ package struct WallClockGuard: Sendable {
     /// - Parameters:
     ///   - stored: the last sighting that an earlier process wrote down.
     ///   - doubted: whether it doubted the calendar then.
+    ///   - now: what the clocks say now.
     package init(stored: ClockSighting?, doubted: Bool = false, now: ClockSighting) {
         last = stored ?? now
         state = .trusted
@@ -44,7 +45,8 @@ package struct WallClockGuard: Sendable {
     /// Looks at the clocks; call it before anything is expired or pruned.
     package mutating func observe(_ now: ClockSighting) {
         defer { last = now }
-        if jumped(from: last, to: now) {
+        let step = correction(to: now)
+        if step > Self.tolerance || step < .zero - Self.tolerance {
             state = .doubted(since: now.uptime)
             return
         }
@@ -68,11 +70,17 @@ package struct WallClockGuard: Sendable {
 
     package var mayExpire: Bool { state == .trusted }
 
-    private func jumped(from old: ClockSighting, to new: ClockSighting) -> Bool {
-        guard old.boot == new.boot, new.uptime >= old.uptime else {
-            return new.wall.advanced(by: Self.tolerance) < old.wall
+    /// How far the calendar has moved beyond what the clock that cannot jump explains.
+    ///
+    /// What is due by the calendar has to move with it.
+    ///
+    /// After a restart of the device only a step back of more than a day is known to be one.
+    package func correction(to now: ClockSighting) -> Duration {
+        guard last.boot == now.boot, now.uptime >= last.uptime else {
+            let step = last.wall.duration(to: now.wall)
+            return step < .zero - Self.tolerance ? step : .zero
         }
-        return !Self.within(old.wall.advanced(by: new.uptime - old.uptime), new.wall)
+        return last.wall.advanced(by: now.uptime - last.uptime).duration(to: now.wall)
     }
 
     private static func within(_ left: WallTime, _ right: WallTime) -> Bool {

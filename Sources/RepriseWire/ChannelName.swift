@@ -50,7 +50,9 @@ extension ChannelName: Comparable {
     public static func < (left: Self, right: Self) -> Bool { left.text < right.text }
 }
 
-/// The identity of a channel's log: 1 to 64 characters of `A–Z a–z 0–9 . _ : -`. A new epoch makes old positions void.
+/// The identity of a channel's log, by the rule for names and at most 64 characters.
+///
+/// A new epoch makes old positions void.
 public struct Epoch: Hashable, Sendable, CustomStringConvertible {
     /// The text.
     public let text: String

@@ -1,6 +1,8 @@
 public import RepriseCore
 
-/// What a client sends. `docs/protocol.md` describes each frame.
+/// What a client sends.
+///
+/// `docs/protocol.md` describes each frame.
 public enum ClientFrame: Hashable, Sendable {
     /// The first frame of every connection.
     public struct Hello: Hashable, Sendable {

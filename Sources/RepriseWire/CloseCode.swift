@@ -19,7 +19,9 @@ public struct CloseCode: Hashable, Sendable, CustomStringConvertible {
     /// Takes a number.
     public init(_ number: UInt16) { self.number = number }
 
-    /// What to do next. A code that is not known is read by its range; one outside the ranges means reconnect.
+    /// What to do next.
+    ///
+    /// A code that is not known is read by its range; one outside the ranges means reconnect.
     public var advice: Advice {
         switch number {
         case 4100...4199, 1001, 1011, 1012, 1013: .reconnectLater

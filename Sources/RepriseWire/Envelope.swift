@@ -6,12 +6,11 @@ package struct Envelope {
     static let fieldLimit = 32
 
     let scanner: JSONScanner
-    private var fields: [(key: JSONScanner.Value, value: JSONScanner.Value)] = []
+    private let fields: [(key: JSONScanner.Value, value: JSONScanner.Value)]
 
     package init(_ bytes: UnsafeBufferPointer<UInt8>) throws {
         var scanner = JSONScanner(bytes)
         self.scanner = scanner
-        fields.reserveCapacity(8)
         var found: [(key: JSONScanner.Value, value: JSONScanner.Value)] = []
         found.reserveCapacity(8)
         try scanner.object { [scanner] key, value in
@@ -19,8 +18,7 @@ package struct Envelope {
                 throw scanner.malformed("a frame has at most \(Self.fieldLimit) fields")
             }
             let isRepeated = found.contains {
-                $0.key.range.count == key.range.count
-                    && scanner.raw($0.key).elementsEqual(scanner.raw(key))
+                JSONScanner.areEqual(scanner.raw($0.key), scanner.raw(key))
             }
             guard !isRepeated else { throw scanner.malformed("a field is there twice") }
             found.append((key, value))

@@ -1,6 +1,8 @@
 import RepriseCore
 
-/// Reads frames. It keeps the last channel's name, because a catch-up names the same one a thousand times.
+/// Reads frames.
+///
+/// It keeps the last channel's name, because a catch-up names the same one a thousand times.
 ///
 /// ```swift
 /// var decoder = FrameDecoder()
@@ -17,6 +19,7 @@ public struct FrameDecoder: Sendable {
     /// Reads a frame that a client sent.
     ///
     /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
+    /// - Returns: the frame.
     /// - Throws: ``RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
     public mutating func clientFrame(_ bytes: [UInt8]) throws -> ClientFrame {
         try Self.checkSize(bytes.count)
@@ -78,7 +81,8 @@ public struct FrameDecoder: Sendable {
         let value = try envelope.value("channelId")
         guard value.kind == .string, !value.hasEscapes else { return try envelope.channel() }
         let text = envelope.scanner.inside(value)
-        if lastChannel.text.utf8.elementsEqual(text) { return lastChannel }
+        var last = lastChannel.text
+        if last.withUTF8({ JSONScanner.areEqual($0, text) }) { return lastChannel }
         lastChannel = try ChannelName(String(decoding: text, as: UTF8.self))
         return lastChannel
     }

@@ -5,6 +5,7 @@ extension JSONScanner {
     mutating func string() throws -> Bool {
         index += 1  // the caller has seen the quote
         var hasEscapes = false
+        skipPlain()
         while index < bytes.count {
             let byte = bytes[index]
             if byte == UInt8(ascii: "\"") {
@@ -23,6 +24,22 @@ extension JSONScanner {
             }
         }
         throw malformed("a string is not closed")
+    }
+
+    /// Skips eight bytes at a time while all of them are plain: printable ASCII without quote and backslash.
+    @inline(__always) private mutating func skipPlain() {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let highs: UInt64 = 0x8080_8080_8080_8080
+        while bytes.count - index >= 8, let base = bytes.baseAddress {
+            let word = UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self)
+            // A byte of `x − ones` that borrowed has its high bit set, where x had none: x's byte was 0.
+            let quotes = word ^ ones &* 0x22
+            let backslashes = word ^ ones &* 0x5c
+            let controls = (word &- ones &* 0x20) & ~word
+            let zeros = (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes
+            guard (controls | zeros | word) & highs == 0 else { return }
+            index += 8
+        }
     }
 
     private mutating func escape() throws {

@@ -1,3 +1,4 @@
+import Foundation
 package import RepriseCore
 
 /// Walks over JSON text (RFC 8259) without building anything, and says where each value lies.
@@ -60,6 +61,7 @@ package struct JSONScanner {
     /// Calls `body` with each member of the object that comes next.
     ///
     /// - Parameter body: gets the key (a string value) and the member's value; returning leaves the scanner behind the value.
+    /// - Throws: ``RepriseError`` `.malformed`, and what `body` throws.
     package mutating func object(_ body: (_ key: Value, _ value: Value) throws -> Void) throws {
         skipSpace()
         guard take(UInt8(ascii: "{")) else { throw malformed("an object is expected") }
@@ -121,10 +123,18 @@ package struct JSONScanner {
             return unescaped(value) == text.withUTF8Buffer { Array($0) }
         }
         return text.withUTF8Buffer { expected in
-            let found = inside(value)
-            guard found.count == expected.count else { return false }
-            return found.elementsEqual(expected)
+            Self.areEqual(inside(value), expected)
         }
+    }
+
+    static func areEqual(
+        _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        guard left.count == right.count else { return false }
+        guard let leftStart = left.baseAddress, let rightStart = right.baseAddress else {
+            return true
+        }
+        return memcmp(leftStart, rightStart, left.count) == 0
     }
 
     /// A string value's text.
@@ -220,7 +230,9 @@ package struct JSONScanner {
         return index - start
     }
 
-    /// Skips an object or an array. `open` is a stack of bits (1: object), so depth costs no memory and no recursion.
+    /// Skips an object or an array.
+    ///
+    /// `open` is a stack of bits (1: object), so depth costs no memory and no recursion.
     private mutating func container() throws {
         var open: UInt64 = 0
         var depth = 0

@@ -1,4 +1,6 @@
-/// Appends JSON text to a buffer. It can write only what the frames need, and nothing it writes needs to be checked.
+/// Appends JSON text to a buffer.
+///
+/// It can write only what the frames need, and nothing it writes needs to be checked.
 package struct JSONWriter {
     package private(set) var bytes: [UInt8]
     private var needsComma = false

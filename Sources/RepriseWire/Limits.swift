@@ -2,7 +2,9 @@
 public enum WireLimits {
     /// The most bytes a message body may have, as JSON text.
     public static let bodyBytes = 65_536
-    /// The most bytes a frame may have, in either direction. Larger: close code 1009.
+    /// The most bytes a frame may have, in either direction.
+    ///
+    /// Larger: close code 1009.
     public static let frameBytes = 1_048_576
     /// The most bytes a channel's name may have.
     public static let channelNameBytes = 128
@@ -10,7 +12,9 @@ public enum WireLimits {
     public static let epochBytes = 64
     /// How deep objects and arrays may nest in a frame or a body.
     public static let nestingDepth = 64
-    /// The most ranges a coverage may have. At the bound an event that would open a new one is not applied.
+    /// The most ranges a coverage may have.
+    ///
+    /// At the bound an event that would open a new one is not applied.
     public static let coverageRanges = 256
     /// The most channels one connection may be subscribed to, and one `subscribe` frame may name.
     public static let channelsPerConnection = 1_000

@@ -6,7 +6,9 @@ public struct RefusalCode: Hashable, Sendable, CustomStringConvertible {
     /// Takes a name.
     public init(_ name: String) { self.name = name }
 
-    /// Whether the same request may succeed later. A code that is not known is taken for permanent.
+    /// Whether the same request may succeed later.
+    ///
+    /// A code that is not known is taken for permanent.
     public var isTemporary: Bool { Self.temporary.contains(name) }
 
     private static let temporary: Set<String> = [

@@ -5,12 +5,11 @@ public struct SequenceRange: Hashable, Sendable, CustomStringConvertible {
     /// The last sequence in the range; greater than `after`.
     public let through: Int64
 
-    /// Makes the range (after, through].
+    /// Makes the range (after, through]; nil if the bounds are not in order.
     ///
     /// - Parameters:
     ///   - after: 0 or more.
     ///   - through: greater than `after`, at most ``WireLimits/greatestSequence``.
-    /// - Returns: nil if the bounds are not in order.
     public init?(after: Int64, through: Int64) {
         guard after >= 0, through > after, through <= WireLimits.greatestSequence else {
             return nil

@@ -1,6 +1,8 @@
 public import RepriseCore
 
-/// What the server sends. `docs/protocol.md` describes each frame.
+/// What the server sends.
+///
+/// `docs/protocol.md` describes each frame.
 public enum ServerFrame: Hashable, Sendable {
     /// The answer to `hello`.
     public struct Welcome: Hashable, Sendable {
@@ -47,7 +49,7 @@ public enum ServerFrame: Hashable, Sendable {
         }
     }
 
-    /// A message. It accounts for the range (prev, seq].
+    /// A message, which accounts for the range (prev, seq].
     public struct Event: Hashable, Sendable {
         /// The channel.
         public var channel: ChannelName

@@ -82,6 +82,16 @@ struct FrameTests {
         #expect(try decoder.serverFrame(event.encoded()) == .event(event))
     }
 
+    @Test("channels whose names are of one length are told apart")
+    func channelsInTurn() throws {
+        var decoder = FrameDecoder()
+        for name in ["aa", "ab", "aa", "bb"] {
+            var event = try Self.event(body: "1")
+            event.channel = try ChannelName(name)
+            #expect(try decoder.serverFrame(event.encoded()) == .event(event))
+        }
+    }
+
     @Test("the seed's completion frame is kept")
     func completion() throws {
         var decoder = FrameDecoder()

@@ -42,6 +42,19 @@ struct ScannerTests {
         #expect(!accepts([0x22] + bytes))
     }
 
+    @Test(
+        "checks every byte of a long string, wherever it stands among eight",
+        arguments: [0x00, 0x0a, 0x1f, 0x80, 0xff, 0x5c] as [UInt8])
+    func longStrings(bad: UInt8) {
+        let plain = [UInt8](repeating: 0x41, count: 40)
+        #expect(accepts([0x22] + plain + [0x22]))
+        for at in plain.indices {
+            var text = plain
+            text[at] = bad
+            #expect(!accepts([0x22] + text + [0x22]), "byte \(bad) at \(at)")
+        }
+    }
+
     @Test("agrees with Foundation's reader on texts that were broken at random")
     func agreesWithFoundation() throws {
         let texts = [

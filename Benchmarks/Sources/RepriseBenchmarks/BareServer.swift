@@ -1,0 +1,125 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// The best a bare pipeline of handlers does.
+///
+/// It answers the upgrade with constant bytes, and sends each text frame it gets to all
+/// the other connections, one buffer for all, one flush for each read. No protocol, no journal, no limits.
+enum BareServer {
+    static func run() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        let room = Room()
+        let channel = try await ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 1_024)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(BareHandler(room: room))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        print("ready \(channel.localAddress?.port ?? 0)")
+        try await channel.closeFuture.get()
+    }
+
+    /// Shards by event loop.
+    final class Room: Sendable {
+        private let shards = Mutex<[ObjectIdentifier: Shard]>([:])
+
+        func shard(of loop: any EventLoop) -> Shard {
+            shards.withLock { shards in
+                let key = ObjectIdentifier(loop)
+                if let shard = shards[key] { return shard }
+                let shard = Shard(loop: loop)
+                shards[key] = shard
+                return shard
+            }
+        }
+
+        func send(_ frames: [ByteBuffer], from sender: ObjectIdentifier) {
+            for shard in shards.withLock({ Array($0.values) }) {
+                shard.loop.execute { shard.write(frames, except: sender) }
+            }
+        }
+    }
+
+    // Unchecked: touched on its own loop only.
+    final class Shard: @unchecked Sendable {
+        let loop: any EventLoop
+        var contexts: [ObjectIdentifier: ChannelHandlerContext] = [:]
+
+        init(loop: any EventLoop) { self.loop = loop }
+
+        func write(_ frames: [ByteBuffer], except sender: ObjectIdentifier) {
+            for (key, context) in contexts where key != sender {
+                for frame in frames { context.write(NIOAny(frame), promise: nil) }
+                context.flush()
+            }
+        }
+    }
+}
+
+private final class BareHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+    private let room: BareServer.Room
+    private var isOpen = false
+    private var rest = ByteBuffer()
+
+    init(room: BareServer.Room) { self.room = room }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = unwrapInboundIn(data)
+        guard isOpen else {
+            isOpen = true
+            let answer = """
+                HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n
+                """
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
+            room.shard(of: context.eventLoop).contexts[ObjectIdentifier(self)] = context
+            return
+        }
+        rest.writeBuffer(&buffer)
+        var frames: [ByteBuffer] = []
+        while let frame = nextFrame() {
+            if frame.readableBytes > 0 { frames.append(frame) }
+        }
+        if rest.readableBytes == 0 { rest.clear() }
+        if !frames.isEmpty { room.send(frames, from: ObjectIdentifier(self)) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        room.shard(of: context.eventLoop).contexts[ObjectIdentifier(self)] = nil
+    }
+
+    /// The next text frame, as a server's frame; a hello is swallowed.
+    private func nextFrame() -> ByteBuffer? {
+        let at = rest.readerIndex
+        guard let second = rest.getInteger(at: at + 1, as: UInt8.self) else { return nil }
+        let isLong = second & 0x7f == 126
+        let header = isLong ? 8 : 6
+        guard
+            let count = isLong
+                ? rest.getInteger(at: at + 2, as: UInt16.self).map(Int.init) : Int(second & 0x7f),
+            rest.readableBytes >= header + count
+        else { return nil }
+        rest.moveReaderIndex(forwardBy: header)
+        guard var payload = rest.readSlice(length: count) else { return nil }
+        if payload.readableBytesView.starts(with: Array(#"{"type":"hello""#.utf8)) {
+            return ByteBuffer()
+        }
+        var frame = ByteBuffer()
+        frame.reserveCapacity(count + 4)
+        frame.writeInteger(UInt8(0x81))
+        if count < 126 {
+            frame.writeInteger(UInt8(count))
+        } else {
+            frame.writeInteger(UInt8(126))
+            frame.writeInteger(UInt16(count))
+        }
+        frame.writeBuffer(&payload)
+        return frame
+    }
+}

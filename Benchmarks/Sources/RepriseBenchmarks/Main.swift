@@ -1,0 +1,43 @@
+import ArgumentParser
+import Foundation
+
+@main
+struct Main: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "RepriseBenchmarks",
+        abstract: "Measures Reprise beside bare loops that do the same I/O.",
+        discussion: """
+            swift run -c release RepriseBenchmarks               all of it, about three minutes
+            swift run -c release RepriseBenchmarks --only fan-out,publish
+            """,
+        subcommands: [Serve.self, Bare.self])
+
+    @Option(help: "Which: codec, fan-out, publish, catch-up, device, idle; separated by commas.")
+    var only: String?
+
+    @Flag(help: "Figures as JSON instead of a table.")
+    var json = false
+
+    func run() async throws {
+        var report = Report()
+        let chosen = only?.split(separator: ",").map(String.init)
+        for (name, suite) in Suites.all where chosen?.contains(name) ?? true {
+            FileHandle.standardError.write(Data("\(name) …\n".utf8))
+            report.figures += try await suite()
+        }
+        if json {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+            print(String(decoding: try encoder.encode(report), as: UTF8.self))
+        } else {
+            print(report.table())
+        }
+    }
+
+    struct Bare: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "serve-bare", shouldDisplay: false)
+        @Option var data: String
+        func run() async throws { try await BareServer.run() }
+    }
+}

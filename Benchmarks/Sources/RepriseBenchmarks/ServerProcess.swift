@@ -1,0 +1,69 @@
+import Foundation
+
+/// A server in a process of its own, so that its memory and processor time can be told from the load's.
+// Unchecked: its properties do not change after init; what it reads comes from the system.
+final class ServerProcess: @unchecked Sendable {
+    struct Address: Sendable {
+        var host = "127.0.0.1"
+        var port: Int
+    }
+
+    let address: Address
+    private let process: Process
+    private let folder: URL
+
+    /// Starts this executable again with `arguments` and a folder, and waits for the line `ready PORT`.
+    init(_ arguments: [String]) throws {
+        folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("reprise-bench-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        process = Process()
+        process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).absoluteURL
+        process.arguments = arguments + ["--data", folder.path]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        var line = ""
+        while !line.hasSuffix("\n") {
+            let byte = output.fileHandleForReading.readData(ofLength: 1)
+            guard !byte.isEmpty else {
+                throw BenchmarkError("the server ended before it was ready")
+            }
+            line += String(decoding: byte, as: UTF8.self)
+        }
+        guard let port = line.split(separator: " ").last.flatMap({ Int($0.trimmed) }) else {
+            throw BenchmarkError("the server said: \(line)")
+        }
+        address = Address(port: port)
+    }
+
+    /// Resident memory, in bytes.
+    var residentBytes: Int { Self.residentBytes(of: "\(process.processIdentifier)") }
+
+    /// Processor time, user and system.
+    var processorSeconds: Double {
+        let stat =
+            (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8))
+            ?? ""
+        let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
+        guard fields.count > 12 else { return 0 }
+        return ((Double(fields[11]) ?? 0) + (Double(fields[12]) ?? 0))
+            / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    static func residentBytes(of process: String) -> Int {
+        let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
+        return (line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1_024
+    }
+
+    func stop() {
+        process.terminate()
+        process.waitUntilExit()
+        try? FileManager.default.removeItem(at: folder)
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
+}

@@ -1,0 +1,112 @@
+import Foundation
+
+/// The figures that issue 2 asks for, each with its target and with what it is compared to.
+enum Suites {
+    typealias Suite = @Sendable () async throws -> [Figure]
+
+    static let all: [(name: String, suite: Suite)] = [
+        ("codec", codec), ("fan-out", fanOut), ("publish", publish), ("catch-up", catchUp),
+        ("device", device), ("idle", idle),
+    ]
+
+    private static func withServer<T>(
+        _ command: String = "serve-reprise", _ body: (ServerProcess) async throws -> T
+    ) async throws -> T {
+        let server = try ServerProcess([command])
+        defer { server.stop() }
+        return try await body(server)
+    }
+
+    @Sendable private static func codec() async throws -> [Figure] {
+        let times = try Codec.run()
+        return [
+            Figure(
+                name: "write an event's envelope", value: times.written.ours, unit: "ns",
+                baseline: times.written.foundation, baselineName: "JSONEncoder",
+                smallerIsBetter: true),
+            Figure(
+                name: "read an event's envelope", value: times.read.ours, unit: "ns",
+                baseline: times.read.foundation, baselineName: "JSONDecoder",
+                smallerIsBetter: true),
+        ]
+    }
+
+    @Sendable private static func fanOut() async throws -> [Figure] {
+        let bare = try await withServer("serve-bare") {
+            try await FanOut(server: $0.address, isBare: true).run()
+        }
+        let ours = try await withServer { try await FanOut(server: $0.address).run() }
+        return [
+            Figure(
+                name: "fan-out 1 → 100, 128-byte bodies, durable first", value: ours,
+                unit: "deliveries/s", baseline: bare, baselineName: "bare handlers, not durable",
+                target: 2_000_000)
+        ]
+    }
+
+    @Sendable private static func publish() async throws -> [Figure] {
+        let bare = try Publish.bareCommits()
+        let many = try await withServer { try await Publish(server: $0.address).run() }
+        let one = try await withServer {
+            try await Publish(server: $0.address, publishers: 1, inFlight: 1).run()
+        }
+        return [
+            Figure(
+                name: "durable publish, 64 publishers × 16 in flight", value: many.perSecond,
+                unit: "messages/s", target: 60_000),
+            Figure(
+                name: "the same, to the acknowledgement, p99", value: many.p99 / 1_000, unit: "ms"),
+            Figure(
+                name: "durable publish, one publisher, one in flight", value: one.perSecond,
+                unit: "messages/s", baseline: bare, baselineName: "bare SQLite commits",
+                target: bare / 2),
+        ]
+    }
+
+    @Sendable private static func catchUp() async throws -> [Figure] {
+        try await withServer { server in
+            let some = CatchUp(server: server, channel: "some")
+            try await some.fill(100_000)
+            let rate = try await some.read(100_000)
+            let many = CatchUp(server: server, channel: "many")
+            try await many.fill(1_000_000)
+            let large = try await many.read(1_000_000)
+            return [
+                Figure(
+                    name: "catch-up of 100,000, the server's side alone", value: rate.perSecond,
+                    unit: "messages/s", target: 800_000),
+                Figure(
+                    name: "catch-up of 1,000,000, the server's side alone", value: large.perSecond,
+                    unit: "messages/s"),
+                Figure(
+                    name: "catch-up of 1,000,000, the server's memory above idle",
+                    value: Double(large.memory) / 1_048_576, unit: "MB", target: 64,
+                    smallerIsBetter: true),
+            ]
+        }
+    }
+
+    @Sendable private static func device() async throws -> [Figure] {
+        try await withServer { server in
+            try await CatchUp(server: server, channel: "device").fill(100_000)
+            let rate = try await Device.catchUp(100_000, channel: "device", server: server.address)
+            return [
+                Figure(
+                    name: "catch-up of 100,000 into a device's journal", value: rate,
+                    unit: "messages/s", target: 100_000)
+            ]
+        }
+    }
+
+    @Sendable private static func idle() async throws -> [Figure] {
+        try await withServer { server in
+            [
+                Figure(
+                    name: "an idle connection, subscribed to one channel",
+                    value: try await Idle(server: server).run() / 1_024,
+                    unit: "KB of server memory",
+                    target: 12, smallerIsBetter: true)
+            ]
+        }
+    }
+}

@@ -1,0 +1,58 @@
+# Everything that is done with this repository; `make` alone lists it.
+# The logic lives in scripts/, so that each step can be run and read by itself.
+
+SCENARIO ?= kill
+SEED ?=
+FILTER ?=
+CONFIGURATION ?= debug
+ARGS ?=
+
+SWIFT_SOURCES = Package.swift Sources Tests \
+	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test build format lint docs bench clean
+
+help: ## List what can be made
+	@echo 'Reprise. What was meant for an app must not be lost.'
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo 'Settings, for example: make demo SEED=7'
+	@echo
+	@echo '  SCENARIO=kill          the demo to play'
+	@echo '  SEED=7                 the demo'\''s random seed; without it each run has a new one'
+	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
+	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
+	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
+	@echo '  REPRISE_STRICT=1       warnings in our own code are errors, as in CI'
+
+setup: ## Check what this machine lacks, and install it where that is possible
+	@./scripts/setup
+
+demo: setup ## Kill a device again and again, and count what it lost
+	@swift build --configuration $(CONFIGURATION) --product reprise
+	@"$$(swift build --configuration $(CONFIGURATION) --show-bin-path)/reprise" \
+		demo $(SCENARIO) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+test: setup ## Run all tests, and build an app that depends on the SDK
+	@./scripts/test $(if $(FILTER),'$(FILTER)')
+
+build: setup ## Build everything
+	@swift build --configuration $(CONFIGURATION)
+
+format: ## Format the Swift sources in place
+	@swift format --in-place --parallel --recursive $(SWIFT_SOURCES)
+
+lint: ## Check format, documentation comments and house rules; change nothing
+	@swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+	@./scripts/check-house
+
+docs: setup ## Write the API documentation as a static site to .docs/
+	@./scripts/docs
+
+bench: setup ## Measure; Benchmarks/README.md says what
+	@cd Benchmarks && swift run --configuration release RepriseBenchmarks $(ARGS)
+
+clean: ## Remove what was built
+	@rm -rf .build .build-* .build_* .docs .demo Benchmarks/.build

@@ -1,0 +1,114 @@
+public import Foundation
+public import RepriseChannels
+public import RepriseCore
+public import RepriseJournal
+
+/// The client: one journal, one server, and the doors between them.
+///
+/// ```swift
+/// import Reprise
+///
+/// let reprise = try await Reprise.open(
+///     at: folder, server: "https://chat.example.org", dialer: dialer)
+/// let general = try reprise.channel("general")
+/// try await general.read("inbox") { message in print(message.json) }
+/// try await general.publish(#""hello""#)
+/// try await reprise.run()
+/// ```
+public final class Reprise: Sendable {
+    /// What can be set.
+    ///
+    /// The defaults suit an app.
+    public struct Configuration: Sendable {
+        /// The connection and the repair of holes.
+        public var channels = Channels.Configuration()
+        /// The journal.
+        public var journal = Journal.Configuration()
+        /// The app's own kinds of entries.
+        public var kinds: [EntryKind] = []
+        /// The app's own tables in the journal.
+        public var schemas: [JournalSchema] = []
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// The journal, which this process owns until ``close()``.
+    public let journal: Journal
+    /// The channels.
+    public let channels: Channels
+
+    private init(journal: Journal, channels: Channels) {
+        self.journal = journal
+        self.channels = channels
+    }
+
+    /// Opens the journal in `folder`, or makes a new one there.
+    ///
+    /// Nothing is sent before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - folder: a folder of this account alone; it is made if it is not there.
+    ///   - server: `http://` or `https://` with host and port.
+    ///   - dialer: opens connections; `NIODialer` of RepriseNIO where there is no better one.
+    ///   - configuration: what can be set.
+    /// - Returns: the client, which owns the journal until ``close()``.
+    /// - Throws: ``RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.notWritable`, `.diskFull`,
+    ///   `.badConfiguration`.
+    public static func open(
+        at folder: URL, server: String, dialer: any SocketDialer,
+        configuration: Configuration = Configuration()
+    ) async throws -> Reprise {
+        let journal = try await Journal.open(
+            at: folder, kinds: Channels.kinds + configuration.kinds,
+            schemas: [Channels.schema] + configuration.schemas,
+            configuration: configuration.journal)
+        await journal.open(.journal)
+        return Reprise(
+            journal: journal,
+            channels: Channels(
+                journal: journal, server: server, dialer: dialer,
+                configuration: configuration.channels))
+    }
+
+    /// A handle on a channel.
+    ///
+    /// - Parameter name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`.
+    /// - Returns: the handle.
+    /// - Throws: ``RepriseError`` `.badChannelName`.
+    public func channel(_ name: String) throws -> Channel { try channels.channel(name) }
+
+    /// Says that a condition holds now: entries that waited for it are handed over.
+    public func open(_ readiness: Readiness) async { await journal.open(readiness) }
+
+    /// Says that a condition does not hold any more.
+    public func close(_ readiness: Readiness) async { await journal.close(readiness) }
+
+    /// The sum of promise 5, over everything in the journal.
+    ///
+    /// - Returns: the sum as of the last commit.
+    /// - Throws: what the journal throws.
+    public func ledger() async throws -> LedgerSum { try await journal.ledger() }
+
+    /// The sum of promise 5 of a journal that another process may own, which is not disturbed.
+    ///
+    /// - Parameters:
+    ///   - folder: the folder given to ``open(at:server:dialer:configuration:)``.
+    ///   - schemas: the app's own tables.
+    /// - Returns: the sum as of the last commit.
+    /// - Throws: ``RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
+    public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
+        try Journal.ledger(at: folder, schemas: [Channels.schema] + schemas)
+    }
+
+    /// Connects, connects again whenever the connection ends, and hands over what comes, until the task is cancelled.
+    ///
+    /// - Throws: ``RepriseError`` `.ownershipLost`, `.closed`, or `.refused` when the server says that coming back is
+    ///   of no use. Cancellation is no error.
+    public func run() async throws { try await channels.run() }
+
+    /// Closes the journal.
+    ///
+    /// What is in hand is finished or handed over again at the next opening.
+    public func close() async { await journal.close() }
+}

@@ -1,0 +1,60 @@
+import Synchronization
+
+/// A value that others watch: first what it is now, then each change.
+///
+/// Who watches slowly gets the newest 64 changes, so that nobody makes memory grow.
+final class Announcer<Value: Equatable & Sendable>: Sendable {
+    private struct State {
+        var value: Value
+        var nextID = 0
+        var watchers: [Int: AsyncStream<Value>.Continuation] = [:]
+    }
+
+    private let state: Mutex<State>
+
+    init(_ value: Value) { state = Mutex(State(value: value)) }
+
+    var value: Value { state.withLock { $0.value } }
+
+    func announce(_ value: Value) {
+        // Under the lock, so that everybody hears changes in the same order; yielding never waits.
+        state.withLock { state in
+            guard value != state.value else { return }
+            state.value = value
+            for watcher in state.watchers.values { watcher.yield(value) }
+        }
+    }
+
+    func watch() -> AsyncStream<Value> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: Value.self, bufferingPolicy: .bufferingNewest(64))
+        let id = state.withLock { state in
+            state.nextID += 1
+            state.watchers[state.nextID] = continuation
+            continuation.yield(state.value)
+            return state.nextID
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { state in _ = state.watchers.removeValue(forKey: id) }
+        }
+        return stream
+    }
+}
+
+/// Wakes one task that waits for work; raised twice before it looks, it wakes once.
+struct Signal: Sendable {
+    private let stream: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() {
+        (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func raise() { continuation.yield() }
+
+    /// - Returns: at once if it was raised since the last time; also when the task is cancelled.
+    func wait() async {
+        var iterator = stream.makeAsyncIterator()
+        _ = await iterator.next()
+    }
+}

@@ -1,0 +1,152 @@
+import GRDB
+public import RepriseCore
+public import RepriseJournal
+import RepriseWire
+import Synchronization
+
+/// The door for channels: one connection to one server, and everything that comes and goes through it.
+///
+/// The facade makes one; see `Reprise`.
+public final class Channels: Sendable {
+    /// The kinds of entries that this door records, for `Journal.open`.
+    public static let kinds = [Outbox.kind]
+
+    private let journal: Journal
+    private let configuration: Configuration
+    private let readers: Readers
+    private let driver: ChannelsDriver
+    private let connection: Announcer<ConnectionState>
+    private let announcers = Mutex<[ChannelName: Announcer<ChannelState>]>([:])
+
+    /// Makes the door.
+    ///
+    /// Nothing is sent before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - journal: opened with ``kinds`` and ``schema``.
+    ///   - server: `http://` or `https://` with host and port.
+    ///   - dialer: opens connections.
+    ///   - configuration: what can be set.
+    public init(
+        journal: Journal, server: String, dialer: any SocketDialer,
+        configuration: Configuration = Configuration()
+    ) {
+        self.journal = journal
+        self.configuration = configuration
+        readers = Readers(journal: journal, configuration: configuration)
+        connection = Announcer(.idle)
+        driver = ChannelsDriver(
+            store: ChannelStore(journal: journal), server: server, dialer: dialer,
+            readers: readers, states: connection, configuration: configuration)
+    }
+
+    /// A handle on a channel.
+    ///
+    /// - Parameter name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`.
+    /// - Returns: the handle; nothing is asked for yet.
+    /// - Throws: ``RepriseError`` `.badChannelName`.
+    public func channel(_ name: String) throws -> Channel {
+        Channel(name: try ChannelName(name), channels: self)
+    }
+
+    /// Connects, and connects again, and hands messages to readers, until the task is cancelled.
+    ///
+    /// - Throws: ``RepriseError`` `.refused` if the server says that coming back is of no use, `.ownershipLost`,
+    ///   `.closed`. Cancellation is no error.
+    public func run() async throws {
+        let outbox = driver.outbox
+        await journal.handle(Outbox.kind.name) { entry in try await outbox.send(entry) }
+        try await withThrowingTaskGroup(of: Void.self) { [driver, readers] group in
+            group.addTask { try await driver.run() }
+            group.addTask { try await readers.run() }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Where the connection stands: first now, then each change.
+    ///
+    /// Who reads slowly gets the newest 64.
+    public var connectionStates: AsyncStream<ConnectionState> { connection.watch() }
+}
+
+/// What a ``Channel`` asks for.
+extension Channels {
+    func subscribe(_ name: ChannelName) async throws {
+        try await driver.subscribe(name, states: announcer(of: name))
+    }
+
+    func unsubscribe(_ name: ChannelName) async { await driver.unsubscribe(name) }
+
+    func read(
+        _ name: ChannelName, reader: String, options: ReaderOptions, effect: Readers.Effect
+    ) async throws {
+        try await readers.add(.init(channel: name, name: reader), options: options, effect: effect)
+        try await subscribe(name)
+    }
+
+    func forget(_ reader: String, in name: ChannelName) async throws {
+        try await readers.forget(.init(channel: name, name: reader))
+    }
+
+    func publish(_ json: [UInt8], id: EntryID, to name: ChannelName) async throws -> EntryID {
+        guard json.count <= WireLimits.bodyBytes else {
+            throw RepriseError(
+                .tooLarge,
+                "A message has at most \(WireLimits.bodyBytes) bytes, not \(json.count).",
+                remedy: "Put large content elsewhere and publish where it is.")
+        }
+        try JSONScanner.validate(json)
+        try await journal.record(
+            NewEntry(id: id, kind: Outbox.kind.name, payload: json, lane: name.text))
+        return id
+    }
+
+    func state(of name: ChannelName) -> ChannelState { announcer(of: name).value }
+
+    func states(of name: ChannelName) -> AsyncStream<ChannelState> { announcer(of: name).watch() }
+
+    func caughtUp(_ name: ChannelName) async throws {
+        for await state in states(of: name) {
+            if case .refused(let code, let message) = state {
+                throw RepriseError(.refused, "The server refuses \(name) (\(code)): \(message)")
+            }
+            if state == .live { break }
+        }
+        let newest = try await store(of: name, "").newest()
+        for line in readers.lines(of: name) {
+            for await through in line.through.watch() where through >= newest { break }
+        }
+        try Task.checkCancellation()
+    }
+
+    func failures(of reader: String, in name: ChannelName, limit: Int) async throws
+        -> [FailedMessage]
+    {
+        try await store(of: name, reader).failures(limit: limit)
+    }
+
+    func retry(_ id: EntryID, reader: String, in name: ChannelName) async throws {
+        try await store(of: name, reader)
+            .restate(id, as: .waiting, now: configuration.timekeeper.wall())
+        readers.signal(.init(channel: name, name: reader))
+    }
+
+    func discard(_ id: EntryID, reader: String, in name: ChannelName) async throws {
+        try await store(of: name, reader)
+            .restate(id, as: .dead, now: configuration.timekeeper.wall())
+    }
+
+    private func store(of name: ChannelName, _ reader: String) -> ReaderStore {
+        readers.store(.init(channel: name, name: reader))
+    }
+
+    private func announcer(of name: ChannelName) -> Announcer<ChannelState> {
+        announcers.withLock { announcers in
+            if let announcer = announcers[name] { return announcer }
+            let announcer = Announcer(ChannelState.closed)
+            announcers[name] = announcer
+            return announcer
+        }
+    }
+}

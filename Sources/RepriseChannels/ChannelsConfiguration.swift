@@ -1,0 +1,35 @@
+public import RepriseCore
+
+extension Channels {
+    /// What can be set about the connection and the repair of holes.
+    ///
+    /// The defaults suit an app.
+    public struct Configuration: Sendable {
+        /// The waits between attempts to connect.
+        public var reconnect = Backoff(base: .milliseconds(500), longest: .seconds(60))
+        /// How long nothing may come in an open catch-up before what is missing is asked for again.
+        public var inactivity: Duration = .seconds(30)
+        /// How long an open catch-up may last without any progress before the connection is made anew.
+        public var noProgress: Duration = .seconds(60)
+        /// The waits between two requests for the same holes, while a server keeps answering without filling them.
+        public var askAgain = Backoff(base: .seconds(1), longest: .seconds(30))
+        /// How many frames may share one transaction, at most.
+        public var framesPerCommit = 1_000
+        /// After how long an attempted message of the outbox is not sent again, because the server may have forgotten its
+        /// id: DESIGN gives 30 days.
+        public var outboxWindow: Duration = .seconds(30 * 86_400)
+        /// Name and version of the app, for the server's log; at most 256 bytes.
+        public var client = "reprise-swift"
+
+        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// Draws from 0..<1.
+        package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
+
+        /// The defaults.
+        public init() {}
+
+        var subscription: SubscriptionMachine.Settings {
+            .init(inactivity: inactivity, noProgress: noProgress, askAgain: askAgain)
+        }
+    }
+}

@@ -1,0 +1,41 @@
+public import RepriseCore
+public import RepriseWire
+
+/// A message of a channel, as a reader gets it.
+///
+/// ```swift
+/// try await general.read("inbox") { message in
+///     print(message.seq, message.json)
+/// }
+/// ```
+public struct Message: Identifiable, Hashable, Sendable {
+    /// The channel it came in.
+    public let channel: ChannelName
+    /// Its position in the channel's log.
+    public let seq: Int64
+    /// Its identity, the same on every path and after every repetition.
+    public let id: EntryID
+    /// When the server stored it.
+    public let time: WallTime
+    /// JSON text, byte for byte as it was published, at most ``WireLimits/bodyBytes``.
+    public let body: [UInt8]
+    /// How often this reader has been given it, this time included.
+    ///
+    /// More than 1: an earlier try failed, or nobody knows whether it succeeded because the process
+    /// died in it.
+    public let attempt: Int
+
+    /// The body as text.
+    public var json: String { String(decoding: body, as: UTF8.self) }
+
+    package init(
+        channel: ChannelName, seq: Int64, id: EntryID, time: WallTime, body: [UInt8], attempt: Int
+    ) {
+        self.channel = channel
+        self.seq = seq
+        self.id = id
+        self.time = time
+        self.body = body
+        self.attempt = attempt
+    }
+}

@@ -1,0 +1,59 @@
+public import RepriseCore
+
+/// The rules of one reader: what becomes of a message whose handler fails or is killed.
+public struct ReaderOptions: Hashable, Sendable {
+    /// How often a message may be handed over before it is a dead letter; at least 1.
+    public var attemptLimit: Int
+    /// The waits between attempts.
+    public var backoff: Backoff
+    /// What becomes of a message whose handler was running when the process died.
+    public var onInterruption: EntryKind.Interruption
+    /// How many messages may be in doubt after a kill, 1 to 500: so many are marked as in hand with
+    /// one write.
+    ///
+    /// A kill repeats (`again`) or gives up (`never`) at most so many.
+    public var window: Int
+
+    /// Makes the rules.
+    ///
+    /// - Parameters:
+    ///   - attemptLimit: attempts before a message is a dead letter.
+    ///   - backoff: the waits between attempts.
+    ///   - onInterruption: what an interrupted hand-over becomes.
+    ///   - window: how many messages may be in doubt after a kill; nil: 128 for `again`, 1 for `never`.
+    public init(
+        attemptLimit: Int = 10, backoff: Backoff = Backoff(),
+        onInterruption: EntryKind.Interruption = .again, window: Int? = nil
+    ) {
+        self.attemptLimit = max(1, attemptLimit)
+        self.backoff = backoff
+        self.onInterruption = onInterruption
+        self.window = min(max(1, window ?? (onInterruption == .never ? 1 : 128)), 500)
+    }
+}
+
+/// A message that a reader could not handle.
+public struct FailedMessage: Hashable, Sendable {
+    /// What is going to happen to it.
+    public enum Standing: Hashable, Sendable {
+        /// It will be handed over again.
+        case waiting
+        /// It has used up its attempts: a dead letter.
+        case dead
+        /// The process died in its handler, and the reader forbids a second try.
+        case unconfirmed
+    }
+
+    /// The message; its `attempt` is how often it has been handed over.
+    public let message: Message
+    /// What is going to happen to it.
+    public let standing: Standing
+    /// Why the last attempt failed.
+    public let reason: String
+
+    package init(message: Message, standing: Standing, reason: String) {
+        self.message = message
+        self.standing = standing
+        self.reason = reason
+    }
+}

@@ -1,0 +1,29 @@
+import RepriseCore
+import RepriseJournal
+
+/// What becomes of a message that a reader could not handle: the journal's own rule for entries.
+struct Ending: Hashable, Sendable {
+    var state: ReaderStore.State
+    var due: WallTime
+    var reason: String
+    /// Whether it counts towards the limit of attempts.
+    var isFailure: Bool
+
+    /// What an error means for a message that had failed so many times before.
+    static func after(
+        _ error: any Error, _ options: ReaderOptions, failures: Int, now: WallTime, jitter: Double
+    ) -> Ending {
+        let rules = EntryKind(
+            "channels.reader", attemptLimit: options.attemptLimit, backoff: options.backoff)
+        switch Settlement.Verdict.after(error, kind: rules, failures: failures, jitter: jitter) {
+        case .retry(let wait, let countsAsFailure, let reason):
+            return Ending(
+                state: .waiting, due: now.advanced(by: wait), reason: reason,
+                isFailure: countsAsFailure)
+        case .dead(let reason):
+            return Ending(state: .dead, due: now, reason: reason, isFailure: true)
+        case .applied, .appliedBefore, .notStarted:
+            return Ending(state: .waiting, due: now, reason: "\(error)", isFailure: false)
+        }
+    }
+}

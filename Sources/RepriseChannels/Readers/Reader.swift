@@ -1,0 +1,81 @@
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// A running reader: hands over what the journal has, and waits for more.
+protocol Reader: Sendable {
+    var line: ReaderLine { get }
+
+    /// Works until the task is cancelled.
+    ///
+    /// - Throws: only what makes going on useless.
+    func run() async throws
+}
+
+/// What every reader has, whatever its effect.
+final class ReaderLine: Sendable {
+    let store: ReaderStore
+    let reader: Int64
+    let options: ReaderOptions
+    /// Raised when the channel may have something new, or something is due.
+    let signal = Signal()
+    /// Everything up to here is durably finished or an exception.
+    let through: Announcer<Int64>
+    let timekeeper: any Timekeeper
+    let jitter: @Sendable () -> Double
+
+    init(
+        store: ReaderStore, position: ReaderStore.Position, options: ReaderOptions,
+        configuration: Channels.Configuration
+    ) {
+        self.store = store
+        self.options = options
+        reader = position.reader
+        through = Announcer(position.cursor)
+        timekeeper = configuration.timekeeper
+        jitter = configuration.jitter
+    }
+
+    /// Writes, and tries again while the disk cannot: nothing that was done may be forgotten.
+    ///
+    /// - Throws: what trying again does not mend.
+    func persist<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T
+    {
+        var failures = 0
+        while true {
+            do {
+                return try await store.journal.write(body)
+            } catch {
+                guard Self.isPassing(error) else { throw error }
+                failures += 1
+                try await timekeeper.sleep(
+                    for: Self.disk.delay(failures: failures, jitter: jitter()))
+            }
+        }
+    }
+
+    private static let disk = Backoff(base: .milliseconds(100), longest: .seconds(30))
+
+    /// Whether a failure of the journal may be gone at the next try.
+    static func isPassing(_ error: any Error) -> Bool {
+        guard let error = error as? RepriseError else { return false }
+        switch error.code {
+        case .diskFull, .diskFailed, .busy, .full, .notWritable: return true
+        default: return false
+        }
+    }
+
+    /// Waits until the signal is raised, or the calendar says `due`.
+    func wait(until due: WallTime?) async {
+        guard let due else { return await signal.wait() }
+        // A calendar that was set back must not make anything wait for longer than its longest backoff.
+        let left = timekeeper.wall().duration(to: due)
+        let alarm = Task { [timekeeper, signal, options] in
+            try await timekeeper.sleep(for: min(max(left, .zero), options.backoff.longest))
+            signal.raise()
+        }
+        await signal.wait()
+        alarm.cancel()
+    }
+}

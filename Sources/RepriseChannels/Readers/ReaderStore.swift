@@ -1,0 +1,310 @@
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// A message as it lies in the journal.
+struct Arrived: Sendable {
+    var arrival: Int64
+    var message: Message
+}
+
+/// The rows of one reader.
+///
+/// Functions that take a `Database` run in a transaction that somebody else has begun.
+struct ReaderStore: Sendable {
+    /// Where a reader stands.
+    struct Position: Sendable {
+        var reader: Int64
+        var cursor: Int64
+    }
+
+    /// A message that left the straight path.
+    struct Exceptional: Sendable {
+        var arrived: Arrived
+        /// How often it had been handed over.
+        var attempts: Int
+        var failures: Int
+    }
+
+    enum State: Int64 { case waiting, handed, dead, unconfirmed }
+
+    static let pageLimit = 500
+    static let pageBytes = 1_048_576
+
+    let journal: Journal
+    let channel: ChannelName
+    let name: String
+
+    // MARK: Beginning
+
+    /// Takes the reader's place, or makes one at the beginning of the journal.
+    ///
+    /// What a process that has died may have had in a handler becomes an exception: to be handed over again with a second
+    /// attempt, or unconfirmed. So the doubt is written down for each message, and lasts exactly as long as it must.
+    func begin(_ options: ReaderOptions, now: WallTime) async throws -> Position {
+        try await journal.write { db in
+            try db.execute(
+                sql: "INSERT OR IGNORE INTO channelsReader (channel, name) VALUES (?, ?)",
+                arguments: [channel.text, name])
+            guard
+                let row = try Row.fetchOne(
+                    db,
+                    sql: """
+                        SELECT id, cursor, handing FROM channelsReader
+                        WHERE channel = ? AND name = ?
+                        """, arguments: [channel.text, name])
+            else { throw RepriseError(.internal, "A reader's row is missing.") }
+            let reader = try row.integer(0)
+            let cursor = try row.integer(1)
+            let handing = try row.integer(2)
+            try interruptExceptions(of: reader, options, now: now, db)
+            guard handing > cursor else { return Position(reader: reader, cursor: cursor) }
+            try interruptWindow((cursor, handing), of: reader, options, now: now, db)
+            try move(reader, cursor: handing, handing: handing, db)
+            return Position(reader: reader, cursor: handing)
+        }
+    }
+
+    private static let interruption = "The process ended while the message was with its handler."
+
+    private func interruptWindow(
+        _ window: (cursor: Int64, handing: Int64), of reader: Int64, _ options: ReaderOptions,
+        now: WallTime, _ db: Database
+    ) throws {
+        // A window never spans two logs.
+        let base = ChannelsTables.base(of: ChannelsTables.log(of: window.handing))
+        try db.execute(
+            sql: """
+                INSERT INTO channelsException
+                (reader, arrival, attempts, failures, state, due, reason)
+                SELECT ?, arrival, 1, 1, ?, ?, ? FROM channelsMessage
+                WHERE arrival > ? AND arrival <= ?
+                """,
+            arguments: [
+                reader, stateAfterInterruption(options, failures: 1).rawValue, now.milliseconds,
+                Self.interruption, max(window.cursor, base), window.handing,
+            ])
+    }
+
+    private func interruptExceptions(
+        of reader: Int64, _ options: ReaderOptions, now: WallTime, _ db: Database
+    ) throws {
+        try db.execute(
+            sql: """
+                UPDATE channelsException SET failures = failures + 1, due = ?, reason = ?,
+                state = CASE WHEN failures + 1 >= ? THEN ? ELSE ? END
+                WHERE reader = ? AND state = 1
+                """,
+            arguments: [
+                now.milliseconds, Self.interruption, options.attemptLimit,
+                stateAfterInterruption(options, failures: options.attemptLimit).rawValue,
+                stateAfterInterruption(options, failures: 0).rawValue, reader,
+            ])
+    }
+
+    private func stateAfterInterruption(_ options: ReaderOptions, failures: Int) -> State {
+        switch options.onInterruption {
+        case .never: .unconfirmed
+        case .again: failures >= options.attemptLimit ? .dead : .waiting
+        }
+    }
+
+    // MARK: The straight path
+
+    /// The next messages after `cursor`, of one log: bounded in number and bytes.
+    func page(after cursor: Int64) async throws -> [Arrived] {
+        try await journal.read { db in
+            let logs = try Row.fetchAll(
+                db,
+                sql: "SELECT id FROM channelsLog WHERE channel = ? AND id >= ? ORDER BY id",
+                arguments: [channel.text, ChannelsTables.log(of: cursor)])
+            for row in logs {
+                let base = ChannelsTables.base(of: try row.integer(0))
+                let page = try messages(
+                    after: max(cursor, base), below: base + (1 << ChannelsTables.arrivalBits), db)
+                guard page.isEmpty else { return page }
+            }
+            return []
+        }
+    }
+
+    private func messages(after: Int64, below end: Int64, _ db: Database) throws -> [Arrived] {
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: """
+                    SELECT arrival, seq, id, time, body FROM channelsMessage
+                    WHERE arrival > ? AND arrival < ? ORDER BY arrival LIMIT ?
+                    """), arguments: [after, end, Self.pageLimit])
+        var page: [Arrived] = []
+        var bytes = 0
+        while bytes < Self.pageBytes, let row = try rows.next() {
+            let arrived = try arrived(row, attempt: 1)
+            bytes += arrived.message.body.count
+            page.append(arrived)
+        }
+        return page
+    }
+
+    /// Reads arrival, seq, id, time, body.
+    private func arrived(_ row: Row, attempt: Int) throws -> Arrived {
+        Arrived(
+            arrival: try row.integer(0),
+            message: Message(
+                channel: channel, seq: try row.integer(1), id: try EntryID(try row.text(2)),
+                time: WallTime(milliseconds: try row.integer(3)), body: try row.bytes(4),
+                attempt: attempt))
+    }
+
+    /// - Throws: ``RepriseError`` `.noSuchEntry` if the reader was forgotten.
+    func move(_ reader: Int64, cursor: Int64, handing: Int64, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: "UPDATE channelsReader SET cursor = ?, handing = ? WHERE id = ?"
+        ).execute(arguments: [cursor, handing, reader])
+        guard db.changesCount == 1 else {
+            throw RepriseError(.noSuchEntry, "The reader \(name) was forgotten.")
+        }
+    }
+
+    /// The newest message of the channel; 0 if there is none.
+    func newest() async throws -> Int64 {
+        try await journal.read { db in
+            let logs = try Row.fetchAll(
+                db, sql: "SELECT id FROM channelsLog WHERE channel = ? ORDER BY id DESC",
+                arguments: [channel.text])
+            for row in logs {
+                let base = ChannelsTables.base(of: try row.integer(0))
+                let newest = try Int64.fetchOne(
+                    db,
+                    sql: """
+                        SELECT arrival FROM channelsMessage WHERE arrival > ? AND arrival < ?
+                        ORDER BY arrival DESC LIMIT 1
+                        """, arguments: [base, base + (1 << ChannelsTables.arrivalBits)])
+                if let newest { return newest }
+            }
+            return 0
+        }
+    }
+}
+
+/// What left the straight path.
+extension ReaderStore {
+    /// Writes down what becomes of a message that was handed over, or removes it if it is finished.
+    func settle(
+        _ arrival: Int64, of reader: Int64, attempts: Int, failures: Int, _ ending: Ending?,
+        _ db: Database
+    ) throws {
+        guard let ending else {
+            try db.cachedStatement(
+                sql: "DELETE FROM channelsException WHERE reader = ? AND arrival = ?"
+            ).execute(arguments: [reader, arrival])
+            return
+        }
+        try db.cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO channelsException
+                (reader, arrival, attempts, failures, state, due, reason)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """
+        ).execute(arguments: [
+            reader, arrival, attempts, failures, ending.state.rawValue, ending.due.milliseconds,
+            String(ending.reason.prefix(256)),
+        ])
+    }
+
+    /// Marks a message as being with its handler.
+    func hand(_ arrival: Int64, of reader: Int64, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE channelsException SET state = 1, attempts = attempts + 1
+                WHERE reader = ? AND arrival = ? AND state = 0
+                """
+        ).execute(arguments: [reader, arrival])
+    }
+
+    /// What waits and is due, oldest first; and when something is due next.
+    func due(_ reader: Int64, now: WallTime, limit: Int = 100) async throws
+        -> (messages: [Exceptional], next: WallTime?)
+    {
+        try await journal.read { db in
+            let rows = try Row.fetchAll(
+                db.cachedStatement(
+                    sql: """
+                        SELECT m.arrival, seq, m.id, time, body, attempts, failures
+                        FROM channelsException AS e JOIN channelsMessage AS m
+                        ON m.arrival = e.arrival
+                        WHERE reader = ? AND state = 0 AND due <= ? ORDER BY due, m.arrival LIMIT ?
+                        """), arguments: [reader, now.milliseconds, limit])
+            let messages = try rows.map { row in
+                let attempts = Int(clamping: try row.integer(5))
+                return Exceptional(
+                    arrived: try arrived(row, attempt: attempts &+ 1), attempts: attempts,
+                    failures: Int(clamping: try row.integer(6)))
+            }
+            let next = try Int64.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT MIN(due) FROM channelsException
+                        WHERE reader = ? AND state = 0 AND due > ?
+                        """), arguments: [reader, now.milliseconds])
+            return (messages, next.map(WallTime.init(milliseconds:)))
+        }
+    }
+
+    func failures(limit: Int) async throws -> [FailedMessage] {
+        try await journal.read { db in
+            let rows = try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT m.arrival, seq, m.id, time, body, attempts, e.state, e.reason
+                    FROM channelsException AS e
+                    JOIN channelsReader AS r ON r.id = e.reader
+                    JOIN channelsMessage AS m ON m.arrival = e.arrival
+                    WHERE r.channel = ? AND r.name = ? ORDER BY e.arrival LIMIT ?
+                    """, arguments: [channel.text, name, min(max(limit, 0), 1_000)])
+            return try rows.map { row in
+                let standing: FailedMessage.Standing =
+                    switch State(rawValue: try row.integer(6)) {
+                    case .dead: .dead
+                    case .unconfirmed: .unconfirmed
+                    case .waiting, .handed, nil: .waiting
+                    }
+                let arrived = try arrived(row, attempt: Int(clamping: try row.integer(5)))
+                return FailedMessage(
+                    message: arrived.message, standing: standing, reason: try row.text(7))
+            }
+        }
+    }
+
+    /// Gives a message that is not with its handler another standing.
+    func restate(_ id: EntryID, as state: State, now: WallTime) async throws {
+        try await journal.write { db in
+            try db.execute(
+                sql: """
+                    UPDATE channelsException SET state = ?, failures = 0, due = ?
+                    WHERE state != 1
+                    AND reader = (SELECT id FROM channelsReader WHERE channel = ? AND name = ?)
+                    AND arrival IN (SELECT e.arrival FROM channelsException AS e
+                        JOIN channelsMessage AS m ON m.arrival = e.arrival WHERE m.id = ?)
+                    """,
+                arguments: [state.rawValue, now.milliseconds, channel.text, name, id.text])
+            guard db.changesCount > 0 else {
+                throw RepriseError(
+                    .noSuchEntry, "The reader \(name) has not failed at the message \(id).")
+            }
+        }
+    }
+
+    func forget() async throws {
+        try await journal.write { db in
+            try db.execute(
+                sql: """
+                    DELETE FROM channelsException WHERE reader IN
+                    (SELECT id FROM channelsReader WHERE channel = ? AND name = ?)
+                    """, arguments: [channel.text, name])
+            try db.execute(
+                sql: "DELETE FROM channelsReader WHERE channel = ? AND name = ?",
+                arguments: [channel.text, name])
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// Writes messages, coverage and losses of a batch in the transaction that it is given.
+struct BatchWriter {
+    let db: Database
+    /// As memory believes them; the disk must agree.
+    private(set) var positions: [ChannelName: LogPosition]
+
+    init(db: Database, positions: [ChannelName: LogPosition]) {
+        self.db = db
+        self.positions = positions
+    }
+
+    /// - Throws: ``RepriseError`` `.internal` if the journal is not where memory believes it to be.
+    mutating func write(_ batch: StagedBatch) throws {
+        for segment in batch.segments { try write(segment) }
+    }
+
+    private mutating func write(_ segment: StagedBatch.Segment) throws {
+        if let epoch = segment.epoch { try begin(epoch, segment) }
+        guard var position = positions[segment.channel] else {
+            throw RepriseError(.internal, "An event came before its log was begun.")
+        }
+        var duplicates = segment.duplicates
+        let insertion = try MessageInsertion(db)
+        for event in segment.events {
+            if position.hasFormer, try isKnown(event) {
+                duplicates += 1
+                continue
+            }
+            position.accepted += 1
+            let arrival = ChannelsTables.base(of: position.log) + position.accepted
+            try insertion.insert(event, log: position.log, arrival: arrival)
+        }
+        for loss in segment.losses {
+            for range in loss.ranges {
+                try record(range.after, range.through, loss.reason, in: position.log)
+            }
+        }
+        try save(segment, duplicates: duplicates, &position)
+        positions[segment.channel] = position
+    }
+
+    /// A new log: what is known to be missing of the former one is lost, and how much came after that nobody knows.
+    private mutating func begin(_ epoch: Epoch, _ segment: StagedBatch.Segment) throws {
+        let channel = segment.channel.text
+        let former = positions[segment.channel]
+        if let former, let missing = segment.formerMissing {
+            for range in missing { try record(range.after, range.through, .epoch, in: former.log) }
+            let head =
+                try Int64.fetchOne(
+                    db, sql: "SELECT head FROM channelsLog WHERE id = ?", arguments: [former.log])
+                ?? 0
+            try record(head, nil, .epoch, in: former.log)
+            try db.execute(
+                sql: """
+                    INSERT OR IGNORE INTO channelsFormer (channel, id)
+                    SELECT ?, id FROM channelsMessage WHERE arrival > ? AND arrival <= ?
+                    """,
+                arguments: [
+                    channel, ChannelsTables.base(of: former.log),
+                    ChannelsTables.base(of: former.log + 1),
+                ])
+        }
+        try db.execute(
+            sql: """
+                INSERT INTO channelsLog (channel, epoch, coverage, head, version)
+                VALUES (?, ?, '[]', 0, 0)
+                """, arguments: [channel, epoch.text])
+        positions[segment.channel] = LogPosition(
+            log: db.lastInsertedRowID, version: 0, accepted: 0, hasFormer: former != nil)
+    }
+
+    private func isKnown(_ event: ServerFrame.Event) throws -> Bool {
+        try Bool.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT EXISTS (SELECT 1 FROM channelsFormer WHERE channel = ? AND id = ?)"),
+            arguments: [event.channel.text, event.id.text]) ?? false
+    }
+
+    private func record(
+        _ after: Int64, _ through: Int64?, _ reason: Gone.Reason, in log: Int64
+    ) throws {
+        try db.cachedStatement(
+            sql: "INSERT INTO channelsLost (log, after, through, reason) VALUES (?, ?, ?, ?)"
+        ).execute(arguments: [log, after, through, reason.rawValue])
+    }
+
+    /// Compare and set: nobody else may have moved the log since memory last looked.
+    private func save(
+        _ segment: StagedBatch.Segment, duplicates: Int64, _ position: inout LogPosition
+    ) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE channelsLog SET coverage = ?, head = ?, accepted = ?,
+                duplicates = duplicates + ?, version = version + 1 WHERE id = ? AND version = ?
+                """
+        ).execute(arguments: [
+            segment.coverage.description, segment.head, position.accepted, duplicates,
+            position.log, position.version,
+        ])
+        guard db.changesCount == 1 else {
+            throw RepriseError(.internal, "The journal moved on without us.")
+        }
+        position.version += 1
+    }
+}

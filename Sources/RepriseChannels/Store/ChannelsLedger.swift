@@ -1,0 +1,84 @@
+import GRDB
+import RepriseCore
+
+/// What became of every message that was accepted (promise 5).
+///
+/// `accepted` comes from the counter that the storing transaction increments, everything else is counted from the rows, the
+/// cursors and the exceptions: that they agree is a check that can fail.
+enum ChannelsLedger {
+    static func sum(_ db: Database) throws -> LedgerSum {
+        var sum = LedgerSum()
+        let logs = try Row.fetchCursor(
+            db, sql: "SELECT id, channel, accepted, duplicates FROM channelsLog ORDER BY id")
+        while let row = try logs.next() {
+            sum.accepted += try row.integer(2)
+            sum.duplicates += try row.integer(3)
+            try add(log: try row.integer(0), of: try row.text(1), to: &sum, db)
+        }
+        sum.lost = try losses(db)
+        return sum
+    }
+
+    /// A message is pending until every reader has finished it, and without a reader for ever; then it ended as the worst
+    /// that befell it.
+    private static func add(
+        log: Int64, of channel: String, to sum: inout LedgerSum, _ db: Database
+    ) throws {
+        let reached =
+            try Int64.fetchOne(
+                db.cachedStatement(sql: "SELECT MIN(cursor) FROM channelsReader WHERE channel = ?"),
+                arguments: [channel]) ?? 0
+        let stored = try count(log, through: .max, db)
+        let passed = try count(log, through: reached, db)
+        var exceptions: [Int64] = [0, 0, 0]  // waiting, dead, unconfirmed
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: """
+                    SELECT worst, COUNT(*) FROM (
+                        SELECT MIN(CASE state WHEN 2 THEN 1 WHEN 3 THEN 2 ELSE 0 END) AS worst
+                        FROM channelsException AS e
+                        JOIN channelsReader AS r ON r.id = e.reader
+                        JOIN channelsMessage AS m ON m.arrival = e.arrival
+                        WHERE r.channel = ? AND m.log = ? AND e.arrival <= ?
+                        GROUP BY e.arrival
+                    ) GROUP BY worst
+                    """), arguments: [channel, log, reached])
+        while let row = try rows.next() {
+            let rank = Int(try row.integer(0))
+            guard exceptions.indices.contains(rank) else { continue }
+            exceptions[rank] = try row.integer(1)
+        }
+        sum.pending += stored - passed + exceptions[0]
+        sum.outcomes[.dead, default: 0] += exceptions[1]
+        sum.outcomes[.unconfirmed, default: 0] += exceptions[2]
+        sum.outcomes[.applied, default: 0] += passed - exceptions.reduce(0, +)
+    }
+
+    private static func count(_ log: Int64, through arrival: Int64, _ db: Database) throws -> Int64
+    {
+        try Int64.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT COUNT(*) FROM channelsMessage INDEXED BY channelsMessageBySeq
+                    WHERE log = ? AND arrival <= ?
+                    """), arguments: [log, arrival]) ?? 0
+    }
+
+    /// One line for what is known and one for what is not, for each channel and reason.
+    private static func losses(_ db: Database) throws -> [LedgerSum.Loss] {
+        try Row.fetchAll(
+            db,
+            sql: """
+                SELECT channel, reason, through IS NULL AS isUnknown, TOTAL(through - after)
+                FROM channelsLost AS l JOIN channelsLog AS g ON g.id = l.log
+                GROUP BY channel, reason, isUnknown ORDER BY channel, reason, isUnknown
+                """
+        ).map { row in
+            // TOTAL is a float, so that no peer can make it overflow.
+            let count = Double.fromDatabaseValue(row[3]) ?? 0
+            return LedgerSum.Loss(
+                channel: try row.text(0), reason: try row.text(1),
+                count: try row.integer(2) == 1 ? nil : Int64(min(count, 9e18)))
+        }
+    }
+}

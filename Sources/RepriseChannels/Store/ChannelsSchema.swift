@@ -1,0 +1,96 @@
+import GRDB
+import RepriseCore
+public import RepriseJournal
+
+extension Channels {
+    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
+    public static let schema = JournalSchema(
+        name: "channels",
+        migrations: [{ db in try db.execute(sql: ChannelsTables.first) }],
+        ledger: { db in try ChannelsLedger.sum(db) })
+}
+
+/// How messages and positions lie in the journal.
+///
+/// A message's `arrival` is its rowid: the number of its log in the high bits and how many came before it in the low 40.
+/// So the messages of a log lie together in order of arrival, a reader pages through them without an index of their own, and
+/// an arrival in a later log of the same channel is greater than any in an earlier one. The only index is (log, seq).
+/// A row per log carries the coverage and the counters, written in the transaction that stores the messages.
+enum ChannelsTables {
+    static let arrivalBits: Int64 = 40
+
+    /// The arrival before the first in a log.
+    static func base(of log: Int64) -> Int64 { log << arrivalBits }
+
+    /// The log that an arrival belongs to.
+    static func log(of arrival: Int64) -> Int64 { arrival >> arrivalBits }
+
+    static let first = """
+        CREATE TABLE channelsDevice (id TEXT NOT NULL) STRICT;
+        INSERT INTO channelsDevice VALUES (lower(hex(randomblob(16))));
+
+        -- One for each epoch of a channel; the one with the greatest id is current.
+        CREATE TABLE channelsLog (
+            id INTEGER PRIMARY KEY,
+            channel TEXT NOT NULL,
+            epoch TEXT NOT NULL,
+            coverage TEXT NOT NULL,
+            head INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            accepted INTEGER NOT NULL DEFAULT 0,
+            duplicates INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX channelsLogByChannel ON channelsLog (channel, id);
+
+        CREATE TABLE channelsMessage (
+            arrival INTEGER PRIMARY KEY,
+            log INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            prev INTEGER,  -- NULL: seq - 1
+            id TEXT NOT NULL,
+            time INTEGER NOT NULL,
+            body BLOB NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX channelsMessageBySeq ON channelsMessage (log, seq);
+
+        -- The ids of former epochs. Within an epoch the coverage tells duplicates apart, so only a channel that
+        -- has changed its epoch pays for an index of random ids.
+        CREATE TABLE channelsFormer (
+            channel TEXT NOT NULL,
+            id TEXT NOT NULL,
+            PRIMARY KEY (channel, id)
+        ) STRICT, WITHOUT ROWID;
+
+        -- All up to `cursor` is finished or has a row in channelsException. All up to `handing` may be in a handler.
+        CREATE TABLE channelsReader (
+            id INTEGER PRIMARY KEY,
+            channel TEXT NOT NULL,
+            name TEXT NOT NULL,
+            cursor INTEGER NOT NULL DEFAULT 0,
+            handing INTEGER NOT NULL DEFAULT 0,
+            UNIQUE (channel, name)
+        ) STRICT;
+
+        -- state: 0 waiting, 1 with its handler, 2 dead, 3 unconfirmed
+        CREATE TABLE channelsException (
+            reader INTEGER NOT NULL,
+            arrival INTEGER NOT NULL,
+            attempts INTEGER NOT NULL,
+            failures INTEGER NOT NULL,
+            state INTEGER NOT NULL,
+            due INTEGER NOT NULL,
+            reason TEXT NOT NULL,
+            PRIMARY KEY (reader, arrival)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX channelsExceptionByDue ON channelsException (reader, due) WHERE state = 0;
+
+        -- through NULL: nobody knows how many.
+        CREATE TABLE channelsLost (
+            id INTEGER PRIMARY KEY,
+            log INTEGER NOT NULL,
+            after INTEGER NOT NULL,
+            through INTEGER,
+            reason TEXT NOT NULL
+        ) STRICT;
+        """
+}

@@ -1,0 +1,167 @@
+import RepriseCore
+package import RepriseWire
+
+/// What the connection, the clock and the disk say; and how a hole is asked for.
+extension SubscriptionMachine {
+    package mutating func connected(at now: Duration) -> [Action] {
+        isAttached = false
+        fruitless = 0
+        lostToRetention = 0
+        lastProgress = now
+        return ask(.subscribing, at: now)
+    }
+
+    package mutating func disconnected() -> [Action] {
+        isAttached = false
+        mode = .offline
+        timerDue = nil
+        sawActivity = false
+        return show(.subscribing)
+    }
+
+    /// A timer that fires late or early re-arms; only what the clock says counts.
+    package mutating func timerFired(at now: Duration) -> [Action] {
+        timerDue = nil
+        switch mode {
+        case .offline, .live, .refused: return []
+        case .resting(let until, let wasRefused):
+            if !wasRefused, now >= lastProgress + settings.noProgress {
+                return giveConnectionUp(at: now)
+            }
+            guard now >= until else { return arm() }
+            if wasRefused { lastProgress = now }  // it was told to wait
+            return ask(.repairing(missing: missing), at: now)
+        case .catchingUp:
+            if now >= lastProgress + settings.noProgress { return giveConnectionUp(at: now) }
+            guard now >= lastActivity + settings.inactivity else { return arm() }
+            return ask(.stalled(missing: missing), at: now)
+        }
+    }
+
+    /// Everything up to this revision is on the disk.
+    package mutating func committed(revision: Int, at now: Duration, jitter: Double) -> [Action] {
+        durableRevision = max(durableRevision, revision)
+        guard case .catchingUp(let catchUp) = mode, catchUp.isComplete else { return [] }
+        return settle(at: now, jitter: jitter)
+    }
+
+    /// A commit has failed and nothing later was written: what the disk has is the truth, and the rest is asked for again.
+    package mutating func commitFailed(
+        epoch: Epoch?, coverage: Coverage, head: Int64, at now: Duration
+    ) -> [Action] {
+        self.epoch = epoch
+        self.coverage = coverage
+        knownHead = max(head, coverage.top)
+        durableRevision = revision
+        switch mode {
+        case .offline, .refused: return []
+        case .catchingUp, .live, .resting: break
+        }
+        // The connection may be in an epoch that the disk has not heard of.
+        isAttached = false
+        lastProgress = now
+        return ask(.repairing(missing: missing), at: now)
+    }
+
+    // MARK: Holes
+
+    /// How many sequences are known to be missing.
+    package var missing: Int64 { missing(through: max(knownHead, coverage.top)) }
+
+    var hasHole: Bool { !coverage.isComplete(through: max(knownHead, coverage.top)) }
+
+    func missing(through head: Int64) -> Int64 {
+        coverage.complement(through: head).reduce(0) { $0 + $1.count }
+    }
+
+    /// Opens a catch-up: asks for everything that the coverage does not hold.
+    mutating func ask(_ state: ChannelState, at now: Duration) -> [Action] {
+        if mode == .live { lastProgress = now }
+        lastActivity = now
+        missingWhenAnswered = nil
+        mode = .catchingUp(CatchUp(isRepair: state != .subscribing))
+        return [.subscribe(epoch: epoch, coverage: coverage)] + show(state) + arm()
+    }
+
+    /// `sync_complete` has come.
+    ///
+    /// Live, if it is true; if it is not, the holes are asked for again.
+    mutating func settle(at now: Duration, jitter: Double) -> [Action] {
+        guard case .catchingUp(var catchUp) = mode else { return [] }
+        guard hasHole else {
+            // Traffic goes on meanwhile: only what led here must be durable, `committed` comes back with it.
+            let reachedBy = catchUp.reachedBy ?? revision
+            catchUp.reachedBy = reachedBy
+            mode = .catchingUp(catchUp)
+            guard durableRevision >= reachedBy else { return [] }
+            fruitless = 0
+            missingWhenAnswered = nil
+            mode = .live
+            return show(.live)
+        }
+        let below = missing(through: catchUp.target)
+        guard below > 0, let before = missingWhenAnswered, below >= before else {
+            return ask(.repairing(missing: missing), at: now)
+        }
+        // Asked, answered, and nothing came: do not spin.
+        fruitless += 1
+        let wait = settings.askAgain.delay(failures: fruitless, jitter: jitter)
+        mode = .resting(until: now + wait, wasRefused: false)
+        return show(.stalled(missing: missing)) + arm()
+    }
+
+    mutating func noteProgress(at now: Duration) {
+        guard case .catchingUp(let catchUp) = mode else { return }
+        let missing = missing(through: catchUp.target)
+        if missing < lastMissing {
+            lastProgress = now
+            fruitless = 0
+        }
+        lastMissing = missing
+    }
+
+    /// Positions of another epoch mean nothing in this one.
+    mutating func start(_ newEpoch: Epoch) -> Action {
+        let former = epoch.map { _ in coverage.complement(through: max(knownHead, coverage.top)) }
+        epoch = newEpoch
+        coverage = Coverage()
+        knownHead = 0
+        lostToRetention = 0
+        revision += 1
+        return .startEpoch(newEpoch, missing: former)
+    }
+
+    private mutating func giveConnectionUp(at now: Duration) -> [Action] {
+        lastProgress = now
+        return show(.stalled(missing: missing)) + [.reconnect] + arm()
+    }
+
+    // MARK: Timer and state
+
+    /// Asks for a timer, unless one that is early enough is running.
+    mutating func arm() -> [Action] {
+        let due: Duration
+        switch mode {
+        case .offline, .live, .refused: return []
+        case .resting(let until, let wasRefused):
+            due = wasRefused ? until : min(until, lastProgress + settings.noProgress)
+        case .catchingUp:
+            due = min(lastActivity + settings.inactivity, lastProgress + settings.noProgress)
+        }
+        if let timerDue, timerDue <= due { return [] }
+        timerDue = due
+        return [.scheduleTimer(at: due)]
+    }
+
+    func progress(of catchUp: CatchUp) -> ChannelState {
+        let missing = missing(through: catchUp.target)
+        if catchUp.isRepair { return .repairing(missing: missing) }
+        return .catchingUp(received: max(0, catchUp.total - missing), total: catchUp.total)
+    }
+
+    mutating func show(_ state: ChannelState) -> [Action] {
+        guard state != shown else { return [] }
+        shown = state
+        return [.enter(state)]
+    }
+}

@@ -1,0 +1,240 @@
+package import RepriseCore
+package import RepriseWire
+
+/// The device's side of one channel: what is asked for, what is kept, and when the device may say that it has everything.
+///
+/// `offline → catchingUp → live`, and back to `catchingUp` whenever a hole is found. An event is judged against the
+/// coverage alone, so any order of delivery is right. Only the server's `sync_complete` together with a coverage that
+/// reaches its target, both durable, leads to `live`; time leads to nothing but asking again.
+package struct SubscriptionMachine: Sendable {
+    package struct Settings: Hashable, Sendable {
+        package var inactivity: Duration
+        package var noProgress: Duration
+        package var askAgain: Backoff
+
+        package init(
+            inactivity: Duration = .seconds(30), noProgress: Duration = .seconds(60),
+            askAgain: Backoff = Backoff(base: .seconds(1), longest: .seconds(30))
+        ) {
+            self.inactivity = inactivity
+            self.noProgress = noProgress
+            self.askAgain = askAgain
+        }
+    }
+
+    /// What is to be done with an event.
+    package enum Verdict: Hashable, Sendable {
+        /// Store it together with the coverage that now holds it.
+        case store
+        /// It is there already.
+        case ignoreDuplicate
+        /// It cannot be applied now; nothing claims it, so it will be asked for again.
+        case leave
+    }
+
+    package enum Action: Hashable, Sendable {
+        /// Ask for all that the coverage does not hold.
+        case subscribe(epoch: Epoch?, coverage: Coverage)
+        /// Positions of the epoch before are void: a new log begins here. `missing` is what was known to be missing in the
+        /// former log, nil if there was none.
+        case startEpoch(Epoch, missing: [SequenceRange]?)
+        /// These will never come, and somebody should have got them.
+        case recordLoss([SequenceRange], Gone.Reason)
+        case scheduleTimer(at: Duration)
+        case reconnect
+        case enter(ChannelState)
+    }
+
+    struct CatchUp: Hashable {
+        /// Whether it mends a hole in what had been complete.
+        var isRepair: Bool
+        /// Whether the server's `subscribed` has come.
+        var isAnswered = false
+        /// Whether `sync_complete` has come for the target.
+        var isComplete = false
+        /// The head up to which the server answers.
+        var target: Int64 = 0
+        /// How many sequences were missing when it began.
+        var total: Int64 = 0
+        /// The revision with which nothing was missing any more, once that is so.
+        var reachedBy: Int?
+    }
+
+    enum Mode: Hashable {
+        case offline
+        case catchingUp(CatchUp)
+        case live
+        /// Waits before it asks again, because the last answer brought nothing or was a refusal for now.
+        case resting(until: Duration, wasRefused: Bool)
+        /// The server said no, and would say it again.
+        case refused
+    }
+
+    package internal(set) var epoch: Epoch?
+    package internal(set) var coverage: Coverage
+    /// The newest sequence that anybody has told of.
+    package internal(set) var knownHead: Int64
+    /// Counts the changes that must become durable.
+    package internal(set) var revision = 0
+
+    let settings: Settings
+    var mode = Mode.offline
+    /// Whether `subscribed` has come on this connection; an event before it belongs to nobody knows which epoch.
+    var isAttached = false
+    var durableRevision = 0
+    var timerDue: Duration?
+    var lastActivity: Duration = .zero
+    var lastProgress: Duration = .zero
+    var sawActivity = false
+    /// How much was missing below the target when this was last looked at.
+    var lastMissing: Int64 = 0
+    /// How much was missing below the target when the answer to the last request began.
+    var missingWhenAnswered: Int64?
+    /// Requests in a row that brought nothing.
+    var fruitless = 0
+    /// Lost to retention on this connection.
+    var lostToRetention: Int64 = 0
+    var shown = ChannelState.closed
+
+    /// - Parameters:
+    ///   - epoch: of the newest log that the journal has.
+    ///   - coverage: what of it is durable.
+    ///   - head: the newest sequence known of.
+    ///   - settings: durations.
+    package init(
+        epoch: Epoch? = nil, coverage: Coverage = Coverage(), head: Int64 = 0,
+        settings: Settings = Settings()
+    ) {
+        self.epoch = epoch
+        self.coverage = coverage
+        self.settings = settings
+        knownHead = max(head, coverage.top)
+    }
+
+    package var state: ChannelState { shown }
+
+    package var isLive: Bool { mode == .live }
+
+    // MARK: The hot path
+
+    /// An event that continues the only range is applied in constant time and without an allocation.
+    package mutating func eventReceived(after prev: Int64, seq: Int64) -> Verdict {
+        guard isAttached else { return .leave }
+        sawActivity = true
+        if seq <= coverage.top, coverage.contains(seq) { return .ignoreDuplicate }
+        knownHead = max(knownHead, seq)
+        switch coverage.insert(after: prev, through: seq) {
+        case .added:
+            revision += 1
+            return .store
+        case .duplicate: return .ignoreDuplicate
+        case .full: return .leave  // at the bound of ranges; the hole stays visible
+        }
+    }
+
+    /// All frames that had arrived have been read; looks at what they add up to.
+    ///
+    /// Holes are looked for here and not at each event: what arrives together in the wrong order leaves none.
+    package mutating func batchRead(at now: Duration, jitter: Double) -> [Action] {
+        guard sawActivity else { return [] }
+        sawActivity = false
+        lastActivity = now
+        switch mode {
+        case .live:
+            return hasHole ? ask(.repairing(missing: missing), at: now) : []
+        case .catchingUp(let catchUp):
+            noteProgress(at: now)
+            // Past its `sync_complete` nothing more is on its way that could fill a hole.
+            if catchUp.isComplete { return settle(at: now, jitter: jitter) }
+            return show(progress(of: catchUp))
+        case .offline, .resting, .refused: return []
+        }
+    }
+
+    // MARK: What the server says
+
+    package mutating func subscribedReceived(
+        _ subscribed: ServerFrame.Subscribed, at now: Duration
+    ) -> [Action] {
+        var isRepair = false
+        switch mode {
+        case .offline, .refused: return []
+        case .catchingUp(let open): isRepair = open.isRepair
+        case .live, .resting: break  // it was demoted, or asked for by an earlier request
+        }
+        var actions: [Action] = []
+        if subscribed.epoch != epoch || subscribed.reset {
+            actions.append(start(subscribed.epoch))
+            lastProgress = now
+            isRepair = false
+        }
+        isAttached = true
+        knownHead = max(subscribed.head, coverage.top)
+        lastActivity = now
+        var catchUp = CatchUp(isRepair: isRepair, isAnswered: true, target: subscribed.head)
+        catchUp.total = missing(through: subscribed.head)
+        lastMissing = catchUp.total
+        if missingWhenAnswered == nil { missingWhenAnswered = catchUp.total }
+        if mode == .live { lastProgress = now }
+        mode = .catchingUp(catchUp)
+        return actions + show(progress(of: catchUp)) + arm()
+    }
+
+    package mutating func goneReceived(_ gone: Gone) -> [Action] {
+        guard isAttached else { return [] }
+        sawActivity = true
+        let news = coverage.complement(through: gone.range.through).compactMap {
+            SequenceRange(after: max($0.after, gone.range.after), through: $0.through)
+        }
+        guard !news.isEmpty, coverage.insert(gone.range) == .added else { return [] }
+        revision += 1
+        knownHead = max(knownHead, gone.range.through)
+        guard gone.reason.countsAsLost else { return [] }
+        let loss = Action.recordLoss(news, gone.reason)
+        guard gone.reason == .retention else { return [loss] }
+        lostToRetention += news.reduce(0) { $0 + $1.count }
+        return [loss] + show(.beyondRetention(lost: lostToRetention))
+    }
+
+    package mutating func syncCompleteReceived(
+        _ complete: ServerFrame.SyncComplete, at now: Duration, jitter: Double
+    ) -> [Action] {
+        guard case .catchingUp(var catchUp) = mode, catchUp.isAnswered,
+            complete.epoch == epoch,
+            complete.through >= catchUp.target  // else it ends an earlier catch-up
+        else { return [] }
+        lastActivity = now
+        noteProgress(at: now)
+        catchUp.isComplete = true
+        catchUp.target = complete.through
+        knownHead = max(knownHead, complete.through)
+        mode = .catchingUp(catchUp)
+        return settle(at: now, jitter: jitter)
+    }
+
+    /// A head comes after the events that it counts, so outside of a catch-up a greater one proves a hole.
+    package mutating func heartbeatReceived(head: Int64, at now: Duration) -> [Action] {
+        guard mode == .live, !coverage.isComplete(through: head) else { return [] }
+        knownHead = max(knownHead, head)
+        return ask(.repairing(missing: missing), at: now)
+    }
+
+    /// The server refuses the subscription.
+    package mutating func refusedReceived(
+        _ refused: ServerFrame.Refused, at now: Duration, jitter: Double
+    ) -> [Action] {
+        switch mode {
+        case .offline, .refused: return []
+        case .catchingUp, .live, .resting: break
+        }
+        guard refused.code.isTemporary else {
+            mode = .refused
+            isAttached = false
+            return show(.refused(refused.code, message: refused.message))
+        }
+        fruitless += 1
+        let wait = settings.askAgain.delay(failures: fruitless, jitter: jitter)
+        mode = .resting(until: now + max(wait, refused.retryAfter ?? .zero), wasRefused: true)
+        return show(.stalled(missing: missing)) + arm()
+    }
+}

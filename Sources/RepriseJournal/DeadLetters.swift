@@ -1,0 +1,127 @@
+package import GRDB
+public import RepriseCore
+import Synchronization
+
+/// Entries whose handlers failed for good: listed, retried, thrown away.
+extension Journal {
+    /// Lists dead letters in the order recorded.
+    ///
+    /// - Parameters:
+    ///   - after: the last one of the page before; nil: from the first.
+    ///   - limit: at most so many, and at most 1,000.
+    /// - Returns: the entries, each with its reason; fewer than `limit` at the end.
+    /// - Throws: ``RepriseError`` `.noSuchEntry` if `after` has been removed; `.closed`, `.diskFailed`.
+    public func deadLetters(after: EntryID? = nil, limit: Int = 100) async throws -> [Entry] {
+        try await read { db in
+            var start: Int64 = 0
+            if let after {
+                start = try Self.seq(of: after, in: db)
+            }
+            let rows = try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT \(EntryRow.columns) FROM entry
+                    WHERE state = 13 AND seq > ? ORDER BY seq LIMIT ?
+                    """, arguments: [start, min(max(limit, 0), 1_000)])
+            return rows.compactMap { try? EntryRow($0).entry }
+        }
+    }
+
+    /// Looks an entry up.
+    ///
+    /// - Parameter id: its id.
+    /// - Returns: nil if it was never accepted, or ended longer ago than the retention.
+    /// - Throws: ``RepriseError`` `.closed`, `.diskFailed`.
+    public func entry(_ id: EntryID) async throws -> Entry? {
+        try await read { db in
+            let row = try Row.fetchOne(
+                db, sql: "SELECT \(EntryRow.columns) FROM entry WHERE id = ?",
+                arguments: [id.text])
+            return row.flatMap { try? EntryRow($0).entry }
+        }
+    }
+
+    /// Gives a dead letter a new start: it is pending, with no failures, in its old place in its lane.
+    ///
+    /// - Parameter id: of a dead letter.
+    /// - Throws: ``RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
+    public func retry(_ id: EntryID) async throws {
+        try await writer.write { [store] db in try store.retry(id, in: db) }
+    }
+
+    /// Throws a dead letter away.
+    ///
+    /// The ledger counts it as dead for ever; its content is gone.
+    ///
+    /// - Parameter id: of a dead letter.
+    /// - Throws: ``RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
+    public func discard(_ id: EntryID) async throws {
+        try await writer.write { db in
+            try db.execute(
+                sql: "UPDATE entry SET state = 15, payload = x'' WHERE id = ? AND state = 13",
+                arguments: [id.text])
+            guard db.changesCount == 1 else { throw EntryStore.noDeadLetter(id) }
+        }
+    }
+
+    private static func seq(of id: EntryID, in db: Database) throws -> Int64 {
+        let seq = try Int64.fetchOne(
+            db, sql: "SELECT seq FROM entry WHERE id = ?", arguments: [id.text])
+        guard let seq else { throw EntryStore.noDeadLetter(id) }
+        return seq
+    }
+}
+
+extension Journal {
+    /// Ends an entry that waits, for the door that it belongs to: withdrawn, superseded, refused for good.
+    ///
+    /// An entry that is in hand is left alone, because nobody can take its effect back.
+    ///
+    /// - Parameters:
+    ///   - id: of an entry that has not ended.
+    ///   - outcome: how it ends.
+    ///   - reason: why, for people.
+    ///   - db: of a transaction that is under way.
+    /// - Returns: whether it was ended.
+    /// - Throws: a `DatabaseError` for the body to let pass.
+    package func end(
+        _ id: EntryID, as outcome: Outcome, reason: String? = nil, in db: Database
+    ) throws -> Bool {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT seq, lane FROM entry WHERE id = ? AND state < 3",
+            arguments: [id.text])
+        guard let row, let seq = Int64.fromDatabaseValue(row[0]) else { return false }
+        try store.end(
+            seq, lane: String.fromDatabaseValue(row[1]), as: StateCode(outcome), reason: reason,
+            in: db)
+        return true
+    }
+}
+
+extension EntryStore {
+    static func noDeadLetter(_ id: EntryID) -> RepriseError {
+        RepriseError(.noSuchEntry, "No dead letter has the id \(id).")
+    }
+
+    func retry(_ id: EntryID, in db: Database) throws {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT seq, lane, kind FROM entry WHERE id = ? AND state = 13",
+            arguments: [id.text])
+        guard let row, let seq = Int64.fromDatabaseValue(row[0]) else {
+            throw Self.noDeadLetter(id)
+        }
+        let lane = String.fromDatabaseValue(row[1])
+        // In a lane it waits even for one after it that is in hand: `advance` decides whose turn it is.
+        let state: StateCode = lane == nil ? .ready : .queued
+        try db.execute(
+            sql: """
+                UPDATE entry SET state = ?, due = NULL, failures = 0, interruptions = 0,
+                interrupted = 0, reason = NULL WHERE seq = ?
+                """, arguments: [state.rawValue, seq])
+        books.withLock { books in
+            books.pending += 1
+            if let kind = String.fromDatabaseValue(row[2]) { books.news.kinds.insert(kind) }
+        }
+        if let lane { try advance(lane, in: db) }
+    }
+}

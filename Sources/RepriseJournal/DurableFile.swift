@@ -1,0 +1,155 @@
+import Foundation
+import RepriseCore
+
+/// Files that are there whole or not at all, and still there after a power loss.
+enum DurableFile {
+    /// Names that begin like this are half-written files; a reader passes them over.
+    static let temporaryPrefix = ".tmp-"
+
+    /// Writes a file in place of another: write, fsync, rename, fsync of the folder.
+    ///
+    /// - Throws: ``RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`, `.notAJournal`.
+    static func write(_ bytes: [UInt8], to path: String) throws {
+        let target = URL(fileURLWithPath: path)
+        let folder = target.deletingLastPathComponent().path
+        let temporary = "\(folder)/\(temporaryPrefix)\(EntryID.random().text)"
+        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw JournalFailure.system(errno, "open a file") }
+        do {
+            defer { close(file) }
+            try writeAll(bytes, to: file)
+            try sync(file)
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        guard rename(temporary, path) == 0 else {
+            let number = errno
+            unlink(temporary)
+            throw JournalFailure.system(number, "rename a file")
+        }
+        try syncFolder(folder)
+    }
+
+    /// Reads a whole regular file; follows no link.
+    ///
+    /// - Returns: nil if there is none.
+    /// - Throws: ``RepriseError`` `.tooLarge`, `.malformed` (not a regular file), `.diskFailed`, `.notWritable`.
+    static func read(_ path: String, limit: Int) throws -> [UInt8]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard file >= 0 else {
+            if errno == ENOENT { return nil }
+            if errno == ELOOP { throw RepriseError(.malformed, "It is a symbolic link.") }
+            throw JournalFailure.system(errno, "open a file")
+        }
+        defer { close(file) }
+        var information = stat()
+        guard fstat(file, &information) == 0 else {
+            throw JournalFailure.system(errno, "look at a file")
+        }
+        guard information.st_mode & S_IFMT == S_IFREG else {
+            throw RepriseError(.malformed, "It is not a regular file.")
+        }
+        // One more than the limit, so that a file that grows meanwhile is noticed too.
+        var bytes = [UInt8](repeating: 0, count: min(Int(information.st_size), limit) + 1)
+        var count = 0
+        while count < bytes.count {
+            let room = count
+            let got = bytes.withUnsafeMutableBytes { buffer in
+                #if canImport(Glibc)
+                    Glibc.read(file, buffer.baseAddress?.advanced(by: room), buffer.count - room)
+                #else
+                    Darwin.read(file, buffer.baseAddress?.advanced(by: room), buffer.count - room)
+                #endif
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else { throw JournalFailure.system(errno, "read a file") }
+            if got == 0 { break }
+            count += got
+        }
+        guard count <= limit else {
+            throw RepriseError(.tooLarge, "It has more than \(limit) bytes.")
+        }
+        return Array(bytes.prefix(count))
+    }
+
+    /// Removes what killed processes have left half written.
+    ///
+    /// A file that is an hour old is nobody's any more; and if it is, its writer fails and promises nothing.
+    static func sweep(_ folder: URL, prefixes: [String]) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        for name in names where prefixes.contains(where: name.hasPrefix) {
+            let path = folder.appendingPathComponent(name).path
+            var information = stat()
+            guard lstat(path, &information) == 0 else { continue }
+            #if canImport(Darwin)
+                let changed = information.st_mtimespec.tv_sec
+            #else
+                let changed = information.st_mtim.tv_sec
+            #endif
+            if time(nil) - changed > 3_600 { unlink(path) }
+        }
+    }
+
+    /// Makes a folder, and its parents, that is still there after a power loss.
+    static func makeFolder(_ url: URL) throws {
+        var information = stat()
+        if stat(url.path, &information) == 0 {
+            guard information.st_mode & S_IFMT == S_IFDIR else {
+                throw JournalFailure.system(ENOTDIR, "make the folder \(url.lastPathComponent)")
+            }
+            return
+        }
+        guard errno == ENOENT else { throw JournalFailure.system(errno, "look at a folder") }
+        let parent = url.deletingLastPathComponent()
+        if parent.path != url.path { try makeFolder(parent) }
+        guard mkdir(url.path, 0o700) == 0 || errno == EEXIST else {
+            throw JournalFailure.system(errno, "make a folder")
+        }
+        try syncFolder(parent.path)
+    }
+
+    /// Makes the names in a folder durable.
+    static func syncFolder(_ path: String) throws {
+        let folder = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+        guard folder >= 0 else { throw JournalFailure.system(errno, "open a folder") }
+        defer { close(folder) }
+        try sync(folder)
+    }
+
+    /// Moves a file; durable in both folders.
+    static func move(_ from: String, to target: String) throws {
+        guard rename(from, target) == 0 else {
+            throw JournalFailure.system(errno, "move a file")
+        }
+        for path in [from, target] {
+            try syncFolder(URL(fileURLWithPath: path).deletingLastPathComponent().path)
+        }
+    }
+
+    private static func writeAll(_ bytes: [UInt8], to file: Int32) throws {
+        var written = 0
+        while written < bytes.count {
+            let start = written
+            let count = bytes.withUnsafeBytes { buffer in
+                #if canImport(Glibc)
+                    Glibc.write(file, buffer.baseAddress?.advanced(by: start), buffer.count - start)
+                #else
+                    Darwin.write(
+                        file, buffer.baseAddress?.advanced(by: start), buffer.count - start)
+                #endif
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw JournalFailure.system(errno, "write a file") }
+            written += count
+        }
+    }
+
+    private static func sync(_ file: Int32) throws {
+        #if canImport(Darwin)
+            // fsync leaves the data in the drive's cache there.
+            if fcntl(file, F_FULLFSYNC) == 0 { return }
+        #endif
+        guard fsync(file) == 0 else { throw JournalFailure.system(errno, "fsync") }
+    }
+}

@@ -1,0 +1,19 @@
+import RepriseCore
+
+/// What an entry must keep to, wherever it comes in.
+enum EntryCheck {
+    static func check(_ entry: NewEntry) throws {
+        guard entry.payload.count <= JournalLimits.payloadBytes else {
+            throw RepriseError(
+                .tooLarge,
+                "A payload of \(entry.payload.count) bytes; \(JournalLimits.payloadBytes) is the most.",
+                remedy: "Put large content into a file and name it in the payload.")
+        }
+        guard entry.kind.utf8.count <= JournalLimits.nameBytes,
+            entry.source.utf8.count <= JournalLimits.nameBytes,
+            entry.lane?.utf8.count ?? 0 <= JournalLimits.laneBytes
+        else {
+            throw RepriseError(.tooLarge, "The name of a kind, a source or a lane is too long.")
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import GRDB
+import RepriseCore
+
+/// An entry as it was read for a hand-over, with what the journal alone needs to know.
+struct EntryRow: Sendable {
+    let seq: Int64
+    let entry: Entry
+    let failures: Int
+    let interrupted: Bool
+    let bound: WallTime?
+
+    static let columns = """
+        seq, id, kind, source, lane, recordedAt, state, incarnation, attempt, failures, interrupted, \
+        bound, reason, payload
+        """
+
+    /// Why a row cannot be read.
+    struct Broken: Error {
+        let seq: Int64
+        let why: String
+    }
+
+    /// Trusts nothing that the disk says: no value of the wrong type traps.
+    init(_ row: Row) throws(Broken) {
+        let seq = Int64.fromDatabaseValue(row[0]) ?? 0
+        func value<T: DatabaseValueConvertible>(_ column: Int) throws(Broken) -> T {
+            let stored: DatabaseValue = row[column]
+            guard let value = T.fromDatabaseValue(stored) else {
+                throw Broken(seq: seq, why: "column \(column) cannot be read")
+            }
+            return value
+        }
+        let text: String = try value(1)
+        guard let id = try? EntryID(text) else {
+            throw Broken(seq: seq, why: "the id is not one")
+        }
+        guard let code = StateCode(rawValue: try value(6)) else {
+            throw Broken(seq: seq, why: "the state is unknown")
+        }
+        let payload: Data = try value(13)
+        let attempt: Int = try value(8)
+        failures = try value(9)
+        guard payload.count <= JournalLimits.payloadBytes, attempt >= 0, failures >= 0 else {
+            throw Broken(seq: seq, why: "a number is out of its bounds")
+        }
+        self.seq = seq
+        interrupted = try value(10)
+        bound = Int64.fromDatabaseValue(row[11]).map { WallTime(milliseconds: $0) }
+        entry = Entry(
+            id: id, kind: try value(2), source: try value(3),
+            payload: [UInt8](payload), lane: String.fromDatabaseValue(row[4]),
+            recordedAt: WallTime(milliseconds: try value(5)), attempt: attempt,
+            state: Self.state(code, incarnation: Int64.fromDatabaseValue(row[7])),
+            reason: String.fromDatabaseValue(row[12]))
+    }
+
+    private static func state(_ code: StateCode, incarnation: Int64?) -> EntryState {
+        if let outcome = code.outcome { return .finished(outcome) }
+        return code == .inHand ? .handedOver(incarnation: incarnation ?? 0) : .pending
+    }
+}
+
+extension EntryRow {
+    private init(handingOver row: EntryRow, incarnation: Int64) {
+        let old = row.entry
+        seq = row.seq
+        failures = row.failures
+        interrupted = row.interrupted
+        bound = row.bound
+        entry = Entry(
+            id: old.id, kind: old.kind, source: old.source, payload: old.payload, lane: old.lane,
+            recordedAt: old.recordedAt, attempt: old.attempt + 1,
+            state: .handedOver(incarnation: incarnation), reason: old.reason)
+    }
+
+    /// The entry as a handler sees it.
+    func handedOver(by incarnation: Int64) -> EntryRow {
+        EntryRow(handingOver: self, incarnation: incarnation)
+    }
+}

@@ -1,0 +1,77 @@
+import GRDB
+import RepriseCore
+import Synchronization
+
+/// The rule for a calendar that jumps.
+extension EntryStore {
+    /// A step of the calendar beyond this moves what is due with it.
+    private static let step: Duration = .seconds(60)
+
+    /// Reads the clocks.
+    ///
+    /// What is due by the calendar moves with a calendar that is set, so that waits keep their length; see
+    /// ``WallClockGuard`` for what is not done until the calendar is trusted again.
+    func observeClocks(_ db: Database) throws {
+        let sighting = configuration.timekeeper.sighting()
+        let (correction, isNews): (Duration, Bool) = books.withLock { books in
+            let correction = books.clock.correction(to: sighting)
+            let before = books.clock.state
+            books.clock.observe(sighting)
+            books.now = sighting.wall
+            let isOld = sighting.uptime - books.sighted > .seconds(3_600)
+            return (correction, isOld || books.clock.state != before)
+        }
+        let jumped = correction > Self.step || correction < .zero - Self.step
+        if jumped { try moveWhatIsDue(by: correction, in: db) }
+        if jumped || isNews { try writeSighting(db) }
+    }
+
+    /// The server said what time it is.
+    func serverTimeReceived(_ time: WallTime, in db: Database) throws {
+        let sighting = configuration.timekeeper.sighting()
+        books.withLock { books in
+            books.clock.serverTimeReceived(time, now: sighting)
+            books.due(books.now)  // look at what may now be expired
+        }
+        try writeSighting(db)
+    }
+
+    func writeSighting(_ db: Database) throws {
+        let clock = books.withLock { books in
+            books.sighted = books.clock.last.uptime
+            return books.clock
+        }
+        try db.execute(
+            sql: """
+                UPDATE journal SET sightedWall = ?, sightedUptime = ?, sightedBoot = ?, doubted = ?
+                """,
+            arguments: [
+                clock.last.wall.milliseconds, clock.last.uptime.milliseconds, clock.last.boot,
+                !clock.mayExpire,
+            ])
+    }
+
+    /// - Returns: what an earlier process wrote down, and whether it doubted the calendar.
+    static func readSighting(_ db: Database) throws -> (ClockSighting?, doubted: Bool) {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT sightedWall, sightedUptime, sightedBoot, doubted FROM journal")
+        guard let row, let wall = Int64.fromDatabaseValue(row[0]),
+            let uptime = Int64.fromDatabaseValue(row[1]),
+            let boot = String.fromDatabaseValue(row[2])
+        else { return (nil, false) }
+        let sighting = ClockSighting(
+            wall: WallTime(milliseconds: wall), uptime: .milliseconds(uptime), boot: boot)
+        return (sighting, Bool.fromDatabaseValue(row[3]) ?? false)
+    }
+
+    private func moveWhatIsDue(by correction: Duration, in db: Database) throws {
+        let step = correction.milliseconds
+        // In hand and finished alike: a wait keeps its length, and a finished entry its retention.
+        try db.execute(
+            sql: "UPDATE entry SET due = due + ? WHERE due IS NOT NULL", arguments: [step])
+        try db.execute(
+            sql: "UPDATE entry SET bound = bound + ? WHERE bound IS NOT NULL", arguments: [step])
+        try db.execute(sql: "UPDATE quarantine SET due = due + ?", arguments: [step])
+        books.withLock { books in books.due(books.now) }
+    }
+}

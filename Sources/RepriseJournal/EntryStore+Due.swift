@@ -1,0 +1,130 @@
+import GRDB
+import RepriseCore
+import Synchronization
+
+/// The index of what is due when: delays, retries, bounds, retention.
+extension EntryStore {
+    /// The most rows of each sort that one look touches.
+    private static let page = 500
+
+    /// What a look at what is due found.
+    struct Due {
+        var isMore = false
+        /// When to look again, on the clock that cannot jump; nil: nothing is due.
+        var soonest: Duration?
+    }
+
+    /// Does what is due by the clocks as they are now, not as they were when the timer was set.
+    func lookAtDue(_ db: Database) throws -> Due {
+        let mayExpire = books.withLock { $0.clock.mayExpire }
+        var due = Due()
+        if try wake(db) == Self.page { due.isMore = true }
+        if mayExpire {
+            for kind in kinds.values.sorted(by: { $0.name < $1.name }) {
+                if try reachBound(kind, in: db) == Self.page { due.isMore = true }
+            }
+            if try removeFinished(db) == Self.page { due.isMore = true }
+            for schema in schemas where try schema.prune(db, now) { due.isMore = true }
+        }
+        if let next = try soonest(mayExpire: mayExpire, db) {
+            let wait = max(now.duration(to: next), .zero)
+            due.soonest = configuration.timekeeper.uptime() + wait
+        }
+        return due
+    }
+
+    /// Lets delays and retries go whose time has come.
+    private func wake(_ db: Database) throws -> Int {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    UPDATE entry SET state = 0, due = NULL WHERE seq IN
+                    (SELECT seq FROM entry WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?)
+                    RETURNING kind
+                    """), arguments: [now.milliseconds, Self.page])
+        books.withLock { books in
+            for row in rows {
+                if let kind = String.fromDatabaseValue(row[0]) { books.news.kinds.insert(kind) }
+            }
+        }
+        return rows.count
+    }
+
+    /// Does what a kind declares for entries whose wait has ended.
+    ///
+    /// An entry of which nobody knows whether its effect took place is not said to have expired.
+    private func reachBound(_ kind: EntryKind, in db: Database) throws -> Int {
+        guard let bound = kind.bound else { return 0 }
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT seq, lane, interrupted FROM entry
+                    WHERE kind = ? AND bound IS NOT NULL AND bound <= ? AND state < 3
+                    ORDER BY bound LIMIT ?
+                    """), arguments: [kind.name, now.milliseconds, Self.page])
+        for row in rows {
+            let seq = Int64.fromDatabaseValue(row[0]) ?? 0
+            switch bound.then {
+            case .expire:
+                let isUnknown = Bool.fromDatabaseValue(row[2]) ?? false
+                try end(
+                    seq, lane: String.fromDatabaseValue(row[1]),
+                    as: isUnknown ? .unconfirmed : .expired,
+                    reason: "Its time was up before its gate opened.", in: db)
+            case .deliver:
+                try db.cachedStatement(
+                    sql: "UPDATE entry SET released = 1, bound = NULL WHERE seq = ?"
+                ).execute(arguments: [seq])
+                books.withLock { _ = $0.news.kinds.insert(kind.name) }
+            }
+        }
+        return rows.count
+    }
+
+    /// Removes what has been finished for longer than the retention; the ledger goes on counting it.
+    private func removeFinished(_ db: Database) throws -> Int {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    DELETE FROM entry WHERE seq IN
+                    (SELECT seq FROM entry WHERE state >= 10 AND due <= ? ORDER BY due LIMIT ?)
+                    RETURNING state
+                    """), arguments: [now.milliseconds, Self.page])
+        var counts: [Outcome: Int] = [:]
+        for row in rows {
+            let code = Int.fromDatabaseValue(row[0]).flatMap(StateCode.init(rawValue:))
+            if let outcome = code?.outcome { counts[outcome, default: 0] += 1 }
+        }
+        try db.execute(sql: "DELETE FROM quarantine WHERE due <= ?", arguments: [now.milliseconds])
+        counts[.dead, default: 0] += db.changesCount
+        for (outcome, count) in counts where count > 0 {
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO retired VALUES (?, ?)
+                    ON CONFLICT (outcome) DO UPDATE SET count = count + excluded.count
+                    """
+            ).execute(arguments: [outcome.rawValue, count])
+        }
+        return rows.count
+    }
+
+    /// Retention sets no timer: what is past it leaves at the next look, at most an hour late, instead of one by one.
+    private func soonest(mayExpire: Bool, _ db: Database) throws -> WallTime? {
+        var moments = [
+            try Int64.fetchOne(
+                db.cachedStatement(sql: "SELECT MIN(due) FROM entry WHERE state = 2"))
+        ]
+        if mayExpire {
+            for kind in kinds.values where kind.bound != nil {
+                moments.append(
+                    try Int64.fetchOne(
+                        db.cachedStatement(
+                            sql: """
+                                SELECT MIN(bound) FROM entry
+                                WHERE kind = ? AND bound IS NOT NULL AND state < 3
+                                """), arguments: [kind.name]))
+            }
+        }
+        return moments.compactMap { $0 }.min().map { WallTime(milliseconds: $0) }
+    }
+}

@@ -1,0 +1,90 @@
+import GRDB
+import RepriseCore
+
+/// What a turn does to entries.
+extension EntryStore {
+    static let interruption = "The process ended while it was being handled."
+
+    /// Entries of one kind that are ready, in the order recorded.
+    func ready(_ take: Turn.Take, limit: Int, in db: Database) throws
+        -> [Result<EntryRow, EntryRow.Broken>]
+    {
+        let released = take.onlyReleased ? " AND released = 1" : ""
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: """
+                    SELECT \(EntryRow.columns) FROM entry
+                    WHERE kind = ? AND state = 0\(released) ORDER BY seq LIMIT ?
+                    """), arguments: [take.kind, limit])
+        var page: [Result<EntryRow, EntryRow.Broken>] = []
+        while let row = try rows.next() {
+            page.append(Result { () throws(EntryRow.Broken) in try EntryRow(row) })
+        }
+        return page
+    }
+
+    /// Durable before the handler starts.
+    func markInHand(_ seq: Int64, in db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE entry SET state = 3, incarnation = ?, attempt = attempt + 1, due = NULL
+                WHERE seq = ?
+                """
+        ).execute(arguments: [incarnation, seq])
+    }
+
+    func countAttempt(_ seq: Int64, in db: Database) throws {
+        try db.cachedStatement(sql: "UPDATE entry SET attempt = attempt + 1 WHERE seq = ?")
+            .execute(arguments: [seq])
+    }
+
+    func uncountAttempt(_ seq: Int64, in db: Database) throws {
+        try db.cachedStatement(sql: "UPDATE entry SET attempt = attempt - 1 WHERE seq = ?")
+            .execute(arguments: [seq])
+    }
+
+    /// Puts an entry back whose handler was never started.
+    func putBackAtOnce(_ seq: Int64, in db: Database) throws {
+        try db.cachedStatement(
+            sql: "UPDATE entry SET state = 0, incarnation = NULL WHERE seq = ? AND state = 3"
+        ).execute(arguments: [seq])
+    }
+
+    /// Puts back all that was in hand when its handlers' process ended or gave up: nobody knows whether their effects
+    /// took place.
+    ///
+    /// - Returns: how many.
+    @discardableResult
+    func putBackInterrupted(_ db: Database) throws -> Int {
+        let rows = try Row.fetchAll(
+            db, sql: "SELECT seq, lane, kind FROM entry WHERE state = 3 AND interruptions >= ?",
+            arguments: [JournalLimits.interruptions - 1])
+        for row in rows {
+            try end(
+                Int64.fromDatabaseValue(row[0]) ?? 0, lane: String.fromDatabaseValue(row[1]),
+                as: .dead,
+                reason: "The process ended \(JournalLimits.interruptions) times while handling it.",
+                in: db)
+        }
+        try db.execute(
+            sql: """
+                UPDATE entry SET state = 0, incarnation = NULL, interrupted = 1,
+                interruptions = interruptions + 1 WHERE state = 3
+                """)
+        return db.changesCount
+    }
+
+    /// Ends what was interrupted of a kind that forbids a second try.
+    func endInterrupted(kind: String, in db: Database) throws {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT seq, lane FROM entry WHERE kind = ? AND interrupted = 1 AND state < 3
+                """, arguments: [kind])
+        for row in rows {
+            try end(
+                Int64.fromDatabaseValue(row[0]) ?? 0, lane: String.fromDatabaseValue(row[1]),
+                as: .unconfirmed, reason: Self.interruption, in: db)
+        }
+    }
+}

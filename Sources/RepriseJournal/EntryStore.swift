@@ -1,0 +1,211 @@
+import Foundation
+import GRDB
+import RepriseCore
+import Synchronization
+
+/// The entries of a journal, as statements inside the writer's transaction.
+///
+/// Decides nothing about time or gates.
+final class EntryStore: Sendable {
+    let kinds: [String: EntryKind]
+    let schemas: [JournalSchema]
+    let configuration: Journal.Configuration
+    let incarnation: Int64
+    let books: Mutex<Books>
+    private let folder: JournalFolder
+
+    init(
+        kinds: [String: EntryKind], schemas: [JournalSchema],
+        configuration: Journal.Configuration, incarnation: Int64, folder: JournalFolder,
+        books: Books
+    ) {
+        self.kinds = kinds
+        self.schemas = schemas
+        self.configuration = configuration
+        self.incarnation = incarnation
+        self.folder = folder
+        self.books = Mutex(books)
+    }
+
+    var now: WallTime { books.withLock { $0.now } }
+
+    /// The first thing in every transaction: refuses a former owner, and reads the clocks.
+    func begin(_ db: Database) throws {
+        let newest = try Int64.fetchOne(
+            db.cachedStatement(sql: "SELECT incarnation FROM journal"))
+        guard newest == incarnation else {
+            throw RepriseError(
+                .ownershipLost, "Another process has taken this journal over.",
+                remedy: "Close this journal and open it again.")
+        }
+        books.withLock { $0.beginTransaction() }
+        try observeClocks(db)
+    }
+
+    /// The last thing in every transaction: the counters of promise 5.
+    func finish(_ db: Database) throws {
+        let (accepted, duplicates) = books.withLock { ($0.accepted, $0.duplicates) }
+        guard accepted != 0 || duplicates != 0 else { return }
+        try db.cachedStatement(
+            sql: "UPDATE journal SET accepted = accepted + ?, duplicates = duplicates + ?"
+        ).execute(arguments: [accepted, duplicates])
+    }
+
+    /// Leaves a mark that the next opening must prove the database sound.
+    func suspect() { folder.suspect() }
+
+    // MARK: Recording
+
+    /// Records an entry; `recordedAt` says when that was, if it was elsewhere.
+    func record(_ new: NewEntry, recordedAt: WallTime? = nil, in db: Database) throws -> Recorded {
+        let (now, pending) = books.withLock { ($0.now, $0.pending) }
+        guard let kind = kinds[new.kind] else { throw Self.unknownKind(new.kind) }
+        if pending >= configuration.pendingLimit {
+            if try exists(new.id, in: db) { return duplicate() }
+            throw RepriseError(
+                .full, "The journal holds \(pending) entries that have not ended.",
+                remedy: "Record it again once some of them have.")
+        }
+        let recorded = min(recordedAt ?? now, now)
+        let due = new.delay.flatMap { $0 > .zero ? recorded.later(by: $0) : nil }
+        let bound = kind.bound.map { recorded.later(by: $0.after) }
+        let state = try firstState(lane: new.lane, due: due, in: db)
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO entry (id, kind, source, lane, recordedAt, state, due, bound, payload)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+                """
+        ).execute(arguments: [
+            new.id.text, new.kind, new.source, new.lane, recorded.milliseconds, state.rawValue,
+            due?.milliseconds, bound?.milliseconds, Data(new.payload),
+        ])
+        guard db.changesCount == 1 else { return duplicate() }
+        books.withLock { books in
+            books.accepted += 1
+            books.pending += 1
+            if state == .ready { books.news.kinds.insert(new.kind) }
+            if let due { books.due(due) }
+            if let bound { books.due(bound) }
+        }
+        return .accepted
+    }
+
+    private func duplicate() -> Recorded {
+        books.withLock { $0.duplicates += 1 }
+        return .duplicate
+    }
+
+    private func exists(_ id: EntryID, in db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM entry WHERE id = ?)"),
+            arguments: [id.text]) ?? false
+    }
+
+    private func firstState(lane: String?, due: WallTime?, in db: Database) throws -> StateCode {
+        if let lane {
+            let isTaken = try Bool.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT EXISTS (SELECT 1 FROM entry
+                        WHERE lane = ? AND lane IS NOT NULL AND state < 10)
+                        """), arguments: [lane])
+            if isTaken == true { return .queued }
+        }
+        return due == nil ? .ready : .delayed
+    }
+
+    // MARK: Ending
+
+    /// Ends an entry, whatever it waits for, and lets its lane move on.
+    func end(
+        _ seq: Int64, lane: String?, as code: StateCode, reason: String? = nil, in db: Database
+    ) throws {
+        let due = now.later(by: configuration.retention)
+        try db.cachedStatement(
+            sql: """
+                UPDATE entry SET state = ?, due = ?, reason = ?, bound = NULL, incarnation = NULL,
+                interrupted = 0, released = 0 WHERE seq = ? AND state < 10
+                """
+        ).execute(arguments: [code.rawValue, due.milliseconds, reason?.kept, seq])
+        guard db.changesCount == 1 else { return }
+        books.withLock { $0.pending -= 1 }
+        if let lane { try advance(lane, in: db) }
+    }
+
+    /// Puts an entry back to rest for `wait`.
+    ///
+    /// `attempts` counts those that were made and are not counted yet.
+    func putBack(
+        _ seq: Int64, after wait: Duration, failed: Bool, attempts: Int = 0, reason: String?,
+        in db: Database
+    ) throws {
+        let due = now.later(by: wait)
+        try db.cachedStatement(
+            sql: """
+                UPDATE entry SET state = 2, due = ?, failures = failures + ?,
+                attempt = attempt + ?, reason = ?, incarnation = NULL, interrupted = 0
+                WHERE seq = ? AND state IN (0, 3)
+                """
+        ).execute(arguments: [due.milliseconds, failed, attempts, reason?.kept, seq])
+        books.withLock { $0.due(due) }
+    }
+
+    /// Lets the first entry of a lane that has not ended take its turn.
+    func advance(_ lane: String, in db: Database) throws {
+        let head = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT seq, state, due, kind FROM entry
+                    WHERE lane = ? AND lane IS NOT NULL AND state < 10 ORDER BY seq LIMIT 1
+                    """), arguments: [lane])
+        guard let head, StateCode.queued.rawValue == Int.fromDatabaseValue(head[1]) else { return }
+        let due = Int64.fromDatabaseValue(head[2])
+        let next = due == nil ? StateCode.ready : .delayed
+        try db.cachedStatement(sql: "UPDATE entry SET state = ? WHERE seq = ?").execute(
+            arguments: [next.rawValue, Int64.fromDatabaseValue(head[0])])
+        books.withLock { books in
+            if let due {
+                books.due(WallTime(milliseconds: due))
+            } else if let kind = String.fromDatabaseValue(head[3]) {
+                books.news.kinds.insert(kind)
+            }
+        }
+    }
+
+    /// Takes a row that cannot be read out of everybody's way.
+    ///
+    /// It counts as dead.
+    func quarantine(_ broken: EntryRow.Broken, in db: Database) throws {
+        let due = now.later(by: configuration.retention)
+        let row = try Row.fetchOne(
+            db, sql: "SELECT lane, state FROM entry WHERE seq = ?", arguments: [broken.seq])
+        guard let row else { return }
+        try db.execute(
+            sql: """
+                INSERT INTO quarantine SELECT seq, ?, ?, id, kind, source, payload
+                FROM entry WHERE seq = ?
+                """, arguments: [due.milliseconds, broken.why, broken.seq])
+        try db.execute(sql: "DELETE FROM entry WHERE seq = ?", arguments: [broken.seq])
+        let code = Int.fromDatabaseValue(row[1]).flatMap(StateCode.init(rawValue:))
+        if code?.outcome == nil { books.withLock { $0.pending -= 1 } }
+        if let lane = String.fromDatabaseValue(row[0]) { try advance(lane, in: db) }
+    }
+
+    static func unknownKind(_ name: String) -> RepriseError {
+        RepriseError(
+            .unknownKind, "No kind named \(name) was declared when the journal was opened.",
+            remedy: "Declare it in the list of kinds given to Journal.open.")
+    }
+}
+
+extension WallTime {
+    /// This moment and a wait, cut to what the journal keeps, so that sums on it never overflow.
+    func later(by wait: Duration) -> WallTime {
+        advanced(by: min(wait, .seconds(JournalLimits.longestWaitDays * 86_400)))
+    }
+}
+
+extension String {
+    /// As much of a reason as is kept.
+    var kept: String { String(decoding: utf8.prefix(JournalLimits.reasonBytes), as: UTF8.self) }
+}

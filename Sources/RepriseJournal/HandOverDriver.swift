@@ -1,0 +1,234 @@
+import GRDB
+import RepriseCore
+import Synchronization
+
+/// Performs what ``HandOverMachine`` decides: turns, handlers, one timer.
+final class HandOverDriver: Sendable {
+    /// The handler of a kind.
+    enum Handler: Sendable {
+        case effect(
+            isApplied: (@Sendable (EntryID) async throws -> Bool)?,
+            body: @Sendable (Entry) async throws -> Void)
+        case transaction(TurnWork.Transaction)
+
+        var work: Turn.Work {
+            switch self {
+            case .effect: .effect
+            case .transaction: .transaction
+            }
+        }
+    }
+
+    private struct State {
+        var machine: HandOverMachine
+        var handlers: [String: Handler] = [:]
+        /// What runs, by its row.
+        var running: [Int64: Task<Void, Never>] = [:]
+        var timer: (until: Duration, task: Task<Void, Never>)?
+        /// Resumed when nothing is in hand and nothing is on its way to the disk any more.
+        var drained: CheckedContinuation<Void, Never>?
+    }
+
+    private enum Effect {
+        case perform(TurnWork)
+        case none
+    }
+
+    private let store: EntryStore
+    private let state: Mutex<State>
+    /// Set once, before the first event: the writer tells us what it commits and we write through it.
+    private let writer = Mutex<GroupWriter?>(nil)
+
+    private var clock: any Timekeeper { store.configuration.timekeeper }
+
+    init(store: EntryStore) {
+        self.store = store
+        state = Mutex(State(machine: HandOverMachine(kinds: Array(store.kinds.values))))
+    }
+
+    func start(writer: GroupWriter) {
+        self.writer.withLock { $0 = writer }
+        happened { $0.machine.readinessOpened(.journal) }
+    }
+
+    // MARK: Events
+
+    func handle(_ kind: String, by handler: Handler) {
+        happened { state in
+            state.handlers[kind] = handler
+            state.machine.handlerRegistered(kind: kind, work: handler.work)
+        }
+    }
+
+    func open(_ condition: Readiness) { happened { $0.machine.readinessOpened(condition) } }
+
+    func close(_ condition: Readiness) { happened { $0.machine.readinessClosed(condition) } }
+
+    /// A transaction was committed.
+    func committed(_ news: Books.News) {
+        guard !news.kinds.isEmpty || news.soonest != nil else { return }
+        let soonest = news.soonest.map { moment in
+            clock.uptime() + max(clock.wall().duration(to: moment), .zero)
+        }
+        happened { $0.machine.workArrived(kinds: news.kinds, soonest: soonest) }
+    }
+
+    /// Decides under the lock, acts outside of it.
+    private func happened(_ event: (inout State) -> Void) {
+        let now = clock.uptime()
+        let work: TurnWork? = state.withLock { state in
+            event(&state)
+            switch state.machine.next(now: now) {
+            case .perform(let turn):
+                return self.work(for: turn, state)
+            case .wait(let until):
+                arm(until, &state)
+                return nil
+            case .none:
+                return nil
+            }
+        }
+        if let work { perform(work) }
+    }
+
+    private func arm(_ until: Duration, _ state: inout State) {
+        if let timer = state.timer, timer.until == until { return }
+        state.timer?.task.cancel()
+        let task = Task { [weak self, clock] in
+            do { try await clock.sleep(until: until) } catch { return }
+            self?.happened { state in
+                if state.timer?.until == until { state.timer = nil }
+            }
+        }
+        state.timer = (until, task)
+    }
+
+    // MARK: Turns
+
+    private func work(for turn: Turn, _ state: State) -> TurnWork {
+        var transactions: [String: TurnWork.Transaction] = [:]
+        var asking: Set<String> = []
+        for take in turn.takes {
+            switch state.handlers[take.kind] {
+            case .transaction(let body): transactions[take.kind] = body
+            case .effect(.some, _): asking.insert(take.kind)
+            case .effect(nil, _), nil: break
+            }
+        }
+        return TurnWork(
+            turn: turn, gate: state.machine.gate, transactions: transactions, asking: asking,
+            store: store)
+    }
+
+    private func perform(_ work: TurnWork) {
+        guard let writer = writer.withLock({ $0 }) else { return }
+        writer.enqueue({ db in try work.perform(in: db) }, finish: { [self] in turnEnded($0) })
+    }
+
+    private func turnEnded(_ result: Result<TurnWork.Outcome, any Error>) {
+        let now = clock.uptime()
+        switch result {
+        case .success(let outcome):
+            happened { state in
+                state.machine.turnCommitted(outcome.result, now: now)
+                for row in outcome.taken { start(row, &state) }
+                resumeIfDrained(&state)
+            }
+        case .failure(let error):
+            let code = (error as? RepriseError)?.code
+            let isFinal = code == .ownershipLost || code == .closed
+            let jitter = store.configuration.jitter()
+            happened { state in
+                state.machine.turnFailed(isFinal: isFinal, now: now, jitter: jitter)
+                if isFinal { for task in state.running.values { task.cancel() } }
+                resumeIfDrained(&state)
+            }
+        }
+    }
+
+    // MARK: Handlers
+
+    private func start(_ row: EntryRow, _ state: inout State) {
+        guard !state.machine.isClosing,
+            case .effect(let isApplied, let body)? =
+                state.handlers[row.entry.kind]
+        else {
+            state.machine.handlerEnded(settlement(row, .notStarted))
+            return
+        }
+        state.running[row.seq] = Task { [self] in
+            let verdict = await run(row, isApplied: isApplied, body: body)
+            happened { state in
+                state.running[row.seq] = nil
+                state.machine.handlerEnded(settlement(row, verdict))
+            }
+        }
+    }
+
+    private func run(
+        _ row: EntryRow, isApplied: (@Sendable (EntryID) async throws -> Bool)?,
+        body: @Sendable (Entry) async throws -> Void
+    ) async -> Settlement.Verdict {
+        do {
+            // Before every hand-over but the first: one that failed or was interrupted may have had its effect.
+            if row.entry.attempt > 1, let isApplied, try await isApplied(row.entry.id) {
+                return .appliedBefore
+            }
+            try await body(row.entry)
+            return .applied
+        } catch {
+            guard let kind = store.kinds[row.entry.kind] else { return .notStarted }
+            return .after(
+                error, kind: kind, failures: row.failures, jitter: store.configuration.jitter())
+        }
+    }
+
+    private func settlement(_ row: EntryRow, _ verdict: Settlement.Verdict) -> Settlement {
+        Settlement(seq: row.seq, kind: row.entry.kind, lane: row.entry.lane, verdict: verdict)
+    }
+
+    // MARK: Closing
+
+    /// Takes nothing more, waits for what is in hand, cancels it, waits again.
+    ///
+    /// - Returns: what handlers reported that is not written yet.
+    func close(grace: Duration) async -> [Settlement] {
+        happened { $0.machine.closing() }
+        await drained(within: grace)
+        for task in state.withLock({ Array($0.running.values) }) { task.cancel() }
+        await drained(within: grace)
+        return state.withLock { state in
+            state.timer?.task.cancel()
+            state.timer = nil
+            return state.machine.stop()
+        }
+    }
+
+    /// Ends without waiting: the journal was let go of without being closed.
+    func abandon() {
+        state.withLock { state in
+            state.timer?.task.cancel()
+            state.machine.stop()
+            for task in state.running.values { task.cancel() }
+        }
+    }
+
+    private func drained(within grace: Duration) async {
+        let bound = Task { [self] in
+            do { try await clock.sleep(for: grace) } catch { return }
+            state.withLock { $0.drained.take() }?.resume()
+        }
+        await withCheckedContinuation { continuation in
+            state.withLock { state in
+                state.drained = continuation
+                resumeIfDrained(&state)
+            }
+        }
+        bound.cancel()
+    }
+
+    private func resumeIfDrained(_ state: inout State) {
+        guard state.machine.isQuiet else { return }
+        state.drained.take()?.resume()
+    }
+}

@@ -1,0 +1,205 @@
+package import RepriseCore
+
+/// Decides what is handed over when.
+///
+/// One turn after the other: each writes what handlers reported and takes what may be handed over next, in one
+/// transaction.
+///
+/// `idle → turning → idle | paused | stopped`, `paused → idle` in time; `stopped` is terminal. Memory holds one
+/// number a kind and what is in hand, never a backlog. Lane order and times are kept by the rows themselves: an entry
+/// behind another or ahead of its time is not ready.
+package struct HandOverMachine: Sendable {
+    package enum Action: Hashable, Sendable {
+        case perform(Turn)
+        /// Nothing to do before this moment of the clock that cannot jump.
+        case wait(until: Duration)
+        case none
+    }
+
+    private enum Phase: Hashable {
+        case idle
+        case turning(Turn)
+        case paused(until: Duration)
+        case stopped
+    }
+
+    private struct Kind {
+        let rules: EntryKind
+        var work: Turn.Work?
+        var inHand = 0
+        /// Whether it is worth looking for entries of this kind.
+        var mayBeReady = true
+    }
+
+    /// The most entries that one turn takes of a kind, and the most that it handles in its own transaction.
+    private static let takeLimit = 64
+    private static let transactionLimit = 256
+    /// A timer never sleeps longer, so that the clocks are looked at now and then.
+    package static let longestSleep: Duration = .seconds(3_600)
+    /// The waits after a transaction that failed.
+    private static let backoff = Backoff(base: .milliseconds(250), longest: .seconds(30))
+
+    package private(set) var gate: GateMachine
+    private var kinds: [String: Kind] = [:]
+    private let names: [String]
+    private var phase: Phase = .idle
+    private var settlements: [Settlement] = []
+    /// When to look at what is due, on the clock that cannot jump.
+    private var look: Duration = .zero
+    private var failedTurns = 0
+    package private(set) var isClosing = false
+
+    package init(kinds: [EntryKind]) {
+        gate = GateMachine(kinds: kinds)
+        names = kinds.map(\.name).sorted()
+        for kind in kinds { self.kinds[kind.name] = Kind(rules: kind) }
+    }
+
+    /// How many entries are with their handlers or not yet settled.
+    package var inHand: Int { kinds.values.reduce(0) { $0 + $1.inHand } }
+
+    /// Whether nothing is in hand and nothing is on its way to the disk.
+    package var isQuiet: Bool {
+        switch phase {
+        case .turning: false
+        case .stopped: true
+        case .idle, .paused: settlements.isEmpty && inHand == 0
+        }
+    }
+
+    // MARK: Events
+
+    package mutating func handlerRegistered(kind: String, work: Turn.Work) {
+        kinds[kind]?.work = work
+        kinds[kind]?.mayBeReady = true
+    }
+
+    package mutating func readinessOpened(_ condition: Readiness) {
+        for case .open(let kind) in gate.readinessOpened(condition) {
+            kinds[kind]?.mayBeReady = true
+        }
+    }
+
+    package mutating func readinessClosed(_ condition: Readiness) {
+        _ = gate.readinessClosed(condition)
+    }
+
+    /// Something was committed that may be ready, or due at `soonest`.
+    package mutating func workArrived(kinds arrived: Set<String>, soonest: Duration?) {
+        for kind in arrived { kinds[kind]?.mayBeReady = true }
+        if let soonest { look = min(look, soonest) }
+    }
+
+    package mutating func handlerEnded(_ settlement: Settlement) {
+        switch phase {
+        case .stopped: return  // the entry is no longer ours
+        case .idle, .turning, .paused: settlements.append(settlement)
+        }
+        // The next of its lane can be taken in the turn that ends this one.
+        if settlement.lane != nil { kinds[settlement.kind]?.mayBeReady = true }
+    }
+
+    package mutating func turnCommitted(_ result: TurnResult, now: Duration) {
+        guard case .turning(let turn) = phase else {
+            if phase == .stopped { return }  // close() won the race
+            preconditionFailure("driver bug: turnCommitted in \(phase)")
+        }
+        phase = .idle
+        failedTurns = 0
+        for settlement in turn.settlements { kinds[settlement.kind]?.inHand -= 1 }
+        for (kind, count) in result.taken { kinds[kind]?.inHand += count }
+        for kind in result.more { kinds[kind]?.mayBeReady = true }
+        if turn.looksAtDue {
+            let next = result.isMoreDue ? now : result.soonest ?? now + Self.longestSleep
+            look = min(look, next, now + Self.longestSleep)
+        }
+    }
+
+    /// Nothing of the turn was written.
+    ///
+    /// `isFinal` says that the journal is no longer ours; `jitter`, in 0..<1, is drawn by the driver.
+    package mutating func turnFailed(isFinal: Bool, now: Duration, jitter: Double) {
+        guard case .turning(let turn) = phase else {
+            if phase == .stopped { return }
+            preconditionFailure("driver bug: turnFailed in \(phase)")
+        }
+        guard !isFinal else {
+            stop()
+            return
+        }
+        failedTurns += 1
+        phase = .paused(until: now + Self.backoff.delay(failures: failedTurns, jitter: jitter))
+        settlements = turn.settlements + settlements
+        for take in turn.takes { kinds[take.kind]?.mayBeReady = true }
+        if turn.looksAtDue { look = now }
+    }
+
+    /// Nothing more is taken; what handlers report is still written.
+    package mutating func closing() { isClosing = true }
+
+    /// Nothing happens any more.
+    ///
+    /// - Returns: what handlers reported and is not written.
+    @discardableResult
+    package mutating func stop() -> [Settlement] {
+        var unwritten = settlements
+        if case .turning(let turn) = phase { unwritten = turn.settlements + unwritten }
+        phase = .stopped
+        settlements = []
+        for name in names { kinds[name]?.inHand = 0 }
+        return unwritten
+    }
+
+    // MARK: Decision
+
+    /// What to do now.
+    ///
+    /// Called after every event and when the timer fires.
+    package mutating func next(now: Duration) -> Action {
+        switch phase {
+        case .turning, .stopped:
+            return .none
+        case .paused(let until) where now < until:
+            return .wait(until: until)
+        case .paused, .idle:
+            phase = .idle
+            let turn = plan(now: now)
+            guard !turn.isEmpty else { return isClosing ? .none : .wait(until: look) }
+            phase = .turning(turn)
+            return .perform(turn)
+        }
+    }
+
+    private mutating func plan(now: Duration) -> Turn {
+        var turn = Turn(settlements: settlements)
+        settlements = []
+        guard !isClosing else { return turn }
+        if now >= look {
+            turn.looksAtDue = true
+            look = now + Self.longestSleep
+        }
+        let finishing = Dictionary(turn.settlements.map { ($0.kind, 1) }, uniquingKeysWith: +)
+        for name in names {
+            guard let take = take(of: name, finishing: finishing[name] ?? 0) else { continue }
+            turn.takes.append(take)
+            // What arrives from now on sets it again.
+            kinds[name]?.mayBeReady = false
+        }
+        return turn
+    }
+
+    private func take(of name: String, finishing: Int) -> Turn.Take? {
+        guard let kind = kinds[name], let work = kind.work, kind.mayBeReady else { return nil }
+        let isOpen = gate.isOpen(kind: name)
+        guard isOpen || kind.rules.bound?.then == .deliver else { return nil }
+        let limit: Int
+        switch work {
+        case .effect:
+            limit = min(kind.rules.parallel - kind.inHand + finishing, Self.takeLimit)
+        case .transaction:
+            limit = Self.transactionLimit
+        }
+        guard limit > 0 else { return nil }
+        return Turn.Take(kind: name, work: work, limit: limit, onlyReleased: !isOpen)
+    }
+}

@@ -1,0 +1,312 @@
+public import Foundation
+public import GRDB
+public import RepriseCore
+
+/// The durable record of one account on a device: what was accepted survives a kill at any instruction, and power loss.
+///
+/// ```swift
+/// let taps = EntryKind("push.tap", requires: [.store, .ui])
+/// let journal = try await Journal.open(at: folder, kinds: [taps])
+/// await journal.handle("push.tap") { entry in try await route(entry.payload) }
+///
+/// try await journal.record(NewEntry(id: id, kind: "push.tap", payload: bytes))  // returns once it is durable
+/// await journal.open(.store)  // and when the user interface is there too, the handler is called
+/// ```
+///
+/// One process owns a journal at a time. An app extension uses ``Spool`` and ``Mirror``.
+public final class Journal: Sendable {
+    /// Identifies this opening; every commit of an older one is refused.
+    public let incarnation: Int64
+    /// What the opening found and did.
+    public let opening: OpeningReport
+
+    let folder: JournalFolder
+    let pool: DatabasePool
+    let store: EntryStore
+    let writer: GroupWriter
+    let driver: HandOverDriver
+    private let lock: OwnerLock
+
+    private init(_ opened: JournalOpening.Opened, folder: JournalFolder) {
+        let driver = HandOverDriver(store: opened.store)
+        self.folder = folder
+        self.driver = driver
+        incarnation = opened.store.incarnation
+        opening = opened.report
+        pool = opened.pool
+        store = opened.store
+        lock = opened.lock
+        writer = GroupWriter(pool: opened.pool, store: opened.store) { [weak driver] news in
+            driver?.committed(news)
+        }
+        driver.start(writer: writer)
+    }
+
+    deinit { driver.abandon() }
+
+    /// Opens a journal, or makes one, and becomes its owner.
+    ///
+    /// What an owner before had in hand is pending again; the spool is merged.
+    ///
+    /// - Parameters:
+    ///   - folder: a folder of its own; it is made if it is not there.
+    ///   - kinds: the rules for all entries.
+    ///   - schemas: what the doors add; always the same ones for a journal.
+    ///   - configuration: limits and options.
+    /// - Returns: the journal, owned by this process until ``close()``.
+    /// - Throws: ``RepriseError`` `.journalOwned` while another process owns it; `.notAJournal`, `.journalNewer`,
+    ///   `.notWritable`, `.diskFull`, `.diskFailed`, `.busy`: the file is left as it is; `.badConfiguration`.
+    public static func open(
+        at folder: URL, kinds: [EntryKind], schemas: [JournalSchema] = [],
+        configuration: Configuration = Configuration()
+    ) async throws -> Journal {
+        let opening = try JournalOpening(
+            folder: folder, kinds: kinds, schemas: schemas, configuration: configuration)
+        var opened = try await onQueue { try opening.open() }
+        let store = opened.store
+        // The spool is not worth failing for: what is left in it waits for the next merge.
+        let writer = GroupWriter(pool: opened.pool, store: store) { _ in }
+        let merge = SpoolMerge(
+            spool: Spool(at: opening.folder.shared), folder: opening.folder, writer: writer,
+            store: store)
+        do {
+            opened.report.spool = try await merge.run()
+        } catch {
+            opened.report.spool.stopped =
+                error as? RepriseError
+                ?? RepriseError(.internal, "The spool could not be merged.", cause: error)
+        }
+        return Journal(opened, folder: opening.folder)
+    }
+
+    /// Off the caller's actor: opening reads and writes the disk, and may wait for a lock.
+    private static func onQueue<T: Sendable>(_ body: @escaping @Sendable () throws -> T)
+        async throws -> T
+    {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
+        }
+    }
+
+    // MARK: Recording
+
+    /// Records entries, all or none; returns once they are durable.
+    ///
+    /// Calls that are made at the same time share one commit.
+    ///
+    /// - Parameter entries: at most 10,000, with payloads of at most 262,144 bytes.
+    /// - Returns: for each whether it was new.
+    /// - Throws: ``RepriseError`` `.tooLarge`, `.unknownKind`, `.full`, `.ownershipLost`, `.closed`, `.diskFull`,
+    ///   `.diskFailed`, `.busy`. After `.diskFailed` it may have been stored: record again with the same id.
+    @discardableResult
+    public func record(_ entries: [NewEntry]) async throws -> [Recorded] {
+        try check(entries)
+        return try await writer.write { [store] db in
+            try entries.map { try store.record($0, in: db) }
+        }
+    }
+
+    /// Records an entry; returns once it is durable.
+    ///
+    /// - Parameter entry: with a payload of at most 262,144 bytes.
+    /// - Returns: whether it was new.
+    /// - Throws: as the call with many entries does.
+    @discardableResult
+    public func record(_ entry: NewEntry) async throws -> Recorded {
+        try check([entry])
+        return try await writer.write { [store] db in try store.record(entry, in: db) }
+    }
+
+    /// Records an entry in a transaction that is under way: in the body of ``write(_:)``, or in a handler whose effect is
+    /// in the journal's transaction.
+    ///
+    /// - Parameters:
+    ///   - entry: with a payload of at most 262,144 bytes.
+    ///   - db: what the body was given.
+    /// - Returns: whether it was new.
+    /// - Throws: ``RepriseError`` `.tooLarge`, `.unknownKind`, `.full`; a `DatabaseError` for the body to let pass.
+    @discardableResult
+    public func record(_ entry: NewEntry, in db: Database) throws -> Recorded {
+        try check([entry])
+        return try store.record(entry, in: db)
+    }
+
+    private func check(_ entries: [NewEntry]) throws {
+        guard entries.count <= JournalLimits.entriesPerRecord else {
+            throw RepriseError(
+                .tooLarge, "\(entries.count) entries in one call.",
+                remedy: "Record at most \(JournalLimits.entriesPerRecord) at once.")
+        }
+        for entry in entries {
+            guard store.kinds[entry.kind] != nil else { throw EntryStore.unknownKind(entry.kind) }
+            try EntryCheck.check(entry)
+        }
+    }
+
+    /// Takes over what extensions and tools have left in the spool.
+    ///
+    /// Call it when something signals that there may be something; opening does it once.
+    ///
+    /// - Returns: what it brought.
+    /// - Throws: ``RepriseError`` as ``record(_:)-(NewEntry)`` does; what is not merged waits.
+    @discardableResult
+    public func mergeSpool() async throws -> SpoolReport {
+        try await SpoolMerge(
+            spool: Spool(at: folder.shared), folder: folder, writer: writer, store: store
+        ).run()
+    }
+
+    // MARK: Hand-over
+
+    /// Says that a condition holds now.
+    ///
+    /// Entries whose kind waited only for it are handed over.
+    public func open(_ readiness: Readiness) async { driver.open(readiness) }
+
+    /// Says that a condition holds no longer.
+    ///
+    /// What is in hand stays in hand.
+    public func close(_ readiness: Readiness) async { driver.close(readiness) }
+
+    /// Sets the handler of a kind.
+    ///
+    /// An entry is finished when it returns; when it throws the entry comes again.
+    ///
+    /// Throw a ``HandOverFailure`` to say more than "try again".
+    ///
+    /// - Parameters:
+    ///   - kind: the name of a kind declared at opening.
+    ///   - isApplied: whether the effect of an entry has taken place, for an app that stores the entry's id with its own
+    ///     effect; asked before every hand-over but the first. With it the effect is exactly once.
+    ///   - handler: is called for at most `parallel` entries at the same time.
+    public func handle(
+        _ kind: String, isApplied: (@Sendable (EntryID) async throws -> Bool)? = nil,
+        _ handler: @escaping @Sendable (Entry) async throws -> Void
+    ) async {
+        guard let rules = store.kinds[kind] else { preconditionFailure(Self.undeclared(kind)) }
+        if rules.onInterruption == .never, isApplied == nil {
+            // Where it cannot be written now, the turn that meets such an entry does the same.
+            try? await writer.write { [store] db in try store.endInterrupted(kind: kind, in: db) }
+        }
+        driver.handle(kind, by: .effect(isApplied: isApplied, body: handler))
+    }
+
+    /// Sets a handler whose effect is in the journal's own transaction: the effect is exactly once.
+    ///
+    /// Several entries may share a commit, each in a savepoint of its own. The handler must not wait for anything.
+    ///
+    /// - Parameters:
+    ///   - kind: the name of a kind declared at opening.
+    ///   - handler: writes the effect; what it wrote is undone when it throws, and the entry comes again.
+    public func handle(
+        _ kind: String, inTransaction handler: @escaping @Sendable (Database, Entry) throws -> Void
+    ) async {
+        precondition(store.kinds[kind] != nil, Self.undeclared(kind))
+        driver.handle(kind, by: .transaction(handler))
+    }
+
+    private static func undeclared(_ kind: String) -> String {
+        "Journal.handle: declare the kind \(kind) in Journal.open first"
+    }
+
+    // MARK: Transactions
+
+    /// Runs `body` in a transaction of the journal; returns once it is durable.
+    ///
+    /// Calls made at the same time share one commit, each in a savepoint of its own. It is not cancelled with its task.
+    ///
+    /// - Parameter body: reads and writes the tables of a ``JournalSchema``. It must not begin or end transactions.
+    /// - Returns: what `body` returned.
+    /// - Throws: what `body` threw, having undone what it wrote; ``RepriseError`` `.ownershipLost`, `.closed`, `.full`,
+    ///   `.diskFull`, `.diskFailed`, `.busy`, `.corrupt`.
+    @discardableResult
+    public func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws
+        -> T
+    {
+        try await writer.write(body)
+    }
+
+    /// Reads a snapshot of the journal while others write.
+    ///
+    /// - Parameter body: reads, and cannot write.
+    /// - Returns: what `body` returned.
+    /// - Throws: what `body` threw; ``RepriseError`` `.closed`, `.diskFailed`, `.corrupt`; `CancellationError`.
+    public func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws
+        -> T
+    {
+        do {
+            return try await pool.read(body)
+        } catch {
+            if JournalFailure.isDamage(error) { store.suspect() }
+            throw JournalFailure.classify(error, path: folder.database)
+        }
+    }
+
+    /// Replaces the mirror, unless another process has taken the journal over.
+    ///
+    /// - Parameters:
+    ///   - mirror: the mirror in this journal's shared folder.
+    ///   - value: at most 65,536 bytes as JSON.
+    /// - Throws: ``RepriseError`` `.tooLarge`, `.ownershipLost`, `.closed`, `.diskFull`, `.notWritable`,
+    ///   `.diskFailed`.
+    public func replace<Value>(_ mirror: Mirror<Value>, with value: Value) async throws {
+        // Inside the transaction: a new owner cannot come between the check of the incarnation and the rename.
+        try await writer.write { [store] _ in try mirror.write(value, at: store.now) }
+    }
+
+    // MARK: Clock, ledger, end
+
+    /// The server said what time it is.
+    ///
+    /// Ends or begins doubt about the device's calendar.
+    public func serverTimeReceived(_ time: WallTime) async {
+        // What cannot be written now is said again by the next answer of the server.
+        try? await writer.write { [store] db in try store.serverTimeReceived(time, in: db) }
+    }
+
+    /// Adds up what became of everything that was ever accepted.
+    ///
+    /// - Returns: the sum of the entries and of all doors, as of one moment.
+    /// - Throws: ``RepriseError`` `.closed`, `.diskFailed`, `.corrupt`.
+    public func ledger() async throws -> LedgerSum {
+        try await read { [store] db in try LedgerReading.sum(db, schemas: store.schemas) }
+    }
+
+    /// Adds up a journal that another process owns, without disturbing it: no lock, no recovery, nothing written.
+    ///
+    /// - Parameters:
+    ///   - folder: the journal's folder.
+    ///   - schemas: what the doors add.
+    /// - Returns: the sum as of the last commit.
+    /// - Throws: ``RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
+    public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
+        try LedgerReading.sum(at: JournalFolder(folder), schemas: schemas)
+    }
+
+    /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels those that are left.
+    ///
+    /// What is in hand even then returns to pending. A second call does nothing.
+    public func close() async {
+        let unwritten = await driver.close(grace: store.configuration.closeGrace)
+        let work = TurnWork(
+            turn: Turn(settlements: unwritten), gate: GateMachine(kinds: []), transactions: [:],
+            asking: [], store: store)
+        let isOurs = await withCheckedContinuation { continuation in
+            writer.enqueue(last: true) { [store] db in
+                _ = try work.perform(in: db)
+                try store.putBackInterrupted(db)
+                try store.writeSighting(db)
+            } finish: { (result: Result<Void, any Error>) in
+                continuation.resume(returning: (try? result.get()) != nil)
+            }
+        }
+        if isOurs {
+            // Best effort: the next opening reads the log where it is left.
+            _ = try? await pool.writeWithoutTransaction { db in
+                try db.checkpoint(.truncate)
+            }
+        }
+        try? pool.close()
+        lock.release()
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import RepriseCore
+
+/// How the database of a journal is opened so that "committed" means "on the disk".
+enum JournalDatabase {
+    /// Opens the database that this process owns.
+    static func open(_ path: String, busyTimeout: Duration) throws -> DatabasePool {
+        var configuration = GRDB.Configuration()
+        configuration.label = "reprise.journal"
+        configuration.busyMode = .timeout(busyTimeout.inSeconds)
+        configuration.maximumReaderCount = 4
+        configuration.prepareDatabase { db in
+            try db.execute(sql: "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF")
+            #if canImport(Darwin)
+                // fsync leaves the data in the drive's cache there.
+                try db.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+            #endif
+            if !db.configuration.readonly { try prepareWriter(db) }
+        }
+        let pool = try DatabasePool(path: path, configuration: configuration)
+        try pool.writeWithoutTransaction(makeDurable)
+        return pool
+    }
+
+    /// The pool sets `synchronous` to NORMAL behind our back, which loses acknowledged commits at a power loss.
+    private static func makeDurable(_ db: Database) throws {
+        try db.execute(sql: "PRAGMA synchronous = FULL")
+        guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2 else {
+            throw RepriseError(.internal, "SQLite does not take synchronous = FULL.")
+        }
+    }
+
+    private static func prepareWriter(_ db: Database) throws {
+        // The log stays when the owner closes, so that others can read a closed journal without writing to its folder.
+        var isPersistent: CInt = 1
+        let code = sqlite3_file_control(
+            db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &isPersistent)
+        guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        try db.execute(sql: "PRAGMA journal_size_limit = 16777216")
+    }
+
+    /// Opens a database to look at it, as the owner before it is the owner's or to prove that it is damaged.
+    static func look<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        var configuration = GRDB.Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? queue.close() }
+        return try queue.read(body)
+    }
+
+    /// Refuses what is not ours or newer than we are, before anything is written.
+    static func inspect(_ db: Database, migrator: DatabaseMigrator) throws {
+        let tables = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_master") ?? 0
+        guard tables > 0 else { return }  // a process was killed while it made it
+        guard
+            try Int32.fetchOne(db, sql: "PRAGMA application_id") == EntryTable.applicationID
+        else {
+            // The migrator's table comes in a transaction before the first that is ours.
+            if try migrator.appliedIdentifiers(db).isEmpty, try hasOnlyMigrations(db) { return }
+            throw RepriseError(
+                .notAJournal, "journal.sqlite is the database of another program.",
+                remedy: "Name another folder.")
+        }
+        guard try !migrator.hasBeenSuperseded(db) else {
+            throw RepriseError(
+                .journalNewer,
+                "The journal was written by a newer version, or with doors that are missing here.",
+                remedy: "Update Reprise.")
+        }
+    }
+
+    private static func hasOnlyMigrations(_ db: Database) throws -> Bool {
+        let names = try String.fetchAll(db, sql: "SELECT tbl_name FROM sqlite_master")
+        return names.allSatisfy { $0 == "grdb_migrations" }
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import GRDB
+import RepriseCore
+
+/// Tells a failing disk from a damaged journal from a caller's mistake: what is done about each is entirely different,
+/// and only proved damage ever moves a file.
+enum JournalFailure {
+    /// The typed error for what SQLite reports about the file or the disk; any other error is the caller's own and stays
+    /// what it is.
+    static func classify(_ error: any Error, path: String) -> any Error {
+        guard let failure = error as? DatabaseError else { return error }
+        switch failure.resultCode {
+        case .SQLITE_FULL:
+            return full(cause: error)
+        case .SQLITE_IOERR:
+            return isFull(path)
+                ? full(cause: error)
+                : RepriseError(
+                    .diskFailed, "The disk failed under the journal.",
+                    remedy: "Nothing was discarded; try again.", cause: error)
+        case .SQLITE_BUSY, .SQLITE_LOCKED:
+            return RepriseError(
+                .busy, "Another process keeps the journal locked.",
+                remedy: "Try again; if a frozen process holds it, end that process.", cause: error)
+        case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN, .SQLITE_AUTH:
+            return RepriseError(
+                .notWritable, "The journal cannot be opened or written.",
+                remedy: "Check the permissions of its folder.", cause: error)
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+            return RepriseError(
+                .corrupt, "SQLite reports damage in the journal.",
+                remedy: "Open the journal again: it will be checked.", cause: error)
+        case .SQLITE_MISUSE where failure.message?.contains("closed") == true:
+            return RepriseError(.closed, "The journal is closed.")
+        default:
+            return error
+        }
+    }
+
+    static func isFullDisk(_ error: any Error) -> Bool {
+        (error as? DatabaseError)?.resultCode == .SQLITE_FULL
+    }
+
+    static func isDamage(_ error: any Error) -> Bool {
+        guard let failure = error as? DatabaseError else { return false }
+        return failure.resultCode == .SQLITE_CORRUPT || failure.resultCode == .SQLITE_NOTADB
+    }
+
+    /// The typed error for a system call on a file of the journal.
+    static func system(_ number: Int32, _ doing: String) -> RepriseError {
+        let cause = SystemFailure(number: number, doing: doing)
+        switch number {
+        case ENOSPC, EDQUOT:
+            return full(cause: cause)
+        case EACCES, EPERM, EROFS:
+            return RepriseError(
+                .notWritable, "The file system refuses to let us write.",
+                remedy: "Check the permissions of the journal's folder.", cause: cause)
+        case ENOTDIR, EISDIR:
+            return RepriseError(
+                .notAJournal, "A folder was expected and a file is there, or the other way round.",
+                remedy: "Name another folder.", cause: cause)
+        default:
+            return RepriseError(
+                .diskFailed, "The disk failed.", remedy: "Nothing was discarded; try again.",
+                cause: cause)
+        }
+    }
+
+    private static func full(cause: any Error) -> RepriseError {
+        RepriseError(
+            .diskFull, "The disk is full.", remedy: "Free some space and try again.", cause: cause)
+    }
+
+    /// SQLite reports a full disk as an I/O error where it fills a hole in its index of the write-ahead log.
+    private static func isFull(_ path: String) -> Bool {
+        var information = statvfs()
+        guard statvfs(path, &information) == 0 else { return false }
+        return UInt64(information.f_bavail) * UInt64(information.f_frsize) < 65_536
+    }
+}
+
+/// A system call that failed.
+struct SystemFailure: Error, CustomStringConvertible {
+    let number: Int32
+    let doing: String
+
+    var description: String { "\(doing): \(String(cString: strerror(number)))" }
+}

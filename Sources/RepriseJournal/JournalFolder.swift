@@ -1,0 +1,51 @@
+import Foundation
+import RepriseCore
+
+/// Where everything of a journal is.
+struct JournalFolder: Sendable {
+    let url: URL
+    /// The folder of the spool and the mirror.
+    let shared: URL
+
+    init(_ url: URL, shared: URL? = nil) {
+        self.url = url
+        self.shared = shared ?? url
+    }
+
+    var database: String { url.appendingPathComponent("journal.sqlite").path }
+    var lock: String { url.appendingPathComponent("owner.lock").path }
+    var aside: URL { url.appendingPathComponent("aside") }
+    /// In the file system of the spool, so that a bad file can be moved there.
+    var spoolAside: URL { shared.appendingPathComponent("aside") }
+    var spool: URL { shared.appendingPathComponent("spool") }
+
+    /// Makes the folder if it is not there.
+    ///
+    /// - Throws: ``RepriseError`` `.notAJournal` where something else is in its place.
+    func prepare() throws {
+        try DurableFile.makeFolder(url)
+        if shared != url { try DurableFile.makeFolder(shared) }
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: database, isDirectory: &isFolder),
+            isFolder.boolValue
+        {
+            throw RepriseError(
+                .notAJournal, "journal.sqlite is a folder.",
+                remedy: "Name a folder that holds a journal, or an empty one.")
+        }
+    }
+
+    // MARK: Suspicion
+
+    private var mark: String { url.appendingPathComponent("suspect").path }
+
+    /// Whether SQLite reported damage since the database was last proved sound.
+    var isSuspect: Bool { FileManager.default.fileExists(atPath: mark) }
+
+    /// Leaves a mark that the next opening must prove the database sound.
+    ///
+    /// Best effort: without it, damage shows again where it showed before.
+    func suspect() { try? DurableFile.write([], to: mark) }
+
+    func acquit() { unlink(mark) }
+}

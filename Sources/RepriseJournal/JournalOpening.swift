@@ -1,0 +1,144 @@
+public import Foundation
+import GRDB
+import RepriseCore
+
+/// What an opening found and did; for logs and for people.
+public struct OpeningReport: Hashable, Sendable {
+    /// A database that was proved to be damaged and moved here, with its log beside it; a new one was begun.
+    public internal(set) var setAside: URL?
+    /// How many entries were in hand when the owner before us ended.
+    public internal(set) var interrupted = 0
+    /// How many rows could not be read and were taken out of the way; they count as dead.
+    public internal(set) var quarantined = 0
+    /// What was found in the spool.
+    public internal(set) var spool = SpoolReport()
+}
+
+/// Opens a journal: folder, lock, inspection, migrations, and one transaction that makes it ours.
+struct JournalOpening: Sendable {
+    let folder: JournalFolder
+    let kinds: [String: EntryKind]
+    let schemas: [JournalSchema]
+    let configuration: Journal.Configuration
+
+    struct Opened: Sendable {
+        var pool: DatabasePool
+        var store: EntryStore
+        var lock: OwnerLock
+        var report: OpeningReport
+    }
+
+    init(
+        folder: URL, kinds: [EntryKind], schemas: [JournalSchema],
+        configuration: Journal.Configuration
+    ) throws {
+        self.folder = JournalFolder(folder, shared: configuration.sharedFolder)
+        self.kinds = try Self.checked(kinds)
+        self.schemas = schemas
+        self.configuration = configuration
+        let names = schemas.map(\.name)
+        guard Set(names + ["journal"]).count == names.count + 1 else {
+            throw RepriseError(.badConfiguration, "Two schemas have the same name.")
+        }
+    }
+
+    private static func checked(_ kinds: [EntryKind]) throws -> [String: EntryKind] {
+        var named: [String: EntryKind] = [:]
+        for kind in kinds {
+            guard (1...JournalLimits.nameBytes).contains(kind.name.utf8.count),
+                named.updateValue(kind, forKey: kind.name) == nil
+            else {
+                throw RepriseError(
+                    .badConfiguration, "The kind \(kind.name.kept) is named twice or badly.",
+                    remedy: "Give each kind a name of its own, of 1 to 64 bytes.")
+            }
+        }
+        return named
+    }
+
+    func open() throws -> Opened {
+        do {
+            try folder.prepare()
+            let lock = try OwnerLock(at: folder.lock, takeOver: configuration.takeOver)
+            for url in Set([folder.url, folder.shared]) {
+                DurableFile.sweep(url, prefixes: [DurableFile.temporaryPrefix, "owner.lock."])
+            }
+            return try open(lock)
+        } catch {
+            throw JournalFailure.classify(error, path: folder.database)
+        }
+    }
+
+    private func open(_ lock: OwnerLock) throws -> Opened {
+        var setAside: URL?
+        if folder.isSuspect { setAside = try DamagedDatabase(folder: folder).setAsideIfDamaged() }
+        let (pool, opened): (DatabasePool, (EntryStore, OpeningReport))
+        do {
+            (pool, opened) = try openDatabase()
+        } catch  where JournalFailure.isDamage(error) {
+            setAside = try DamagedDatabase(folder: folder).setAside(reportedBy: error)
+            (pool, opened) = try openDatabase()
+        }
+        folder.acquit()
+        var report = opened.1
+        report.setAside = setAside
+        return Opened(pool: pool, store: opened.0, lock: lock, report: report)
+    }
+
+    private func openDatabase() throws -> (DatabasePool, (EntryStore, OpeningReport)) {
+        let migrator = JournalSchema.migrator(schemas)
+        if FileManager.default.fileExists(atPath: folder.database) {
+            try JournalDatabase.look(folder.database) { db in
+                try JournalDatabase.inspect(db, migrator: migrator)
+            }
+        }
+        let pool = try JournalDatabase.open(
+            folder.database, busyTimeout: configuration.busyTimeout)
+        do {
+            try pool.writeWithoutTransaction { db in
+                // A former owner that wakes between two migrations must not write into the middle of them.
+                if try db.tableExists("journal"), try !migrator.hasCompletedMigrations(db) {
+                    try Self.nextIncarnation(db)
+                }
+            }
+            try migrator.migrate(pool)
+            let owned = try pool.write { db in try becomeOwner(db) }
+            try DurableFile.syncFolder(folder.url.path)
+            return (pool, owned)
+        } catch {
+            try? pool.close()
+            throw error
+        }
+    }
+
+    @discardableResult
+    private static func nextIncarnation(_ db: Database) throws -> Int64 {
+        try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")
+        guard let incarnation = try Int64.fetchOne(db, sql: "SELECT incarnation FROM journal")
+        else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the journal's row is gone")
+        }
+        return incarnation
+    }
+
+    private func becomeOwner(_ db: Database) throws -> (EntryStore, OpeningReport) {
+        let incarnation = try Self.nextIncarnation(db)
+        let (stored, doubted) = try EntryStore.readSighting(db)
+        let sighting = configuration.timekeeper.sighting()
+        let clock = WallClockGuard(stored: stored, doubted: doubted, now: stored ?? sighting)
+        let books = Books(
+            clock: clock, sighted: sighting.uptime, pending: try EntryStore.countPending(db),
+            now: sighting.wall)
+        let store = EntryStore(
+            kinds: kinds, schemas: schemas, configuration: configuration,
+            incarnation: incarnation, folder: folder, books: books)
+        try store.begin(db)
+        try store.writeSighting(db)
+        var report = OpeningReport()
+        report.quarantined = try store.quarantineBroken(db)
+        report.interrupted = try store.putBackInterrupted(db)
+        for schema in schemas { try schema.recover(db, incarnation) }
+        try store.finish(db)
+        return (store, report)
+    }
+}

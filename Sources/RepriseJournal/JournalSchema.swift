@@ -1,0 +1,60 @@
+public import GRDB
+public import RepriseCore
+
+/// What a door adds to a journal: its tables and its part of the ledger.
+///
+/// ```swift
+/// let schema = JournalSchema(
+///     name: "channels",
+///     migrations: [
+///         { db in try db.execute(sql: "CREATE TABLE message (…) STRICT") },  // channels/1
+///     ])
+/// ```
+///
+/// The n-th migration is known as `name/n` for ever: append, never change one that was released.
+public struct JournalSchema: Sendable {
+    /// Changes the tables from one version to the next, in a transaction of its own.
+    public typealias Migration = @Sendable (Database) throws -> Void
+
+    /// The door's name; its tables should begin with it.
+    public let name: String
+    let migrations: [Migration]
+    let recover: @Sendable (Database, Int64) throws -> Void
+    let ledger: @Sendable (Database) throws -> LedgerSum
+    let prune: @Sendable (Database, WallTime) throws -> Bool
+
+    /// Declares what a door adds.
+    ///
+    /// - Parameters:
+    ///   - name: the door's name: lower-case letters.
+    ///   - migrations: the versions of its tables, oldest first.
+    ///   - recover: runs once at opening, inside the opening transaction, with the new incarnation.
+    ///   - ledger: the door's part of the sum. It may read a journal that another process owns.
+    ///   - prune: removes what is past its retention, a bounded piece at a time, at the moment given; returns whether
+    ///     there is more. It is called only while the calendar is trusted, about once an hour.
+    public init(
+        name: String, migrations: [Migration],
+        recover: @escaping @Sendable (Database, Int64) throws -> Void = { _, _ in },
+        ledger: @escaping @Sendable (Database) throws -> LedgerSum = { _ in LedgerSum() },
+        prune: @escaping @Sendable (Database, WallTime) throws -> Bool = { _, _ in false }
+    ) {
+        self.name = name
+        self.migrations = migrations
+        self.recover = recover
+        self.ledger = ledger
+        self.prune = prune
+    }
+}
+
+extension JournalSchema {
+    /// The migrator for the journal's own tables and those of its doors.
+    static func migrator(_ doors: [JournalSchema]) -> DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        for schema in [EntryTable.schema] + doors {
+            for (index, migration) in schema.migrations.enumerated() {
+                migrator.registerMigration("\(schema.name)/\(index + 1)", migrate: migration)
+            }
+        }
+        return migrator
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import GRDB
+import RepriseCore
+
+/// Adds up the ledger, in the journal that we own or in one that another process owns.
+enum LedgerReading {
+    /// One transaction, so that all parts are of the same moment.
+    static func sum(_ db: Database, schemas: [JournalSchema]) throws -> LedgerSum {
+        var sum = LedgerSum()
+        for outcome in Outcome.allCases { sum.outcomes[outcome] = 0 }
+        let counters = try Row.fetchOne(db, sql: "SELECT accepted, duplicates FROM journal")
+        sum.accepted = counters.flatMap { Int64.fromDatabaseValue($0[0]) } ?? 0
+        sum.duplicates = counters.flatMap { Int64.fromDatabaseValue($0[1]) } ?? 0
+        for row in try Row.fetchAll(db, sql: "SELECT state, COUNT(*) FROM entry GROUP BY state") {
+            let count = Int64.fromDatabaseValue(row[1]) ?? 0
+            guard let code = Int.fromDatabaseValue(row[0]).flatMap(StateCode.init(rawValue:))
+            else { continue }  // not counted, so the sum says that something is wrong
+            if let outcome = code.outcome {
+                sum.outcomes[outcome, default: 0] += count
+            } else {
+                sum.pending += count
+            }
+        }
+        for row in try Row.fetchAll(db, sql: "SELECT outcome, count FROM retired") {
+            guard let outcome = String.fromDatabaseValue(row[0]).flatMap(Outcome.init(rawValue:))
+            else { continue }
+            sum.outcomes[outcome, default: 0] += Int64.fromDatabaseValue(row[1]) ?? 0
+        }
+        let broken = try Int64.fetchOne(db, sql: "SELECT COUNT(*) FROM quarantine") ?? 0
+        sum.outcomes[.dead, default: 0] += broken
+        for schema in schemas { sum.add(try schema.ledger(db)) }
+        return sum
+    }
+
+    /// Reads a journal of another process: takes no lock of ours, runs no recovery and writes nothing.
+    static func sum(at folder: JournalFolder, schemas: [JournalSchema]) throws -> LedgerSum {
+        do {
+            return try read(folder) { db in
+                try JournalDatabase.inspect(db, migrator: JournalSchema.migrator(schemas))
+                guard try db.tableExists("journal") else { return LedgerSum() }
+                return try sum(db, schemas: schemas)
+            }
+        } catch {
+            throw JournalFailure.classify(error, path: folder.database)
+        }
+    }
+
+    private static func read<T>(_ folder: JournalFolder, _ body: (Database) throws -> T) throws -> T
+    {
+        let path = folder.database
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
+            !isFolder.boolValue
+        else {
+            throw RepriseError(
+                .notAJournal, "There is no journal in this folder.",
+                remedy: "Name the folder given to Journal.open or to --journal.")
+        }
+        if FileManager.default.fileExists(atPath: path + "-shm") {
+            return try open(uri(path), body)
+        }
+        return try readCopy(path, body)
+    }
+
+    /// Without an index of the log beside it nobody has the database open.
+    ///
+    /// SQLite would make one, in a folder that is not ours: so a copy is read.
+    private static func readCopy<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        let files = FileManager.default
+        let folder = files.temporaryDirectory.appendingPathComponent(
+            "reprise-\(EntryID.random().text)")
+        defer { try? files.removeItem(at: folder) }
+        let copy = folder.appendingPathComponent("journal.sqlite").path
+        do {
+            try files.createDirectory(at: folder, withIntermediateDirectories: true)
+            try files.copyItem(atPath: path, toPath: copy)
+            if files.fileExists(atPath: path + "-wal") {
+                try files.copyItem(atPath: path + "-wal", toPath: copy + "-wal")
+            }
+        } catch {
+            throw RepriseError(.diskFailed, "The journal cannot be copied.", cause: error)
+        }
+        return try open(copy, body)
+    }
+
+    private static func open<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        var configuration = GRDB.Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? queue.close() }
+        return try queue.read(body)
+    }
+
+    private static func uri(_ path: String) -> String {
+        let escaped = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
+        return "file:\(escaped)?mode=ro&readonly_shm=1"
+    }
+}

@@ -1,0 +1,79 @@
+public import Foundation
+import RepriseCore
+
+/// One small file that the owner of a journal replaces and others read: mutes, read positions, badge.
+///
+/// ```swift
+/// let mirror = Mirror<Mutes>(in: sharedFolder, version: 1)
+/// try await journal.replace(mirror, with: mutes)  // the app
+/// let mutes = try mirror.read()?.value            // its extension
+/// ```
+///
+/// A reader sees the value before or the value after, never a half one.
+public struct Mirror<Value: Codable & Sendable>: Sendable {
+    /// What a reader gets.
+    public struct Content: Codable, Sendable {
+        /// The version of the value's shape.
+        public let version: Int
+        /// When it was written, by the device's calendar, in milliseconds since 1970.
+        public let writtenAt: Int64
+        /// The value.
+        public let value: Value
+    }
+
+    /// The file.
+    public let file: URL
+    /// The version of the value's shape that this program writes and reads.
+    public let version: Int
+
+    /// Names the mirror of a journal.
+    ///
+    /// - Parameters:
+    ///   - folder: the journal's folder, or the shared folder that it was configured with.
+    ///   - version: raised when the value's shape changes so that older programs cannot read it.
+    public init(in folder: URL, version: Int = 1) {
+        file = folder.appendingPathComponent("mirror.json")
+        self.version = version
+    }
+
+    /// Reads what the owner wrote last.
+    ///
+    /// - Returns: nil if it never wrote anything.
+    /// - Throws: ``RepriseError`` `.journalNewer` if a newer program wrote it; `.malformed`, `.tooLarge`,
+    ///   `.diskFailed`, `.notWritable`.
+    public func read() throws -> Content? {
+        guard let bytes = try DurableFile.read(file.path, limit: JournalLimits.mirrorBytes) else {
+            return nil
+        }
+        do {
+            let decoder = JSONDecoder()
+            let found = try decoder.decode(MirrorVersion.self, from: Data(bytes)).version
+            guard found <= version else {
+                throw RepriseError(
+                    .journalNewer, "The mirror was written by a newer version.",
+                    remedy: "Update this program.")
+            }
+            return try decoder.decode(Content.self, from: Data(bytes))
+        } catch let error as RepriseError {
+            throw error
+        } catch {
+            throw RepriseError(.malformed, "The mirror cannot be read.", cause: error)
+        }
+    }
+
+    /// - Throws: ``RepriseError`` `.tooLarge`, and what the file system says.
+    func write(_ value: Value, at time: WallTime) throws {
+        let content = Content(version: version, writtenAt: time.milliseconds, value: value)
+        let bytes = [UInt8](try JSONEncoder().encode(content))
+        guard bytes.count <= JournalLimits.mirrorBytes else {
+            throw RepriseError(
+                .tooLarge,
+                "A mirror of \(bytes.count) bytes; \(JournalLimits.mirrorBytes) is the most.")
+        }
+        try DurableFile.write(bytes, to: file.path)
+    }
+}
+
+private struct MirrorVersion: Codable {
+    var version: Int
+}

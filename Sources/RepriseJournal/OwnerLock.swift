@@ -1,0 +1,101 @@
+import Foundation
+import RepriseCore
+import Synchronization
+
+/// The lock that makes one process the owner of a journal: `flock` on a file that says who.
+///
+/// The system releases it when the process ends, however it ends. It keeps out who asks; what really protects the
+/// journal is that every commit checks the incarnation, because a lock cannot stop a process that had it and was frozen.
+final class OwnerLock: Sendable {
+    private let file: Mutex<Int32>
+
+    /// Takes the lock; `takeOver` puts a lock file of our own in place of one that is held.
+    init(at path: String, takeOver: Bool) throws {
+        let held = try Self.take(path) ?? Self.replace(path, takeOver: takeOver)
+        file = Mutex(held)
+    }
+
+    deinit { release() }
+
+    /// Gives the lock back.
+    ///
+    /// A second call does nothing.
+    func release() {
+        file.withLock { file in
+            // Unlocked first: a child that is being started holds a copy until it has become its program.
+            if file >= 0, flock(file, LOCK_UN) == 0 { close(file) }
+            file = -1
+        }
+    }
+
+    /// - Returns: nil if somebody holds it.
+    private static func take(_ path: String) throws -> Int32? {
+        while true {
+            let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            guard file >= 0 else { throw JournalFailure.system(errno, "open the lock file") }
+            guard try lock(file) else {
+                close(file)
+                return nil
+            }
+            // Somebody may have put another file in its place between the two calls: then this lock locks nothing.
+            if isSame(file, path) {
+                sign(file)
+                return file
+            }
+            close(file)
+        }
+    }
+
+    private static func replace(_ path: String, takeOver: Bool) throws -> Int32 {
+        guard takeOver else {
+            let owner = owner(path).map { " by the process \($0)" } ?? ""
+            throw RepriseError(
+                .journalOwned, "The journal is in use\(owner).",
+                remedy: "End that process first. If it is frozen, open with takeOver.")
+        }
+        let temporary = path + "." + EntryID.random().text
+        let file = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw JournalFailure.system(errno, "make a lock file") }
+        guard try lock(file), rename(temporary, path) == 0 else {
+            let number = errno
+            unlink(temporary)
+            close(file)
+            throw JournalFailure.system(number, "replace the lock file")
+        }
+        sign(file)
+        return file
+    }
+
+    private static func lock(_ file: Int32) throws -> Bool {
+        while flock(file, LOCK_EX | LOCK_NB) != 0 {
+            switch errno {
+            case EINTR: continue
+            case EWOULDBLOCK: return false
+            default:
+                let number = errno
+                close(file)
+                throw JournalFailure.system(number, "lock the lock file")
+            }
+        }
+        return true
+    }
+
+    private static func isSame(_ file: Int32, _ path: String) -> Bool {
+        var (ours, named) = (stat(), stat())
+        return fstat(file, &ours) == 0 && stat(path, &named) == 0 && ours.st_ino == named.st_ino
+            && ours.st_dev == named.st_dev
+    }
+
+    /// Says who holds it.
+    ///
+    /// For people only, so a failure is none.
+    private static func sign(_ file: Int32) {
+        let text = Array("\(getpid())\n".utf8)
+        if ftruncate(file, 0) == 0 { _ = pwrite(file, text, text.count, 0) }
+    }
+
+    private static func owner(_ path: String) -> Int? {
+        guard let bytes = try? DurableFile.read(path, limit: 64) else { return nil }
+        return Int(String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines))
+    }
+}

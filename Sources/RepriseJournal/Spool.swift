@@ -1,0 +1,116 @@
+public import Foundation
+public import RepriseCore
+
+/// The way into a journal for those who do not own it: an app extension, a command line tool.
+///
+/// ```swift
+/// try Spool(at: sharedFolder).record(NewEntry(id: id, kind: "push.shown", source: "extension", payload: body))
+/// ```
+///
+/// One file a record, which is there whole or not at all. It never opens the journal: iOS kills a process that is
+/// suspended while it holds a lock in a shared container.
+public struct Spool: Sendable {
+    /// The folder of the files.
+    public let folder: URL
+    private let timekeeper: any Timekeeper
+
+    /// Names the spool of a journal.
+    ///
+    /// - Parameter folder: the journal's folder, or the shared folder that it was configured with. The files are in
+    ///   `spool/` in it.
+    public init(at folder: URL) { self.init(at: folder, timekeeper: SystemTimekeeper()) }
+
+    package init(at folder: URL, timekeeper: any Timekeeper) {
+        self.folder = folder.appendingPathComponent("spool")
+        self.timekeeper = timekeeper
+    }
+
+    /// Leaves an entry for the owner; returns once it is durable.
+    ///
+    /// Whether its kind is declared, the owner decides when it merges.
+    ///
+    /// - Parameter entry: a payload of at most 262,144 bytes.
+    /// - Throws: ``RepriseError`` `.tooLarge`; `.full` when 4,096 files wait; `.diskFull`, `.notWritable`,
+    ///   `.diskFailed`.
+    public func record(_ entry: NewEntry) throws {
+        try EntryCheck.check(entry)
+        let now = timekeeper.wall()
+        let bytes = [UInt8](try JSONEncoder().encode(SpoolRecord(entry, recordedAt: now)))
+        guard bytes.count <= JournalLimits.spoolFileBytes else {
+            throw RepriseError(.tooLarge, "The record is larger than a spool file may be.")
+        }
+        try DurableFile.makeFolder(folder)
+        guard try names().count < JournalLimits.spoolFiles else {
+            throw RepriseError(
+                .full, "\(JournalLimits.spoolFiles) files wait in the spool.",
+                remedy: "Let the owner of the journal run.")
+        }
+        // Names sort by time, so that the owner merges in the order recorded.
+        let digits = String(max(now.milliseconds, 0))
+        let time = String(repeating: "0", count: max(0, 16 - digits.count)) + digits
+        let name = "\(time)-\(EntryID.random().text).json"
+        try DurableFile.write(bytes, to: folder.appendingPathComponent(name).path)
+    }
+
+    /// The names of what waits, oldest first.
+    func names() throws -> [String] {
+        guard FileManager.default.fileExists(atPath: folder.path) else { return [] }
+        do {
+            let all = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            return all.filter { !$0.hasPrefix(DurableFile.temporaryPrefix) }.sorted()
+        } catch {
+            throw RepriseError(.diskFailed, "The spool cannot be listed.", cause: error)
+        }
+    }
+
+    /// Reads one file.
+    ///
+    /// - Returns: nil if it is gone.
+    func read(_ name: String) throws -> SpoolRecord? {
+        let path = folder.appendingPathComponent(name).path
+        guard let bytes = try DurableFile.read(path, limit: JournalLimits.spoolFileBytes) else {
+            return nil
+        }
+        do {
+            return try JSONDecoder().decode(SpoolRecord.self, from: Data(bytes))
+        } catch {
+            throw RepriseError(.malformed, "It is not a spool record.", cause: error)
+        }
+    }
+}
+
+/// The content of a spool file.
+struct SpoolRecord: Codable, Sendable {
+    static let version = 1
+
+    var version: Int
+    var id: String
+    var kind: String
+    var source: String
+    var payload: Data
+    var lane: String?
+    var delay: Int64?
+    var recordedAt: Int64
+
+    init(_ entry: NewEntry, recordedAt: WallTime) {
+        version = Self.version
+        id = entry.id.text
+        kind = entry.kind
+        source = entry.source
+        payload = Data(entry.payload)
+        lane = entry.lane
+        delay = entry.delay?.milliseconds
+        self.recordedAt = recordedAt.milliseconds
+    }
+
+    func entry() throws -> NewEntry {
+        guard version == Self.version else {
+            throw RepriseError(.malformed, "It has version \(version), which is not known here.")
+        }
+        let entry = NewEntry(
+            id: try EntryID(id), kind: kind, source: source, payload: [UInt8](payload), lane: lane,
+            delay: delay.map { .milliseconds($0) })
+        try EntryCheck.check(entry)
+        return entry
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import GRDB
+public import RepriseCore
+
+/// What a merge of the spool brought.
+public struct SpoolReport: Hashable, Sendable {
+    /// A file that was moved to `aside/`.
+    public struct Rejected: Hashable, Sendable {
+        /// Its name in the spool.
+        public let name: String
+        /// What is wrong with it.
+        public let reason: String
+    }
+
+    /// Records that became entries.
+    public internal(set) var accepted = 0
+    /// Records that were there already.
+    public internal(set) var duplicates = 0
+    /// Files that were bad and are out of the way.
+    public internal(set) var rejected: [Rejected] = []
+    /// Why something was left for the next merge, if anything was: the journal is full, or a file cannot be read now.
+    public internal(set) var stopped: RepriseError?
+
+    /// An empty report.
+    public init() {}
+}
+
+/// Merges the spool: the name of a file is recorded in the transaction that records its entry, and only then is the
+/// file removed.
+///
+/// Whenever the process is killed, the next merge knows what was done.
+struct SpoolMerge: Sendable {
+    let spool: Spool
+    let folder: JournalFolder
+    let writer: GroupWriter
+    let store: EntryStore
+
+    /// Files a transaction.
+    private static let page = 64
+
+    func run() async throws -> SpoolReport {
+        var report = SpoolReport()
+        DurableFile.sweep(spool.folder, prefixes: [DurableFile.temporaryPrefix])
+        let names = try spool.names()
+        var start = names.startIndex
+        while start < names.endIndex, report.stopped?.code != .full {
+            let end = min(start + Self.page, names.endIndex)
+            try await merge(Array(names[start..<end]), into: &report)
+            start = end
+        }
+        try await forget()
+        return report
+    }
+
+    private enum Result: Sendable {
+        case recorded(Recorded)
+        /// A merge that was cut short had recorded it.
+        case known
+        case bad(String)
+    }
+
+    private func merge(_ names: [String], into report: inout SpoolReport) async throws {
+        var found: [(name: String, record: SpoolRecord)] = []
+        for name in names {
+            do {
+                if let record = try spool.read(name) { found.append((name, record)) }
+            } catch let error as RepriseError where Self.isAboutTheFile(error) {
+                try await reject(name, error.description, into: &report)
+            } catch let error as RepriseError {
+                // Not readable now, as before the first unlock: it waits, and the others do not wait for it.
+                report.stopped = error
+            }
+        }
+        let results: [Result]
+        do {
+            results = try await writer.write { [store, found] db in
+                try found.map { try Self.merge($0.name, $0.record, store: store, in: db) }
+            }
+        } catch let error as RepriseError where error.code == .full {
+            report.stopped = error
+            return
+        }
+        for (file, result) in zip(found, results) {
+            switch result {
+            case .recorded(.accepted): report.accepted += 1
+            case .recorded(.duplicate): report.duplicates += 1
+            case .known: break
+            case .bad(let why):
+                try await reject(file.name, why, into: &report)
+                continue
+            }
+            unlink(spool.folder.appendingPathComponent(file.name).path)
+        }
+    }
+
+    private static func merge(
+        _ name: String, _ record: SpoolRecord, store: EntryStore, in db: Database
+    ) throws -> Result {
+        try db.cachedStatement(sql: "INSERT INTO spooled VALUES (?) ON CONFLICT DO NOTHING")
+            .execute(arguments: [name])
+        guard db.changesCount == 1 else { return .known }
+        do {
+            return .recorded(
+                try store.record(
+                    try record.entry(), recordedAt: WallTime(milliseconds: record.recordedAt),
+                    in: db))
+        } catch let error as RepriseError where isAboutTheFile(error) {
+            return .bad(error.description)
+        }
+    }
+
+    private static func isAboutTheFile(_ error: RepriseError) -> Bool {
+        [.malformed, .tooLarge, .badID, .unknownKind].contains(error.code)
+    }
+
+    /// Moves a bad file aside, so that it never blocks the rest.
+    private func reject(_ name: String, _ why: String, into report: inout SpoolReport) async throws
+    {
+        let path = spool.folder.appendingPathComponent(name).path
+        try DurableFile.makeFolder(folder.spoolAside)
+        let aside = try? FileManager.default.contentsOfDirectory(atPath: folder.spoolAside.path)
+        let kept = aside?.count { $0.hasPrefix("spool-") } ?? 0
+        if kept < JournalLimits.spoolFilesAside {
+            let target = folder.spoolAside.appendingPathComponent("spool-\(name.kept)")
+            try DurableFile.move(path, to: target.path)
+        } else {
+            try? FileManager.default.removeItem(atPath: path)
+        }
+        report.rejected.append(SpoolReport.Rejected(name: name, reason: why))
+        try await writer.write { db in
+            try db.execute(sql: "UPDATE journal SET rejected = rejected + 1")
+        }
+    }
+
+    /// Forgets the names whose files are gone for good: gone from the folder, and the folder on the disk.
+    private func forget() async throws {
+        guard FileManager.default.fileExists(atPath: spool.folder.path) else { return }
+        let merged = try await writer.write { db in
+            try String.fetchAll(db, sql: "SELECT name FROM spooled LIMIT 10000")
+        }
+        guard !merged.isEmpty else { return }
+        try DurableFile.syncFolder(spool.folder.path)
+        let left = Set(try spool.names())
+        let gone = merged.filter { !left.contains($0) }
+        try await writer.write { db in
+            for name in gone {
+                try db.cachedStatement(sql: "DELETE FROM spooled WHERE name = ?")
+                    .execute(arguments: [name])
+            }
+        }
+    }
+}

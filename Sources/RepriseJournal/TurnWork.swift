@@ -1,0 +1,155 @@
+import GRDB
+import RepriseCore
+import Synchronization
+
+/// Performs a turn inside the writer's transaction.
+struct TurnWork: Sendable {
+    typealias Transaction = @Sendable (Database, Entry) throws -> Void
+
+    /// What the turn did: the machine's part, and the entries whose handlers can start.
+    struct Outcome: Sendable {
+        var result = TurnResult()
+        var taken: [EntryRow] = []
+    }
+
+    let turn: Turn
+    let gate: GateMachine
+    let transactions: [String: Transaction]
+    let asking: Set<String>
+    let store: EntryStore
+
+    /// The longest that handlers in the transaction keep others from writing in one turn.
+    private static let longestTransaction: Duration = .milliseconds(50)
+
+    func perform(in db: Database) throws -> Outcome {
+        var outcome = Outcome()
+        for settlement in turn.settlements { try settle(settlement, in: db) }
+        if turn.looksAtDue {
+            let due = try store.lookAtDue(db)
+            outcome.result.soonest = due.soonest
+            outcome.result.isMoreDue = due.isMore
+        }
+        for take in turn.takes {
+            guard let kind = store.kinds[take.kind] else { continue }
+            switch take.work {
+            case .effect:
+                try self.take(take, kind: kind, into: &outcome, in: db)
+            case .transaction:
+                try handle(take, kind: kind, into: &outcome, in: db)
+            }
+        }
+        return outcome
+    }
+
+    // MARK: Settling
+
+    private func settle(_ settlement: Settlement, in db: Database) throws {
+        let (seq, lane) = (settlement.seq, settlement.lane)
+        switch settlement.verdict {
+        case .applied:
+            try store.end(seq, lane: lane, as: .applied, in: db)
+        case .appliedBefore:
+            try store.uncountAttempt(seq, in: db)
+            try store.end(seq, lane: lane, as: .applied, in: db)
+        case .notStarted:
+            try store.uncountAttempt(seq, in: db)
+            try store.putBackAtOnce(seq, in: db)
+        case .dead(let reason):
+            try store.end(seq, lane: lane, as: .dead, reason: reason, in: db)
+        case .retry(let wait, let counts, let reason):
+            try store.putBack(seq, after: wait, failed: counts, reason: reason, in: db)
+        }
+    }
+
+    // MARK: Taking
+
+    private func take(
+        _ take: Turn.Take, kind: EntryKind, into outcome: inout Outcome, in db: Database
+    ) throws {
+        let page = try store.ready(take, limit: take.limit, in: db)
+        if page.count == take.limit { outcome.result.more.insert(take.kind) }
+        for found in page {
+            guard let row = try admit(found, kind: kind, in: db) else { continue }
+            try store.markInHand(row.seq, in: db)
+            outcome.taken.append(row.handedOver(by: store.incarnation))
+            outcome.result.taken[take.kind, default: 0] += 1
+        }
+    }
+
+    private func handle(
+        _ take: Turn.Take, kind: EntryKind, into outcome: inout Outcome, in db: Database
+    ) throws {
+        guard let body = transactions[take.kind] else { return }
+        let clock = store.configuration.timekeeper
+        let end = clock.uptime() + Self.longestTransaction
+        var handled = 0
+        while handled < take.limit, clock.uptime() < end {
+            let limit = min(take.limit - handled, 32)
+            let page = try store.ready(take, limit: limit, in: db)
+            for found in page {
+                handled += 1
+                guard let row = try admit(found, kind: kind, in: db) else { continue }
+                try handle(row.handedOver(by: store.incarnation), kind: kind, by: body, in: db)
+            }
+            if page.isEmpty { return }
+        }
+        outcome.result.more.insert(take.kind)
+    }
+
+    /// The effect and the outcome in one savepoint: neither is there without the other.
+    private func handle(
+        _ row: EntryRow, kind: EntryKind, by body: Transaction, in db: Database
+    ) throws {
+        let before = store.books.withLock { $0 }
+        do {
+            try db.inSavepoint {
+                try body(db, row.entry)
+                try store.countAttempt(row.seq, in: db)
+                try store.end(row.seq, lane: row.entry.lane, as: .applied, in: db)
+                return .commit
+            }
+        } catch {
+            // A full disk is no fault of the entry: the turn is made again.
+            guard db.isInsideTransaction, !JournalFailure.isFullDisk(error) else { throw error }
+            store.books.withLock { $0 = before }
+            try store.countAttempt(row.seq, in: db)
+            let verdict = Settlement.Verdict.after(
+                error, kind: kind, failures: row.failures, jitter: store.configuration.jitter())
+            try settle(
+                Settlement(seq: row.seq, kind: kind.name, lane: row.entry.lane, verdict: verdict),
+                in: db)
+        }
+    }
+
+    /// - Returns: nil if the row has ended instead: it cannot be read, its time is up, or nobody knows whether its
+    ///   effect took place.
+    private func admit(
+        _ found: Result<EntryRow, EntryRow.Broken>, kind: EntryKind, in db: Database
+    ) throws -> EntryRow? {
+        let row: EntryRow
+        switch found {
+        case .failure(let broken):
+            try store.quarantine(broken, in: db)
+            return nil
+        case .success(let found):
+            row = found
+        }
+        let (now, mayExpire) = store.books.withLock { ($0.now, $0.clock.mayExpire) }
+        let verdict = gate.verdict(
+            kind: kind.name, bound: row.bound, now: now, mayExpire: mayExpire)
+        if verdict == .expire {
+            let code = row.interrupted ? StateCode.unconfirmed : .expired
+            try store.end(row.seq, lane: row.entry.lane, as: code, reason: Self.late, in: db)
+            return nil
+        }
+        if row.interrupted, kind.onInterruption == .never, !asking.contains(kind.name) {
+            try store.end(
+                row.seq, lane: row.entry.lane, as: .unconfirmed, reason: EntryStore.interruption,
+                in: db)
+            return nil
+        }
+        return row
+    }
+
+    private static let late = "Its time was up before it could be handed over."
+}

@@ -1,0 +1,185 @@
+public import Foundation
+import Synchronization
+
+/// Another process of a test's: started, talked to by lines, stopped, killed.
+///
+/// Killed at the latest with the last reference to it.
+///
+/// ```swift
+/// let writer = try ChildProcess(.sibling("JournalWriter"), [folder.path])
+/// let first = writer.readLine()
+/// writer.kill()
+/// ```
+///
+/// Its calls block: give it a thread.
+public final class ChildProcess: Sendable {
+    /// Why it could not be started.
+    public struct StartFailure: Error, CustomStringConvertible {
+        /// The program, and what the system said.
+        public let description: String
+    }
+
+    /// How it ended.
+    public enum Ending: Hashable, Sendable {
+        /// By itself, with this status.
+        case exit(Int32)
+        /// By this signal.
+        case signal(Int32)
+    }
+
+    private struct State {
+        var ending: Ending?
+        var input: Int32
+        var unread: [UInt8] = []
+    }
+
+    /// The process's number.
+    public let id: pid_t
+    private let output: Int32
+    private let state: Mutex<State>
+
+    /// Starts a process.
+    ///
+    /// Its standard error is that of the test.
+    ///
+    /// - Parameters:
+    ///   - program: the executable.
+    ///   - arguments: without the program's name.
+    /// - Throws: ``StartFailure``.
+    public init(_ program: URL, _ arguments: [String] = []) throws {
+        var (toChild, fromChild) = (
+            [Int32](repeating: -1, count: 2), [Int32](repeating: -1, count: 2)
+        )
+        guard pipe(&toChild) == 0, pipe(&fromChild) == 0 else {
+            throw StartFailure(description: "no pipe: \(String(cString: strerror(errno)))")
+        }
+        // Another child that is started at the same time must not inherit our ends.
+        for end in toChild + fromChild { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let result = Self.spawn(program.path, arguments, input: toChild[0], output: fromChild[1])
+        close(toChild[0])
+        close(fromChild[1])
+        guard case .success(let id) = result else {
+            close(toChild[1])
+            close(fromChild[0])
+            throw StartFailure(description: "\(program.path): \(result)")
+        }
+        self.id = id
+        output = fromChild[0]
+        state = Mutex(State(input: toChild[1]))
+    }
+
+    deinit {
+        kill()
+        let input = state.withLock { $0.input }
+        if input >= 0 { close(input) }
+        close(output)
+    }
+
+    private static func spawn(_ path: String, _ arguments: [String], input: Int32, output: Int32)
+        -> Result<pid_t, StartFailure>
+    {
+        #if canImport(Darwin)
+            var actions: posix_spawn_file_actions_t?
+        #else
+            var actions = posix_spawn_file_actions_t()
+        #endif
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, 0)
+        posix_spawn_file_actions_adddup2(&actions, output, 1)
+        var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) }
+        words.append(nil)
+        defer { for word in words { free(word) } }
+        var id: pid_t = 0
+        let code = posix_spawn(&id, path, &actions, nil, words, environ)
+        guard code == 0 else {
+            return .failure(StartFailure(description: String(cString: strerror(code))))
+        }
+        return .success(id)
+    }
+
+    /// Waits for a line of its standard output.
+    ///
+    /// - Returns: the line without its end; nil when the process has closed its output. A line that was cut short by the
+    ///   end is not returned.
+    public func readLine() -> String? {
+        while true {
+            let line: String? = state.withLock { state in
+                guard let end = state.unread.firstIndex(of: 10) else { return nil }
+                let line = String(decoding: state.unread[..<end], as: UTF8.self)
+                state.unread.removeSubrange(...end)
+                return line
+            }
+            if let line { return line }
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            let count = read(output, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return nil }
+            state.withLock { $0.unread += buffer.prefix(count) }
+        }
+    }
+
+    /// Writes a line to its standard input.
+    ///
+    /// - Parameter text: without the end of the line.
+    public func writeLine(_ text: String) {
+        let bytes = Array((text + "\n").utf8)
+        let input = state.withLock { $0.input }
+        if input >= 0 { _ = write(input, bytes, bytes.count) }
+    }
+
+    /// Closes its standard input.
+    public func closeInput() {
+        let input = state.withLock { state in
+            defer { state.input = -1 }
+            return state.input
+        }
+        if input >= 0 { close(input) }
+    }
+
+    /// Sends a signal; nothing if it has ended.
+    ///
+    /// - Parameter signal: SIGSTOP, SIGCONT, SIGTERM, …
+    public func signal(_ signal: Int32) {
+        state.withLock { state in
+            if state.ending == nil { _ = sendSignal(id, signal) }
+        }
+    }
+
+    /// Kills it with SIGKILL and waits for its end.
+    @discardableResult
+    public func kill() -> Ending {
+        signal(SIGKILL)
+        return wait()
+    }
+
+    /// Waits for its end.
+    @discardableResult
+    public func wait() -> Ending {
+        if let ending = state.withLock({ $0.ending }) { return ending }
+        var status: Int32 = 0
+        while waitpid(id, &status, 0) < 0, errno == EINTR {}
+        let signal = status & 0x7f
+        let ending = signal == 0 ? Ending.exit(status >> 8 & 0xff) : .signal(signal)
+        state.withLock { $0.ending = ending }
+        return ending
+    }
+}
+
+private func sendSignal(_ id: pid_t, _ signal: Int32) -> Int32 { kill(id, signal) }
+
+extension URL {
+    /// An executable that was built beside the tests.
+    ///
+    /// - Parameter name: of the executable's target.
+    /// - Returns: where it is.
+    public static func sibling(_ name: String) -> URL {
+        #if canImport(Darwin)
+            let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
+            let folder = (bundle ?? .main).bundleURL.deletingLastPathComponent()
+        #else
+            let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        #endif
+        return folder.appendingPathComponent(name)
+    }
+}

@@ -1,0 +1,117 @@
+package import RepriseCore
+import Synchronization
+
+/// Clocks that stand still until a test moves them.
+///
+/// ```swift
+/// let time = ManualTimekeeper()
+/// time.advance(by: .seconds(60))       // both clocks
+/// time.setWall(to: wrong)              // the calendar alone jumps
+/// ```
+public final class ManualTimekeeper: Sendable {
+    private struct Sleeper {
+        let id: Int
+        let moment: Duration
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var wall: WallTime
+        var uptime: Duration
+        var boot = "boot-1"
+        var nextID = 0
+        var sleepers: [Sleeper] = []
+        /// Sleeps that were cancelled before they began.
+        var cancelled: Set<Int> = []
+    }
+
+    private let state: Mutex<State>
+
+    /// Makes clocks.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: what the calendar says, in milliseconds since 1970.
+    ///   - uptime: how long the device has been running.
+    public init(milliseconds: Int64 = 1_800_000_000_000, uptime: Duration = .seconds(1_000)) {
+        state = Mutex(State(wall: WallTime(milliseconds: milliseconds), uptime: uptime))
+    }
+
+    /// Lets time pass, on both clocks; wakes who has slept enough.
+    ///
+    /// - Parameter duration: how much.
+    public func advance(by duration: Duration) {
+        let due = state.withLock { state in
+            state.wall = state.wall.advanced(by: duration)
+            state.uptime += duration
+            let due = state.sleepers.filter { $0.moment <= state.uptime }
+            state.sleepers.removeAll { $0.moment <= state.uptime }
+            return due
+        }
+        for sleeper in due { sleeper.continuation.resume() }
+    }
+
+    /// Sets the calendar alone, as a person or a wrong battery clock does.
+    ///
+    /// - Parameter milliseconds: since 1970.
+    public func setWall(milliseconds: Int64) {
+        state.withLock { $0.wall = WallTime(milliseconds: milliseconds) }
+    }
+
+    /// Moves the calendar alone.
+    ///
+    /// - Parameter duration: how far; negative for back.
+    public func jumpWall(by duration: Duration) {
+        state.withLock { $0.wall = $0.wall.advanced(by: duration) }
+    }
+
+    /// Restarts the device: uptime begins again.
+    ///
+    /// Who sleeps goes on sleeping; a real process would be gone.
+    public func restart() {
+        state.withLock { state in
+            state.boot += "+"
+            state.uptime = .zero
+        }
+    }
+
+    /// What the clock that cannot jump has to reach for each that sleeps, soonest first.
+    public var sleepers: [Duration] {
+        state.withLock { $0.sleepers.map(\.moment).sorted() }
+    }
+}
+
+extension ManualTimekeeper: Timekeeper {
+    package func wall() -> WallTime { state.withLock { $0.wall } }
+
+    package func uptime() -> Duration { state.withLock { $0.uptime } }
+
+    package var boot: String { state.withLock { $0.boot } }
+
+    package func sleep(until moment: Duration) async throws {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let verdict: Result<Void, any Error>? = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
+                    if moment <= state.uptime { return .success(()) }
+                    state.sleepers.append(
+                        Sleeper(id: id, moment: moment, continuation: continuation))
+                    return nil
+                }
+                if let verdict { continuation.resume(with: verdict) }
+            }
+        } onCancel: {
+            let sleeper: Sleeper? = state.withLock { state in
+                guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else {
+                    state.cancelled.insert(id)
+                    return nil
+                }
+                return state.sleepers.remove(at: index)
+            }
+            sleeper?.continuation.resume(throwing: CancellationError())
+        }
+    }
+}

@@ -1,0 +1,212 @@
+public import RepriseCore
+import Synchronization
+
+/// A connection in memory: one side is the client's ``Socket``, the other is moved by a test.
+///
+/// ```swift
+/// let socket = MemorySocket()
+/// socket.push([welcome])                  // arrives at the client, all in one batch
+/// let hello = await socket.sent()         // what the client has sent next
+/// socket.cut()                            // as when a train enters a tunnel
+/// ```
+public final class MemorySocket: Sendable {
+    private struct State {
+        var incoming: [[UInt8]] = []
+        var outgoing: [[UInt8]] = []
+        var receiver: CheckedContinuation<Void, Never>?
+        var taker: CheckedContinuation<Void, Never>?
+        var ended = false
+        var failure: SocketFailure?
+        var closeCode: UInt16?
+        var clientCloseCode: UInt16?
+    }
+
+    private let state = Mutex(State())
+
+    /// Makes an open connection.
+    public init() {}
+
+    // MARK: The test's side
+
+    /// Lets frames arrive at the client, together.
+    ///
+    /// - Parameter frames: UTF-8.
+    public func push(_ frames: [[UInt8]]) {
+        change { state in
+            guard !state.ended else { return }
+            state.incoming += frames
+        }
+    }
+
+    /// Ends the connection as a server does, behind what was pushed.
+    ///
+    /// - Parameter code: RFC 6455 §7.4.
+    public func end(code: UInt16) {
+        change { state in
+            guard !state.ended else { return }
+            state.ended = true
+            state.closeCode = code
+        }
+    }
+
+    /// Ends the connection without a word; what was pushed and not yet received is lost.
+    public func cut() {
+        change { state in
+            guard !state.ended else { return }
+            state.ended = true
+            state.incoming = []
+            state.failure = SocketFailure("The connection was cut.")
+        }
+    }
+
+    /// The next frame that the client sends; nil when the connection has ended.
+    public func sent() async -> [UInt8]? {
+        while true {
+            let (frame, isOver) = state.withLock { state in
+                (state.outgoing.isEmpty ? nil : state.outgoing.removeFirst(), state.ended)
+            }
+            if let frame { return frame }
+            if isOver { return nil }
+            await withCheckedContinuation { continuation in
+                let isReady = state.withLock { state in
+                    guard state.outgoing.isEmpty, !state.ended else { return true }
+                    state.taker = continuation
+                    return false
+                }
+                if isReady { continuation.resume() }
+            }
+        }
+    }
+
+    /// Whether the connection has ended, whoever ended it.
+    public var hasEnded: Bool { state.withLock { $0.ended } }
+
+    /// The code with which the client has closed, if it has.
+    public var clientCloseCode: UInt16? { state.withLock { $0.clientCloseCode } }
+
+    /// Whether everything pushed has been received.
+    public var isDrained: Bool { state.withLock { $0.incoming.isEmpty } }
+
+    private func change(_ body: (inout State) -> Void) {
+        let waiting = state.withLock { state in
+            body(&state)
+            defer {
+                state.receiver = nil
+                state.taker = nil
+            }
+            return [state.receiver, state.taker]
+        }
+        for continuation in waiting { continuation?.resume() }
+    }
+}
+
+extension MemorySocket: Socket {
+    /// Waits for frames and returns all that have arrived.
+    public func receive() async throws -> [[UInt8]]? {
+        while true {
+            let result: Result<[[UInt8]]?, SocketFailure>? = state.withLock { state in
+                if !state.incoming.isEmpty {
+                    defer { state.incoming = [] }
+                    return .success(state.incoming)
+                }
+                guard state.ended else { return nil }
+                return state.failure.map { .failure($0) } ?? .success(nil)
+            }
+            if let result { return try result.get() }
+            await withCheckedContinuation { continuation in
+                let isReady = state.withLock { state in
+                    guard state.incoming.isEmpty, !state.ended else { return true }
+                    state.receiver = continuation
+                    return false
+                }
+                if isReady { continuation.resume() }
+            }
+        }
+    }
+
+    /// Takes frames that the client sends.
+    public func send(_ frames: [[UInt8]]) async throws {
+        var failure: SocketFailure?
+        change { state in
+            guard !state.ended else {
+                failure = state.failure ?? SocketFailure("The connection has ended.")
+                return
+            }
+            state.outgoing += frames
+        }
+        if let failure { throw failure }
+    }
+
+    /// Ends the connection from the client's side.
+    public func close(code: UInt16) async {
+        change { state in
+            guard !state.ended else { return }
+            state.ended = true
+            state.clientCloseCode = code
+        }
+    }
+
+    /// What the test has ended the connection with.
+    public var closeCode: UInt16? { state.withLock { $0.closeCode } }
+}
+
+/// Dials connections in memory, and hands the other side of each to a test.
+public final class MemoryDialer: SocketDialer {
+    private struct State {
+        var dialled: [MemorySocket] = []
+        var acceptor: CheckedContinuation<Void, Never>?
+        var failures: [RepriseError] = []
+        var count = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Makes a dialer to which every connection succeeds.
+    public init() {}
+
+    /// Lets the next attempt fail; called twice, the next two.
+    ///
+    /// - Parameter error: how.
+    public func refuse(_ error: RepriseError) { state.withLock { $0.failures.append(error) } }
+
+    /// How often somebody has dialled.
+    public var count: Int { state.withLock { $0.count } }
+
+    /// The next connection that was dialled.
+    public func accept() async -> MemorySocket {
+        while true {
+            let next: MemorySocket? = state.withLock { state in
+                state.dialled.isEmpty ? nil : state.dialled.removeFirst()
+            }
+            if let next { return next }
+            await withCheckedContinuation { continuation in
+                let isReady = state.withLock { state in
+                    guard state.dialled.isEmpty else { return true }
+                    state.acceptor = continuation
+                    return false
+                }
+                if isReady { continuation.resume() }
+            }
+        }
+    }
+
+    /// Opens a connection in memory, whatever the address.
+    public func dial(url: String, protocol: String, maximumFrameBytes: Int) async throws
+        -> any Socket
+    {
+        let (result, acceptor) = state.withLock { state in
+            state.count += 1
+            guard state.failures.isEmpty else {
+                let failure = Result<MemorySocket, RepriseError>.failure(
+                    state.failures.removeFirst())
+                return (failure, nil as CheckedContinuation<Void, Never>?)
+            }
+            let socket = MemorySocket()
+            state.dialled.append(socket)
+            defer { state.acceptor = nil }
+            return (.success(socket), state.acceptor)
+        }
+        acceptor?.resume()
+        return try result.get()
+    }
+}

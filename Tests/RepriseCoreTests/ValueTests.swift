@@ -1,0 +1,64 @@
+import RepriseCore
+import Testing
+
+@Suite("Values")
+struct ValueTests {
+    @Test(
+        "The wait doubles with each failure up to its ceiling, whatever their number",
+        arguments: [(1, 2), (2, 4), (3, 8), (5, 32), (6, 60), (1_000_000, 60), (0, 2), (-3, 2)])
+    func backoff(failures: Int, seconds: Int) {
+        let backoff = Backoff(base: .seconds(2), longest: .seconds(60))
+        #expect(backoff.ceiling(failures: failures) == .seconds(seconds))
+        #expect(backoff.delay(failures: failures, jitter: 0) == .zero)
+        #expect(backoff.delay(failures: failures, jitter: 0.5) == .seconds(seconds) / 2)
+        #expect(backoff.delay(failures: failures, jitter: 7) == .seconds(seconds))
+    }
+
+    @Test("The ledger adds up exactly when what was accepted is what became of it")
+    func ledger() {
+        var sum = LedgerSum()
+        #expect(sum.isBalanced)
+        sum.accepted = 6
+        sum.pending = 1
+        sum.outcomes = [.applied: 3, .dead: 2]
+        sum.duplicates = 40
+        sum.lost = [LedgerSum.Loss(channel: "c", reason: "retention", count: nil)]
+        #expect(sum.isBalanced)
+        var other = LedgerSum()
+        other.accepted = 1
+        other.outcomes = [.applied: 1]
+        sum.add(other)
+        #expect(sum.outcomes[.applied] == 4)
+        #expect(sum.isBalanced)
+        sum.accepted += 1
+        #expect(!sum.isBalanced)
+    }
+
+    @Test("Moments saturate at the ends of time and never trap")
+    func wallTime() {
+        let end = WallTime(milliseconds: .max)
+        let start = WallTime(milliseconds: .min)
+        #expect(end.advanced(by: .seconds(1)) == end)
+        #expect(start.advanced(by: .seconds(-1)) == start)
+        #expect(start.duration(to: end) > .zero)
+        #expect(end.duration(to: start) < .zero)
+        #expect(end.advanced(by: .seconds(Int64.max)) == end)
+        let now = WallTime(milliseconds: 5)
+        #expect(now.advanced(by: .milliseconds(7)).milliseconds == 12)
+        #expect(now.duration(to: WallTime(milliseconds: 2)) == .milliseconds(-3))
+    }
+
+    @Test("A kind has at least one attempt and one in hand")
+    func kind() {
+        let kind = EntryKind("kind", attemptLimit: 0, parallel: -4)
+        #expect(kind.attemptLimit == 1)
+        #expect(kind.parallel == 1)
+    }
+
+    @Test("Two errors are equal if a program would act alike on them")
+    func errors() {
+        #expect(RepriseError(.full, "a") == RepriseError(.full, "b", remedy: "c"))
+        #expect(RepriseError(.full, "a") != RepriseError(.busy, "a"))
+        #expect(Set([RepriseError(.full, "a"), RepriseError(.full, "b")]).count == 1)
+    }
+}

@@ -1,0 +1,89 @@
+import RepriseCore
+import Testing
+
+@Suite("The guard of the calendar")
+struct WallClockGuardTests {
+    private static let day: Int64 = 86_400
+
+    private func sighting(_ wall: Int64, _ uptime: Int64, boot: String = "a") -> ClockSighting {
+        ClockSighting(
+            wall: WallTime(milliseconds: wall * 1_000), uptime: .seconds(uptime), boot: boot)
+    }
+
+    private func trusted() -> WallClockGuard {
+        WallClockGuard(stored: nil, now: sighting(1_000_000, 0))
+    }
+
+    @Test(
+        "A calendar is doubted exactly when it moved a day more or less than the clock that cannot jump",
+        arguments: [
+            (day, true), (day + 1, false), (0, true), (-day, true), (-day - 1, false),
+            (50 * 365 * day, false),
+        ])
+    func jump(step: Int64, isTrusted: Bool) {
+        var guardian = trusted()
+        let next = sighting(1_000_000 + 10 + step, 10)
+        #expect(guardian.correction(to: next) == .seconds(step))
+        guardian.observe(next)
+        #expect(guardian.mayExpire == isTrusted)
+    }
+
+    @Test("Days that really passed are no jump")
+    func passed() {
+        var guardian = trusted()
+        guardian.observe(sighting(1_000_000 + 9 * Self.day, 9 * Self.day))
+        #expect(guardian.mayExpire)
+    }
+
+    @Test(
+        "After a restart a step back is doubted and a step forward believed, because it may be a drawer"
+    )
+    func restart() {
+        var back = trusted()
+        let before = sighting(1_000_000 - Self.day - 1, 5, boot: "b")
+        #expect(back.correction(to: before) == .seconds(-Self.day - 1))
+        back.observe(before)
+        #expect(!back.mayExpire)
+        var forward = trusted()
+        let after = sighting(1_000_000 + 900 * Self.day, 5, boot: "b")
+        #expect(forward.correction(to: after) == .zero)
+        forward.observe(after)
+        #expect(forward.mayExpire)
+    }
+
+    @Test(
+        "The server's time ends doubt when it agrees within a day, and begins it when it does not")
+    func server() {
+        var guardian = trusted()
+        let wrong = sighting(1_000_000 + 90 * Self.day, 10)
+        guardian.observe(wrong)
+        guardian.serverTimeReceived(WallTime(milliseconds: 1_000_010_000), now: wrong)
+        #expect(!guardian.mayExpire)
+        guardian.serverTimeReceived(wrong.wall.advanced(by: .seconds(Self.day)), now: wrong)
+        #expect(guardian.mayExpire)
+        guardian.serverTimeReceived(wrong.wall.advanced(by: .seconds(-Self.day - 1)), now: wrong)
+        #expect(!guardian.mayExpire)
+    }
+
+    @Test("A day of uptime ends doubt; a restart begins the day again")
+    func uptime() {
+        var guardian = trusted()
+        let start = 1_000_000 + 90 * Self.day
+        guardian.observe(sighting(start, 0))
+        guardian.observe(sighting(start + Self.day - 1, Self.day - 1))
+        #expect(!guardian.mayExpire)
+        var restarted = guardian
+        restarted.observe(sighting(start + Self.day, 5, boot: "b"))
+        #expect(!restarted.mayExpire)
+        guardian.observe(sighting(start + Self.day, Self.day))
+        #expect(guardian.mayExpire)
+    }
+
+    @Test("Doubt that an earlier process wrote down is not forgotten")
+    func stored() {
+        let seen = sighting(1_000_000, 100)
+        #expect(!WallClockGuard(stored: seen, doubted: true, now: seen).mayExpire)
+        let jumped = sighting(1_000_000 + 3 * Self.day, 101)
+        #expect(!WallClockGuard(stored: seen, now: jumped).mayExpire)
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+@Suite("A calendar that jumps")
+struct ClockTests {
+    private let kind = EntryKind(
+        "kind", requires: [.ui], bound: .init(after: .seconds(3_600), then: .expire))
+
+    private func turns(_ journal: Journal) async throws {
+        for _ in 0..<20 {
+            await Task.yield()
+            try await journal.write { _ in }
+        }
+    }
+
+    @Test("After a jump of years nothing expires until the server's time agrees")
+    func forward() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([kind])
+        try await journal.record(entry("a"))
+        desk.time.jumpWall(by: .seconds(10 * 365 * 86_400))
+        try await turns(journal)
+        desk.time.advance(by: .seconds(7_200))
+        try await turns(journal)
+        #expect(try await journal.ledger().pending == 1)
+        await journal.serverTimeReceived(desk.time.wall())
+        try await eventually("two hours have really passed") {
+            try await journal.ledger().outcomes[.expired] == 1
+        }
+        await journal.close()
+    }
+
+    @Test("After a jump a wait keeps its length: neither does a delay end early nor last for ever")
+    func delay() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([EntryKind("plain")])
+        let seen = Seen<String>()
+        await journal.handle("plain") { seen.add($0.id.text) }
+        try await journal.record(entry("a", "plain", delay: .seconds(600)))
+        desk.time.jumpWall(by: .seconds(30 * 86_400))
+        desk.time.advance(by: .seconds(300))
+        try await turns(journal)
+        desk.time.jumpWall(by: .seconds(-90 * 86_400))
+        desk.time.advance(by: .seconds(299))
+        try await turns(journal)
+        #expect(seen.count == 0)
+        desk.time.advance(by: .seconds(2))
+        try await eventually("ten minutes have passed") { seen.count == 1 }
+        await journal.close()
+    }
+
+    @Test("A day of uptime restores trust, and an hourly look finds it out")
+    func uptime() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([kind])
+        try await journal.record(entry("a"))
+        desk.time.jumpWall(by: .seconds(-2 * 86_400))
+        try await turns(journal)
+        for _ in 0..<23 {
+            desk.time.advance(by: .seconds(3_600))
+            try await turns(journal)
+        }
+        #expect(try await journal.ledger().pending == 1)
+        try await eventually("a day has passed") {
+            desk.time.advance(by: .seconds(3_600))
+            return try await journal.ledger().outcomes[.expired] == 1
+        }
+        await journal.close()
+    }
+
+    @Test(
+        "A jump while no process had the journal open is found at the next opening of the same boot"
+    )
+    func closedMeanwhile() async throws {
+        let desk = try Desk()
+        let first = try await desk.open([kind])
+        try await first.record(entry("a"))
+        await first.close()
+        desk.time.jumpWall(by: .seconds(400 * 86_400))
+        let second = try await desk.open([kind])
+        try await turns(second)
+        #expect(try await second.ledger().pending == 1)
+        await second.close()
+        // The doubt is remembered.
+        let third = try await desk.open([kind])
+        desk.time.advance(by: .seconds(7_200))
+        try await turns(third)
+        #expect(try await third.ledger().pending == 1)
+        await third.serverTimeReceived(desk.time.wall())
+        try await eventually("it may expire now") {
+            try await third.ledger().outcomes[.expired] == 1
+        }
+        await third.close()
+    }
+
+    @Test(
+        "A device that starts with a dead battery's calendar neither expires nor holds for decades")
+    func deadBattery() async throws {
+        let desk = try Desk()
+        let kinds = [kind, EntryKind("plain")]
+        let first = try await desk.open(kinds)
+        try await first.record([entry("a"), entry("b", "plain", delay: .seconds(600))])
+        await first.close()
+        desk.time.restart()
+        desk.time.jumpWall(by: .seconds(-20 * 365 * 86_400))
+        let second = try await desk.open(kinds)
+        let seen = Seen<String>()
+        await second.handle("plain") { seen.add($0.id.text) }
+        desk.time.advance(by: .seconds(60))
+        desk.time.jumpWall(by: .seconds(20 * 365 * 86_400))  // the network sets it right
+        try await turns(second)
+        desk.time.advance(by: .seconds(500))
+        try await turns(second)
+        #expect(seen.count == 0)
+        desk.time.advance(by: .seconds(41))
+        try await eventually("its ten minutes are over") { seen.count == 1 }
+        try await eventually("the other is held and has not expired") {
+            let ledger = try await second.ledger()
+            return ledger.pending == 1 && ledger.outcomes[.applied] == 1
+        }
+        await second.close()
+    }
+
+    @Test("Nothing is removed for its age while the calendar is in doubt")
+    func retention() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([EntryKind("plain")])
+        await journal.handle("plain") { _ in }
+        try await journal.record(entry("a", "plain"))
+        try await eventually("it is applied") { try await journal.ledger().pending == 0 }
+        desk.time.jumpWall(by: .seconds(400 * 86_400))
+        for _ in 0..<3 {
+            desk.time.advance(by: .seconds(3_600))
+            try await turns(journal)
+        }
+        #expect(try await journal.record(entry("a", "plain")) == .duplicate)
+        await journal.serverTimeReceived(desk.time.wall())
+        try await turns(journal)
+        #expect(try await journal.record(entry("a", "plain")) == .duplicate)
+        await journal.close()
+    }
+}

@@ -1,0 +1,300 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+@Suite("Bad folders and damaged files")
+struct DamageTests {
+    private let kinds = [EntryKind("kind")]
+
+    private func write(_ bytes: [UInt8], _ desk: Desk, _ name: String = "journal.sqlite") throws {
+        try Data(bytes).write(to: desk.folder.appending(name))
+    }
+
+    private func aside(_ desk: Desk) -> [String] {
+        let folder = desk.folder.appending("aside").path
+        return (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    }
+
+    /// A journal with many entries, closed.
+    private func filled(_ desk: Desk) async throws {
+        let journal = try await desk.open(kinds)
+        try await journal.record((0..<2_000).map { try entry("id-\($0)") })
+        await journal.close()
+    }
+
+    @Test("A file that is no database is moved aside and reported, and a new journal begun")
+    func noDatabase() async throws {
+        let desk = try Desk()
+        let bytes = Array(repeating: Array("this is not a database. ".utf8), count: 400)
+            .flatMap { $0 }
+        try write(bytes, desk)
+        let journal = try await desk.open(kinds)
+        let moved = try #require(journal.opening.setAside)
+        #expect([UInt8](try Data(contentsOf: moved)) == bytes)
+        #expect(try await journal.record(entry("a")) == .accepted)
+        await journal.close()
+        let again = try await desk.open(kinds)
+        #expect(again.opening.setAside == nil)
+        #expect(try await again.ledger().accepted == 1)
+        await again.close()
+    }
+
+    @Test("A database whose damage a check confirms is moved aside with its log")
+    func damaged() async throws {
+        let desk = try Desk()
+        try await filled(desk)
+        let file = desk.folder.appending("journal.sqlite")
+        var bytes = [UInt8](try Data(contentsOf: file))
+        #expect(bytes.count > 40_960)
+        for index in 4_096..<bytes.count { bytes[index] = UInt8(truncatingIfNeeded: index &* 31) }
+        try write(bytes, desk)
+        let journal = try await desk.open(kinds)
+        let moved = try #require(journal.opening.setAside)
+        #expect([UInt8](try Data(contentsOf: moved)) == bytes)
+        #expect(try await journal.ledger().accepted == 0)
+        await journal.close()
+    }
+
+    @Test(
+        "Damage met at work is a typed error, and the next opening proves it before it moves anything"
+    )
+    func damagedLater() async throws {
+        let desk = try Desk()
+        try await filled(desk)
+        let journal = try await desk.open(kinds)
+        let file = desk.folder.appending("journal.sqlite")
+        var bytes = [UInt8](try Data(contentsOf: file))
+        for index in 40_960..<bytes.count { bytes[index] = 0xa5 }
+        let handle = try FileHandle(forUpdating: file)
+        try handle.write(contentsOf: Data(bytes))
+        await #expect(throws: RepriseError(.corrupt, "")) {
+            try await journal.read { db in
+                try Row.fetchAll(db, sql: "SELECT * FROM entry").count
+            }
+        }
+        await journal.close()
+        let again = try await desk.open(kinds)
+        #expect(again.opening.setAside != nil)
+        await again.close()
+        withExtendedLifetime(handle) {}
+    }
+
+    @Test("A suspicion that a check does not confirm moves nothing")
+    func suspicion() async throws {
+        let desk = try Desk()
+        try await filled(desk)
+        try write([], desk, "suspect")
+        let journal = try await desk.open(kinds)
+        #expect(journal.opening.setAside == nil)
+        #expect(try await journal.ledger().accepted == 2_000)
+        await journal.close()
+        #expect(
+            !FileManager.default.fileExists(atPath: desk.folder.appending("suspect").path))
+    }
+
+    @Test("A broken row is quarantined and counted as dead, and the rest goes on")
+    func quarantine() async throws {
+        let desk = try Desk()
+        let first = try await desk.open(kinds)
+        try await first.record([
+            entry("a"), entry("b", lane: "lane"), entry("c", lane: "lane"), entry("d"), entry("e"),
+        ])
+        await first.close()
+        try desk.sqlite(
+            """
+            UPDATE entry SET id = 'not an id' WHERE id = 'b';
+            UPDATE entry SET state = 77 WHERE id = 'd';
+            UPDATE entry SET attempt = -9 WHERE id = 'e';
+            """)
+        let journal = try await desk.open(kinds)
+        #expect(journal.opening.quarantined == 1)
+        let seen = Seen<String>()
+        await journal.handle("kind") { seen.add($0.id.text) }
+        try await eventually("the rest goes on") { seen.count == 2 }
+        try await eventually("the sum adds up") {
+            let ledger = try await journal.ledger()
+            return ledger.pending == 0 && ledger.isBalanced && ledger.outcomes[.dead] == 3
+        }
+        #expect(seen.all == ["a", "c"])
+        let kept = try await journal.read { db in
+            try String.fetchAll(db, sql: "SELECT why FROM quarantine")
+        }
+        #expect(kept.count == 3)
+        await journal.close()
+    }
+
+    @Test("A journal of a newer version is refused and not touched")
+    func newer() async throws {
+        let desk = try Desk()
+        try await filled(desk)
+        try desk.sqlite("INSERT INTO grdb_migrations VALUES ('journal/999')")
+        let before = try Data(contentsOf: desk.folder.appending("journal.sqlite"))
+        await #expect(throws: RepriseError(.journalNewer, "")) { try await desk.open(kinds) }
+        #expect(throws: RepriseError(.journalNewer, "")) {
+            try Journal.ledger(at: desk.folder.url)
+        }
+        #expect(try Data(contentsOf: desk.folder.appending("journal.sqlite")) == before)
+        #expect(aside(desk).isEmpty)
+    }
+
+    @Test("The database of another program is refused and not touched")
+    func foreign() async throws {
+        let desk = try Desk()
+        try desk.sqlite("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
+        let before = try Data(contentsOf: desk.folder.appending("journal.sqlite"))
+        await #expect(throws: RepriseError(.notAJournal, "")) { try await desk.open(kinds) }
+        #expect(try Data(contentsOf: desk.folder.appending("journal.sqlite")) == before)
+    }
+
+    @Test("A database file that a killed process had only begun is a new journal")
+    func begun() async throws {
+        let desk = try Desk()
+        try write([], desk)
+        let first = try await desk.open(kinds)
+        #expect(first.opening.setAside == nil)
+        await first.close()
+        let other = try Desk()
+        try other.sqlite("CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
+        let second = try await other.open(kinds)
+        #expect(try await second.record(entry("a")) == .accepted)
+        await second.close()
+    }
+
+    @Test("A folder that is a file, and a database that is a folder, are refused")
+    func wrongSort() async throws {
+        let desk = try Desk()
+        try write([1], desk, "file")
+        await #expect(throws: RepriseError(.notAJournal, "")) {
+            try await Journal.open(at: desk.folder.appending("file"), kinds: kinds)
+        }
+        await #expect(throws: RepriseError(.notAJournal, "")) {
+            try await Journal.open(at: desk.folder.appending("file/below"), kinds: kinds)
+        }
+        try FileManager.default.createDirectory(
+            at: desk.folder.appending("journal.sqlite"), withIntermediateDirectories: false)
+        await #expect(throws: RepriseError(.notAJournal, "")) { try await desk.open(kinds) }
+        #expect(throws: RepriseError(.notAJournal, "")) {
+            try Journal.ledger(at: desk.folder.url)
+        }
+        #expect(throws: RepriseError(.notAJournal, "")) {
+            try Journal.ledger(at: desk.folder.appending("nothing"))
+        }
+    }
+
+    @Test(
+        "A folder on a file system that cannot be written is refused", .enabled(if: Disk.canMount))
+    func readOnly() async throws {
+        let disk = try Disk(kibibytes: 4_096)
+        let journal = try await Journal.open(at: disk.folder, kinds: kinds)
+        try await journal.record(entry("a"))
+        await journal.close()
+        try disk.remount("ro")
+        await #expect(throws: RepriseError(.notWritable, "")) {
+            try await Journal.open(at: disk.folder, kinds: kinds)
+        }
+        #expect(throws: RepriseError(.notWritable, "")) {
+            try Spool(at: disk.folder).record(entry("b"))
+        }
+        #expect(try Journal.ledger(at: disk.folder).accepted == 1)
+    }
+
+    @Test(
+        "Promise 1: on a full disk nothing is acknowledged, nothing is lost, and it goes on with room",
+        .enabled(if: Disk.canMount))
+    func fullDisk() async throws {
+        let disk = try Disk(kibibytes: 2_048)
+        let journal = try await Journal.open(
+            at: disk.folder.appendingPathComponent("journal"), kinds: kinds)
+        var acknowledged: [String] = []
+        var failure: RepriseError?
+        for number in 0..<200 where failure == nil {
+            do {
+                let new = NewEntry(
+                    id: try EntryID("id-\(number)"), kind: "kind",
+                    payload: [UInt8](repeating: 7, count: 60_000))
+                try await journal.record(new)
+                acknowledged.append("id-\(number)")
+            } catch let error as RepriseError {
+                failure = error
+            }
+        }
+        #expect(failure?.code == .diskFull)
+        #expect(!acknowledged.isEmpty)
+        #expect(throws: RepriseError(.diskFull, "")) {
+            var new = try entry("spooled")
+            new.payload = [UInt8](repeating: 7, count: 200_000)
+            try Spool(at: disk.folder.appendingPathComponent("journal")).record(new)
+        }
+        let ledger = try await journal.ledger()
+        #expect(ledger.accepted == Int64(acknowledged.count))
+        #expect(ledger.isBalanced)
+
+        try disk.remount("size=64m")
+        #expect(try await journal.record(entry("with-room")) == .accepted)
+        let seen = Seen<String>()
+        await journal.handle("kind") { seen.add($0.id.text) }
+        try await eventually("all are handed over") {
+            seen.count == acknowledged.count + 1
+        }
+        #expect(Set(seen.all) == Set(acknowledged + ["with-room"]))
+        await journal.close()
+    }
+
+    @Test(
+        "An opening on a full disk says so and leaves nothing half made",
+        .enabled(if: Disk.canMount))
+    func fullAtOpening() async throws {
+        let disk = try Disk(kibibytes: 64)
+        try? Data(count: 60_000).write(to: disk.folder.appendingPathComponent("ballast"))
+        await #expect(throws: RepriseError(.diskFull, "")) {
+            try await Journal.open(at: disk.folder, kinds: kinds)
+        }
+        try disk.remount("size=8m")
+        let journal = try await Journal.open(at: disk.folder, kinds: kinds)
+        #expect(try await journal.record(entry("a")) == .accepted)
+        await journal.close()
+    }
+}
+
+/// A small file system in memory, for what a test cannot do to the real one.
+///
+/// Needs root on Linux.
+final class Disk: Sendable {
+    static let canMount: Bool = {
+        guard getuid() == 0, let disk = try? Disk(kibibytes: 64) else {
+            print("DamageTests: full and read-only disks are skipped; they need root on Linux")
+            return false
+        }
+        _ = disk
+        return true
+    }()
+
+    struct Failure: Error {}
+
+    private let point: TemporaryFolder
+    var folder: URL { point.url }
+
+    init(kibibytes: Int) throws {
+        point = try TemporaryFolder()
+        try Self.run("mount", ["-t", "tmpfs", "-o", "size=\(kibibytes)k", "tmpfs", point.url.path])
+    }
+
+    deinit { try? Self.run("umount", ["-l", point.url.path]) }
+
+    func remount(_ option: String) throws {
+        try Self.run("mount", ["-o", "remount,\(option)", point.url.path])
+    }
+
+    private static func run(_ name: String, _ arguments: [String]) throws {
+        for folder in ["/bin", "/usr/bin", "/sbin", "/usr/sbin"] {
+            let path = URL(fileURLWithPath: folder).appendingPathComponent(name)
+            guard FileManager.default.isExecutableFile(atPath: path.path) else { continue }
+            guard try ChildProcess(path, arguments).wait() == .exit(0) else { throw Failure() }
+            return
+        }
+        throw Failure()
+    }
+}

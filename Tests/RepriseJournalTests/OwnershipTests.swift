@@ -1,0 +1,208 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+@Suite("Ownership")
+struct OwnershipTests {
+    private let kinds = [EntryKind("held")]
+
+    private func hold(_ desk: Desk) throws -> ChildProcess {
+        try ChildProcess(.sibling("JournalWriter"), ["hold", desk.folder.url.path])
+    }
+
+    @Test(
+        "A second opening in the same process is refused while the first is open, and taken after")
+    func secondInProcess() async throws {
+        let desk = try Desk()
+        let first = try await desk.open(kinds)
+        await #expect(throws: RepriseError(.journalOwned, "")) { try await desk.open(kinds) }
+        await first.close()
+        let second = try await desk.open(kinds)
+        #expect(second.incarnation > first.incarnation)
+        await second.close()
+    }
+
+    @Test("A second owner is refused and told the process that is the first")
+    func secondOwner() async throws {
+        let desk = try Desk()
+        let owner = try hold(desk)
+        #expect(owner.readLine() == "open 1")
+        do {
+            _ = try await desk.open(kinds)
+            Issue.record("it was opened twice")
+        } catch let error as RepriseError {
+            #expect(error.code == .journalOwned)
+            #expect(error.message.contains("\(owner.id)"))
+        }
+        owner.kill()
+        let journal = try await desk.open(kinds)
+        #expect(journal.incarnation == 2)
+        await journal.close()
+    }
+
+    @Test("Promise 1: a frozen owner whose journal was taken over cannot commit when it wakes")
+    func takeOver() async throws {
+        let desk = try Desk()
+        let owner = try hold(desk)
+        #expect(owner.readLine() == "open 1")
+        owner.writeLine("early")
+        #expect(owner.readLine() == "accepted early")
+        owner.signal(SIGSTOP)
+        owner.writeLine("late")
+
+        var configuration = desk.configuration
+        configuration.takeOver = true
+        let journal = try await Journal.open(
+            at: desk.folder.url, kinds: kinds, configuration: configuration)
+        try await journal.record(entry("ours", "held"))
+        owner.signal(SIGCONT)
+        #expect(owner.readLine() == "error ownershipLost")
+        #expect(try await journal.entry(EntryID("early")) != nil)
+        #expect(try await journal.entry(EntryID("late")) == nil)
+        #expect(try await journal.ledger().accepted == 2)
+
+        // The former owner going away does not open the door to a third.
+        owner.closeInput()
+        #expect(owner.wait() == .exit(0))
+        await #expect(throws: RepriseError(.journalOwned, "")) { try await desk.open(kinds) }
+        try await journal.record(entry("still ours".replacing(" ", with: "-"), "held"))
+        await journal.close()
+    }
+
+    @Test("A journal that was taken over hands nothing over, writes no mirror and says why")
+    func lost() async throws {
+        let desk = try Desk()
+        let first = try await desk.open(kinds)
+        let seen = Seen<String>()
+        await first.handle("held") { seen.add($0.id.text) }
+        var configuration = desk.configuration
+        configuration.takeOver = true
+        let second = try await Journal.open(
+            at: desk.folder.url, kinds: kinds, configuration: configuration)
+        let mirror = Mirror<Int>(in: desk.folder.url)
+        try await second.replace(mirror, with: 2)
+        try await second.record(entry("a", "held"))
+        let lost = RepriseError(.ownershipLost, "")
+        await #expect(throws: lost) { try await first.record(entry("b", "held")) }
+        await #expect(throws: lost) { try await first.write { _ in } }
+        await #expect(throws: lost) { try await first.replace(mirror, with: 1) }
+        try Spool(at: desk.folder.url).record(entry("c", "held"))
+        await #expect(throws: lost) { try await first.mergeSpool() }
+        await #expect(throws: lost) { try await first.retry(EntryID("a")) }
+        await first.open(.ui)
+        await first.close()
+        #expect(seen.count == 0)
+        #expect(try mirror.read()?.value == 2)
+        #expect(try await second.ledger().accepted == 1)
+        await second.close()
+    }
+
+    @Test(
+        "Promise 4: what was in hand when the owner died is pending again, unconfirmed, or known to be applied"
+    )
+    func interrupted() async throws {
+        let desk = try Desk()
+        let kinds = [
+            EntryKind("again"), EntryKind("never", onInterruption: .never),
+            EntryKind("asked", onInterruption: .never, parallel: 2),
+        ]
+        let first = try await desk.open(kinds)
+        let started = Seen<String>()
+        for kind in kinds {
+            await first.handle(kind.name) { entry in
+                started.add(entry.id.text)
+                try await Task.sleep(for: .seconds(3_600))
+            }
+        }
+        try await first.record([
+            entry("a", "again"), entry("n", "never"), entry("yes", "asked"), entry("no", "asked"),
+        ])
+        try await eventually("all are in hand") { started.count == 4 }
+
+        var configuration = desk.configuration
+        configuration.takeOver = true
+        let second = try await Journal.open(
+            at: desk.folder.url, kinds: kinds, configuration: configuration)
+        #expect(second.opening.interrupted == 4)
+        #expect(try await second.ledger().pending == 4)
+        let seen = Seen<String>()
+        await second.handle("again") { seen.add("\($0.id) \($0.attempt)") }
+        await second.handle("never") { _ in seen.add("never") }
+        await second.handle("asked", isApplied: { $0.text == "yes" }) { entry in
+            seen.add("\(entry.id) \(entry.attempt)")
+        }
+        try await eventually("all have ended") { try await second.ledger().pending == 0 }
+        #expect(seen.all.sorted() == ["a 2", "no 2"])
+        let ledger = try await second.ledger()
+        #expect(ledger.outcomes[.applied] == 3)
+        #expect(ledger.outcomes[.unconfirmed] == 1)
+        #expect(ledger.isBalanced)
+        #expect(try await second.entry(EntryID("yes"))?.state == .finished(.applied))
+        await second.close()
+        await first.close()
+    }
+
+    @Test("A journal that is let go of without being closed gives its lock back")
+    func letGo() async throws {
+        let desk = try Desk()
+        do {
+            let journal = try await desk.open(kinds)
+            await journal.handle("held") { _ in }
+            try await journal.record(entry("a", "held"))
+        }
+        try await eventually("the lock is free") {
+            guard let journal = try? await desk.open(kinds) else { return false }
+            await journal.close()
+            return true
+        }
+    }
+
+    @Test("While another process holds SQLite's lock a write says busy, and all goes on after")
+    func busy() async throws {
+        let desk = try Desk()
+        var configuration = desk.configuration
+        configuration.busyTimeout = .milliseconds(20)
+        configuration.timekeeper = SystemTimekeeper()
+        let journal = try await Journal.open(
+            at: desk.folder.url, kinds: kinds, configuration: configuration)
+        try await journal.record(entry("a", "held"))
+        let holding = try ChildProcess(
+            .sibling("JournalWriter"), ["lock", desk.folder.appending("journal.sqlite").path])
+        #expect(holding.readLine() == "locked")
+        await #expect(throws: RepriseError(.busy, "")) {
+            try await journal.record(entry("b", "held"))
+        }
+        let seen = Seen<String>()
+        await journal.handle("held") { seen.add($0.id.text) }
+        holding.kill()
+        try await eventually("what waits is handed over") { seen.all == ["a"] }
+        #expect(try await journal.record(entry("b", "held")) == .accepted)
+        await journal.close()
+    }
+
+    @Test(
+        "Promise 6: an entry whose process dies every time becomes a dead letter at a written limit"
+    )
+    func poison() async throws {
+        let desk = try Desk()
+        var journal: Journal? = try await desk.open([EntryKind("kind")])
+        try await journal?.record(entry("a"))
+        await journal?.close()
+        try desk.sqlite(
+            """
+            UPDATE entry SET state = 3, incarnation = 1, attempt = 49,
+            interruptions = \(JournalLimits.interruptions - 2)
+            """)
+        journal = try await desk.open([EntryKind("kind")])
+        #expect(try await journal?.ledger().pending == 1)
+        await journal?.close()
+        try desk.sqlite("UPDATE entry SET state = 3")
+        journal = try await desk.open([EntryKind("kind")])
+        #expect(try await journal?.deadLetters().map(\.id.text) == ["a"])
+        #expect(try await journal?.ledger().isBalanced == true)
+        await journal?.close()
+    }
+}

@@ -1,0 +1,236 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+@Suite("Spool and mirror")
+struct SpoolTests {
+    private let kinds = [EntryKind("kind")]
+
+    private func files(_ desk: Desk, _ folder: String = "spool") -> [String] {
+        let found = try? FileManager.default.contentsOfDirectory(
+            atPath: desk.folder.appending(folder).path)
+        return (found ?? []).sorted()
+    }
+
+    @Test(
+        "Promise 1: what an extension left is merged in the order recorded, and its files are gone")
+    func merged() async throws {
+        let desk = try Desk()
+        let spool = Spool(at: desk.folder.url, timekeeper: desk.time)
+        for number in 1...100 {
+            var new = try entry("id-\(number)", lane: "lane")
+            new.source = "extension"
+            try spool.record(new)
+            desk.time.advance(by: .milliseconds(1))
+        }
+        #expect(files(desk).count == 100)
+        let journal = try await desk.open(kinds)
+        #expect(journal.opening.spool.accepted == 100)
+        #expect(files(desk).isEmpty)
+        let seen = Seen<String>()
+        await journal.handle("kind") { seen.add($0.id.text) }
+        try await eventually("all are handed over") { seen.count == 100 }
+        #expect(seen.all == (1...100).map { "id-\($0)" })
+        let found = try #require(try await journal.entry(EntryID("id-1")))
+        #expect(found.source == "extension")
+        #expect(found.payload == Array("id-1".utf8))
+        #expect(found.recordedAt.milliseconds == 1_800_000_000_000)
+        await journal.close()
+    }
+
+    @Test("An id that came by the spool and by another path is one entry")
+    func duplicate() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open(kinds)
+        try await journal.record(entry("a"))
+        try Spool(at: desk.folder.url).record(entry("a"))
+        let report = try await journal.mergeSpool()
+        #expect(report.duplicates == 1)
+        #expect(try await journal.ledger().accepted == 1)
+        #expect(try await journal.ledger().duplicates == 1)
+        #expect(try await journal.mergeSpool() == SpoolReport())
+        await journal.close()
+    }
+
+    @Test(
+        "A file that is there again after its merge is not recorded again, not even as a duplicate")
+    func removedLate() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open(kinds)
+        try Spool(at: desk.folder.url).record(entry("a"))
+        let name = try #require(files(desk).first)
+        let file = desk.folder.appending("spool/\(name)")
+        let bytes = try Data(contentsOf: file)
+        try await journal.mergeSpool()
+        // As a kill between the commit and the removal leaves it.
+        try bytes.write(to: file)
+        try await journal.write { db in
+            try db.execute(sql: "INSERT INTO spooled VALUES (?)", arguments: [name])
+        }
+        let report = try await journal.mergeSpool()
+        #expect(report == SpoolReport())
+        #expect(files(desk).isEmpty)
+        #expect(try await journal.ledger().duplicates == 0)
+        await journal.close()
+    }
+
+    @Test("Bad files are moved aside with a reason and never block the rest")
+    func bad() async throws {
+        let desk = try Desk()
+        let spool = Spool(at: desk.folder.url)
+        try spool.record(entry("before"))
+        let folder = desk.folder.appending("spool")
+        let valid =
+            #"{"version":1,"id":"x","kind":"kind","source":"s","payload":"","recordedAt":0}"#
+        let contents = [
+            "0-empty": "", "0-half": #"{"version":1,"id":"#, "0-text": "hello\u{0}",
+            "0-id": valid.replacing(#""id":"x""#, with: #""id":"a b""#),
+            "0-kind": valid.replacing(#""kind":"kind""#, with: #""kind":"other""#),
+            "0-newer": valid.replacing(#""version":1"#, with: #""version":2"#),
+            "0-large": valid.replacing(
+                #""payload":"""#,
+                with: #""payload":"\#(String(repeating: "AAAA", count: 100_000))""#),
+            "0-huge": String(repeating: " ", count: JournalLimits.spoolFileBytes + 1),
+        ]
+        for (name, text) in contents {
+            try Data(text.utf8).write(to: folder.appendingPathComponent(name))
+        }
+        try FileManager.default.createDirectory(
+            at: folder.appendingPathComponent("0-folder"), withIntermediateDirectories: false)
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.appendingPathComponent("0-link").path,
+            withDestinationPath: "/etc/passwd")
+        try Data("half".utf8).write(to: folder.appendingPathComponent(".tmp-half"))
+        try spool.record(entry("after"))
+
+        let journal = try await desk.open(kinds)
+        let report = journal.opening.spool
+        #expect(report.accepted == 2)
+        #expect(Set(report.rejected.map(\.name)) == Set(contents.keys + ["0-folder", "0-link"]))
+        #expect(report.rejected.allSatisfy { !$0.reason.isEmpty })
+        #expect(files(desk) == [".tmp-half"])
+        #expect(files(desk, "aside").count == report.rejected.count)
+        let counted = try await journal.read { db in
+            try Int.fetchOne(db, sql: "SELECT rejected FROM journal")
+        }
+        #expect(counted == report.rejected.count)
+        #expect(try await journal.ledger().isBalanced)
+        await journal.close()
+    }
+
+    @Test("A half-written file is left alone while it may be somebody's, and goes after an hour")
+    func halfWritten() async throws {
+        let desk = try Desk()
+        try Spool(at: desk.folder.url).record(entry("a"))
+        let names = ["spool/.tmp-new", "spool/.tmp-old", ".tmp-old", "owner.lock.old"]
+        for name in names { try Data("x".utf8).write(to: desk.folder.appending(name)) }
+        for name in names where name.hasSuffix("old") {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -3_700)],
+                ofItemAtPath: desk.folder.appending(name).path)
+        }
+        let journal = try await desk.open(kinds)
+        #expect(files(desk) == [".tmp-new"])
+        #expect(!files(desk, "").contains { $0.hasSuffix("old") })
+        await journal.close()
+    }
+
+    @Test("Promise 6: a spool at its limit of files refuses, and a record that is too large too")
+    func limits() throws {
+        let desk = try Desk()
+        let spool = Spool(at: desk.folder.url)
+        var large = try entry("a")
+        large.payload = [UInt8](repeating: 0, count: JournalLimits.payloadBytes + 1)
+        #expect(throws: RepriseError(.tooLarge, "")) { try spool.record(large) }
+        large.payload.removeLast()
+        try spool.record(large)
+        for number in 1..<JournalLimits.spoolFiles {
+            let file = desk.folder.appending("spool/\(number).json")
+            #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+        }
+        #expect(throws: RepriseError(.full, "")) { try spool.record(entry("b")) }
+    }
+
+    @Test("A full journal leaves the rest of the spool where it is, and takes it later")
+    func fullJournal() async throws {
+        let desk = try Desk()
+        let spool = Spool(at: desk.folder.url)
+        for number in 1...3 { try spool.record(entry("id-\(number)")) }
+        var configuration = desk.configuration
+        configuration.pendingLimit = 2
+        let journal = try await Journal.open(
+            at: desk.folder.url, kinds: [EntryKind("kind", requires: [.ui])],
+            configuration: configuration)
+        #expect(journal.opening.spool.stopped?.code == .full)
+        #expect(files(desk).count == 3)
+        await journal.close()
+        let larger = try await desk.open(kinds)
+        #expect(larger.opening.spool.accepted == 3)
+        await larger.close()
+    }
+
+    @Test("Spool and mirror can be in a folder that is shared, and the journal stays in its own")
+    func shared() async throws {
+        let desk = try Desk()
+        let shared = try TemporaryFolder()
+        var configuration = desk.configuration
+        configuration.sharedFolder = shared.url
+        try Spool(at: shared.url).record(entry("a"))
+        let journal = try await Journal.open(
+            at: desk.folder.url, kinds: kinds, configuration: configuration)
+        #expect(journal.opening.spool.accepted == 1)
+        await journal.close()
+        let names = try FileManager.default.contentsOfDirectory(atPath: shared.url.path)
+        #expect(names == ["spool"])
+    }
+
+    struct Mutes: Codable, Sendable, Equatable { var muted: [String] }
+
+    @Test("A reader of the mirror sees the value before or the value after, never a half one")
+    func mirror() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open(kinds)
+        let mirror = Mirror<Mutes>(in: desk.folder.url)
+        #expect(try mirror.read() == nil)
+        let path = mirror
+        let values = (0...60).map { Mutes(muted: Array(repeating: "channel-\($0)", count: $0)) }
+        try await journal.replace(mirror, with: values[0])
+        let reader = Task.detached {
+            var count = 0
+            while !Task.isCancelled {
+                let found = try path.read()
+                if let found { #expect(values.contains(found.value)) }
+                count += 1
+                await Task.yield()
+            }
+            return count
+        }
+        for value in values { try await journal.replace(mirror, with: value) }
+        reader.cancel()
+        #expect(try await reader.value > 0)
+        #expect(try mirror.read()?.value == values.last)
+        #expect(try mirror.read()?.writtenAt == desk.time.wall().milliseconds)
+        await journal.close()
+    }
+
+    @Test("A mirror that is too large, damaged or newer is a typed error")
+    func badMirror() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open(kinds)
+        let mirror = Mirror<String>(in: desk.folder.url, version: 1)
+        let large = String(repeating: "x", count: JournalLimits.mirrorBytes)
+        await #expect(throws: RepriseError(.tooLarge, "")) {
+            try await journal.replace(mirror, with: large)
+        }
+        try await journal.replace(Mirror<String>(in: desk.folder.url, version: 2), with: "new")
+        #expect(throws: RepriseError(.journalNewer, "")) { try mirror.read() }
+        try Data("{".utf8).write(to: mirror.file)
+        #expect(throws: RepriseError(.malformed, "")) { try mirror.read() }
+        try await journal.replace(mirror, with: "good")
+        #expect(try mirror.read()?.value == "good")
+        await journal.close()
+    }
+}
