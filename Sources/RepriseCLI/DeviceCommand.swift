@@ -54,7 +54,7 @@ struct DeviceCommand: AsyncParsableCommand {
             try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
         }
         try await channel.read("sink", inTransaction: SinkTable.insert)
-        let announcing = Task { await announce(await channel.states) }
+        let announcing = Task { await announce(channel.states) }
         defer { announcing.cancel() }
         do {
             try await reprise.run()

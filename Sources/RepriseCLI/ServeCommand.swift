@@ -5,6 +5,7 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 import ServiceLifecycle
+import UnixSignals
 
 /// `reprise serve`: runs a server.
 struct ServeCommand: AsyncParsableCommand {
@@ -79,10 +80,10 @@ struct ServeCommand: AsyncParsableCommand {
         let server = Server(configuration: settings.configuration, logger: logger) { address in
             announce(address, settings)
         }
-        var group = ServiceGroupConfiguration(
-            services: [.init(service: server)], gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: logger)
-        if untilInputEnds { group.addService(InputWatch.service) }
+        var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: server)]
+        if untilInputEnds { services.append(InputWatch.service) }
+        let group = ServiceGroupConfiguration(
+            services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         try await ServiceGroup(configuration: group).run()
     }
 

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import RepriseCore
 import RepriseNIO
-import RepriseWire
 
 /// Where the server is, for every command that talks to one.
 struct ServerOption: ParsableArguments {
@@ -25,11 +24,6 @@ struct ServerOption: ParsableArguments {
             throw ValidationError(error.line)
         }
     }
-}
-
-extension ChannelName: ExpressibleByArgument {
-    /// Takes a name from the command line.
-    public init?(argument: String) { try? self.init(argument) }
 }
 
 extension ArgumentHelp {

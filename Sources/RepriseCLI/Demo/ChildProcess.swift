@@ -25,7 +25,7 @@ final class ChildProcess: @unchecked Sendable {
         guard let executable = Bundle.main.executableURL else {
             throw CommandFailure(.internal, "The tool does not find its own executable.")
         }
-        FileManager.default.createFile(atPath: log.path, contents: nil)
+        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         process.executableURL = executable
         process.arguments = arguments
         process.standardInput = input

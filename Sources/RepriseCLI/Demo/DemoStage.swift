@@ -22,7 +22,8 @@ actor DemoStage {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         } catch {
             throw CommandFailure(
-                .cannotCreate, "The folder \(folder.path) cannot be created. Set TMPDIR to another.")
+                .cannotCreate, "The folder \(folder.path) cannot be created. Set TMPDIR to another."
+            )
         }
     }
 

@@ -64,7 +64,9 @@ struct KillReport: Sendable {
             terminal.paint(row("", "reprise", "naive"), .bold),
             row("published", published.grouped, published.grouped),
             row("acknowledged by the server", acknowledged.grouped, acknowledged.grouped),
-            row("applied, in a file outside the journal", ours.applied.grouped, naive.applied.grouped),
+            row(
+                "applied, in a file outside the journal", ours.applied.grouped,
+                naive.applied.grouped),
             "  handed over a second time".left(46) + count(ours.again, nil)
                 + count(naive.again, .yellow),
             "  lost".left(46) + count(ours.lost, .red) + count(naive.lost, .red),
@@ -86,7 +88,8 @@ struct KillReport: Sendable {
     private func verdict(_ terminal: Terminal) -> String {
         hasPassed
             ? terminal.paint(
-                "Nothing lost, nothing repeated in the transaction, after \(kills + 1) kills.", .green)
+                "Nothing lost, nothing repeated in the transaction, after \(kills + 1) kills.",
+                .green)
             : terminal.paint("A promise was broken. Please report it with the seed.", .red)
     }
 

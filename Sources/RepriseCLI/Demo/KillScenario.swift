@@ -40,7 +40,9 @@ struct KillScenario: Sendable {
         try await stage.startDevices()
         try watch.note("both devices listen; \(Traffic.connections) connections publish")
         let url = await stage.url
-        let publishing = Task { try await traffic.run(server: url, channel: ChannelName(DemoStage.channel)) }
+        let publishing = Task {
+            try await traffic.run(server: url, channel: ChannelName(DemoStage.channel))
+        }
         defer { publishing.cancel() }
         try await bursts(schedule, stage, traffic, &watch)
         traffic.end()

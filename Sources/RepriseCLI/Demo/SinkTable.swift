@@ -18,7 +18,9 @@ enum SinkTable {
 
     static let insert: @Sendable (Database, [Message]) throws -> Void = { db, messages in
         let statement = try db.cachedStatement(sql: "INSERT INTO demoSink VALUES (?, ?)")
-        for message in messages { try statement.execute(arguments: [message.seq, message.id.text]) }
+        for message in messages {
+            try statement.execute(arguments: [message.seq, message.id.text])
+        }
     }
 
     /// Every row's id, read past the SDK.

@@ -57,7 +57,9 @@ struct Listener: Sendable {
         }
     }
 
-    private func finish(_ group: inout ThrowingTaskGroup<End?, any Error>, _ isComplete: Bool) -> Bool {
+    private func finish(_ group: inout ThrowingTaskGroup<End?, any Error>, _ isComplete: Bool)
+        -> Bool
+    {
         group.cancelAll()
         return isComplete
     }
@@ -74,7 +76,7 @@ struct Listener: Sendable {
     /// Fails if nobody has ever answered in this run: then the address is likelier wrong than the server away.
     private func firstContact() async throws {
         if waitsForServer { return }
-        for await state in await reprise.channels.connectionStates {
+        for await state in reprise.channels.connectionStates {
             switch state {
             case .connected: return
             case .waiting(_, let reason), .stopped(let reason):

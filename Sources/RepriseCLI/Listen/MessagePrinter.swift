@@ -1,4 +1,5 @@
 import RepriseChannels
+import RepriseCore
 import RepriseWire
 import Synchronization
 

@@ -31,11 +31,6 @@ final class LineReader: @unchecked Sendable {
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         isOwned = true
         guard descriptor >= 0 else { throw Self.unreadable(path) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
-            errno = EISDIR
-            throw Self.unreadable(path)
-        }
     }
 
     deinit { if isOwned, descriptor >= 0 { close(descriptor) } }
@@ -80,7 +75,9 @@ final class LineReader: @unchecked Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 answer.expect(continuation)
-                DispatchQueue.global().async { answer.give(Result { try blockingRead(descriptor) }) }
+                DispatchQueue.global().async {
+                    answer.give(Result { try blockingRead(descriptor) })
+                }
             }
         } onCancel: {
             // The thread stays in its read; what that brings is for nobody.

@@ -29,7 +29,9 @@ struct PublishSummary {
     let duration: Duration
     let reconnects: Int
 
-    private var rate: Int { Int(Double(progress.acknowledged) / max(duration.inSeconds, 0.000_001)) }
+    private var rate: Int {
+        Int(Double(progress.acknowledged) / max(duration.inSeconds, 0.000_001))
+    }
 
     /// For people.
     var text: String {

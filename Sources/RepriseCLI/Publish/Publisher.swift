@@ -69,7 +69,9 @@ struct Publisher: Sendable {
                     lastProgress = .now
                     failures = 0
                 }
-                guard hasConnected, ContinuousClock.now - lastProgress < patience else { throw error }
+                guard hasConnected, ContinuousClock.now - lastProgress < patience else {
+                    throw error
+                }
                 onReconnect(error)
                 failures += 1
                 let wait = backoff.delay(failures: failures, jitter: .random(in: 0..<1))

@@ -84,7 +84,8 @@ struct ServeSettings: Sendable {
     private static func provider(_ path: String) async throws -> any ConfigProvider {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw CommandFailure(
-                .noInput, "The configuration \(path) cannot be read. Check the path and its permissions.")
+                .noInput,
+                "The configuration \(path) cannot be read. Check the path and its permissions.")
         }
         guard let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else {
             throw RepriseError(
@@ -99,7 +100,9 @@ struct ServeSettings: Sendable {
         }
         do {
             // By a reader, because FilePath is another module on each platform.
-            let place = InMemoryProvider(values: ["filePath": ConfigValue(.string(path), isSecret: false)])
+            let place = InMemoryProvider(values: [
+                "filePath": ConfigValue(.string(path), isSecret: false)
+            ])
             return try await FileProvider<JSONSnapshot>(config: ConfigReader(provider: place))
         } catch {
             throw RepriseError(
@@ -129,7 +132,9 @@ private final class Faults: AccessReporter {
     func report(_ event: AccessEvent) {
         let isUnusable =
             event.conversionError != nil
-            || event.providerResults.contains { if case .failure = $0.result { true } else { false } }
+            || event.providerResults.contains {
+                if case .failure = $0.result { true } else { false }
+            }
         guard isUnusable else { return }
         let key = event.metadata.key.components.joined(separator: ".")
         let error = RepriseError(

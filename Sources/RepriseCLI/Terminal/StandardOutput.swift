@@ -21,7 +21,9 @@ enum FileOutput {
     static func write(_ bytes: [UInt8], to descriptor: Int32) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let written = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            let written = rest.withUnsafeBytes {
+                Foundation.write(descriptor, $0.baseAddress, $0.count)
+            }
             if written > 0 {
                 rest = rest.dropFirst(written)
                 continue
@@ -32,7 +34,8 @@ enum FileOutput {
             case EPIPE: throw BrokenPipe()
             default:
                 throw CommandFailure(
-                    .diskFailed, "The output cannot be written: \(String(cString: strerror(errno))).")
+                    .diskFailed,
+                    "The output cannot be written: \(String(cString: strerror(errno))).")
             }
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseCore
 
 /// What stands behind an output: a person, or another program.
 struct Terminal: Sendable {
@@ -24,7 +25,8 @@ struct Terminal: Sendable {
         isInteractive = isatty(descriptor) == 1
         let environment = ProcessInfo.processInfo.environment
         hasColours =
-            isInteractive && (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
+            isInteractive && (environment["NO_COLOR"] ?? "").isEmpty
+            && environment["TERM"] != "dumb"
     }
 
     /// The text in a colour, or as it is.
@@ -33,7 +35,9 @@ struct Terminal: Sendable {
     }
 
     /// Writes a line; that nobody reads it is no reason to end.
-    func writeLine(_ line: String) { try? FileOutput.write(Array((line + "\n").utf8), to: descriptor) }
+    func writeLine(_ line: String) {
+        try? FileOutput.write(Array((line + "\n").utf8), to: descriptor)
+    }
 
     /// Replaces the line that was shown last, where a person is looking.
     func replaceLine(_ line: String) {
