@@ -12,11 +12,12 @@ struct DemoCommand: AsyncParsableCommand {
         commandName: "demo",
         abstract: "See it survive: real processes, real kills.",
         discussion: """
-            kill    Publishes 20,000 lines of a text, in bursts at full speed over several
-                    connections, while two devices listen to the same channel: one is Reprise,
-                    one keeps its position in memory as apps often do. Both are killed with
-                    SIGKILL at 12 random moments, the server once. In the end a file and a table
-                    that the devices wrote are held against what the server had acknowledged.
+            kill  Publishes 20,000 lines of a text, in bursts at full speed over several
+                  connections, while two devices listen to the same channel: one is
+                  Reprise, one keeps its position in memory as apps often do. Both are
+                  killed with SIGKILL at 12 random moments, the server once. In the end
+                  what the devices wrote, in a file and in a table, is held against what
+                  the server had acknowledged.
 
             Everything happens in a temporary folder and on this machine alone.
 

@@ -9,12 +9,13 @@ struct LedgerCommand: AsyncParsableCommand {
         commandName: "ledger",
         abstract: "Account for everything that a journal ever accepted.",
         discussion: """
-            Everything accepted is pending, or has ended as applied, expired, superseded, dead or
-            unconfirmed. Reads a journal that another process owns without disturbing it.
+            Everything accepted is pending, or has ended as applied, expired,
+            superseded, dead or unconfirmed. Reads a journal that another process owns
+            without disturbing it.
 
-            "lost" counts messages that the server had removed before this device came; of a
-            range whose length nobody knows it counts 1. "duplicates" counts arrivals that were
-            recognised. Neither is part of the sum.
+            "lost" counts messages that the server had removed before this device came;
+            of a range whose length nobody knows it counts 1. "duplicates" counts
+            arrivals that were recognised. Neither is part of the sum.
 
             EXAMPLES
               reprise ledger --journal ./inbox

@@ -10,14 +10,18 @@ struct ListenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "listen",
         abstract: "Print the messages of channels as they come.",
+        usage: """
+            reprise listen CHANNEL... --journal DIR [--server URL] [--json]
+                           [--until-complete] [--wait]
+            """,
         discussion: """
-            Keeps a journal in DIR and goes on where it stopped: what was printed is not printed
-            again, what came meanwhile is. After a kill the few messages of which nobody knows
-            come again, with an attempt above 1.
+            Keeps a journal in DIR and goes on where it stopped: what was printed is
+            not printed again, what came meanwhile is. After a kill the few messages of
+            which nobody knows come again, with an attempt above 1.
 
-            With --json a line is {"channel":…,"seq":…,"id":…,"body":…,"attempt":…}. Without it
-            control characters in messages are written out, so that they cannot harm a
-            terminal.
+            With --json a line is
+            {"channel":…,"seq":…,"id":…,"body":…,"attempt":…}. Without it control
+            characters are written out, so that no message can harm a terminal.
 
             EXAMPLES
               reprise listen general --journal ./inbox
@@ -25,9 +29,10 @@ struct ListenCommand: AsyncParsableCommand {
               reprise listen general --journal ./inbox --until-complete
 
             EXIT CODES
-              0 ended by a signal, or complete; 1 ended before it was complete; 65 DIR holds
-              something else; 69 no server answers; 75 another process owns the journal;
-              76 not a Reprise server; 77 no permission. All: reprise --help
+              0 ended by a signal, or complete; 1 ended before it was complete;
+              65 DIR holds something else; 69 no server answers; 75 another process
+              owns the journal; 76 not a Reprise server; 77 no permission.
+              All: reprise --help
             """)
 
     @Argument(help: .channel) var channel: [String]

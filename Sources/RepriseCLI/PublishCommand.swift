@@ -9,12 +9,17 @@ struct PublishCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "publish",
         abstract: "Publish messages to a channel.",
+        usage: """
+            reprise publish CHANNEL [TEXT...] [--file FILE] [--server URL]
+                            [--json-lines] [--json] [--patience SECONDS]
+            """,
         discussion: """
-            A message is one TEXT, or one line of FILE or of standard input. It becomes a JSON
-            string; with --json-lines a line is JSON already and stays as it is.
+            A message is one TEXT, or one line of FILE or of standard input. It becomes
+            a JSON string; with --json-lines it is JSON already and stays as it is.
 
-            Returns when the server has stored all of them, in this order, each once: if the
-            server is restarted in the middle, publishing goes on where it stopped.
+            Returns when the server has stored all of them, in this order, each once:
+            if the server is restarted in the middle, publishing goes on where it
+            stopped.
 
             EXAMPLES
               reprise publish general "Hello" "How are you?"
@@ -23,8 +28,9 @@ struct PublishCommand: AsyncParsableCommand {
               echo '{"text":"hi"}' | reprise publish general --json-lines
 
             EXIT CODES
-              0 all stored; 1 interrupted; 65 a line is not a message (those before it are
-              stored); 66 no such file; 69 no server; 76 refused. All: reprise --help
+              0 all stored; 1 interrupted; 65 a line is not a message (those before
+              it are stored); 66 no such file; 69 no server; 76 refused.
+              All: reprise --help
             """)
 
     @Argument(help: .channel) var channel: String

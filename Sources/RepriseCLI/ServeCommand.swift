@@ -12,13 +12,18 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Run a server.",
+        usage: """
+            reprise serve [--host HOST] [--port PORT] [--data DIR] [--dev]
+                          [--config FILE] [--log-level LEVEL] [--json]
+            """,
         discussion: """
-            Stores messages in DIR and serves HTTP and WebSocket on one port. Prints one line
-            with its URL when it is ready. SIGTERM and SIGINT end it within 5 s: what was
-            accepted is stored and acknowledged, and clients are told to come back.
+            Stores messages in DIR and serves HTTP and WebSocket on one port. Prints
+            one line with its URL when it is ready. SIGTERM and SIGINT end it within
+            5 s: what was accepted is stored and acknowledged, and clients are told to
+            come back.
 
-            There is no authentication yet: who reaches the port may read and publish. That
-            is why it listens on this machine alone unless --host says otherwise.
+            There is no authentication yet: who reaches the port may read and publish.
+            That is why it listens on this machine alone unless --host says otherwise.
 
             CONFIGURATION
               A flag goes before the environment, the environment before the file.
@@ -30,7 +35,7 @@ struct ServeCommand: AsyncParsableCommand {
               --dev        REPRISE_DEV         dev
               --log-level  REPRISE_LOG_LEVEL   logLevel
 
-              The file is JSON: {"host": "127.0.0.1", "port": 8080, "data": "/var/lib/reprise"}
+              The file is JSON: {"port": 8080, "data": "/var/lib/reprise"}
 
             EXAMPLES
               reprise serve
@@ -38,8 +43,9 @@ struct ServeCommand: AsyncParsableCommand {
               REPRISE_PORT=9000 reprise serve --config reprise.json
 
             EXIT CODES
-              0 ended by a signal; 65 DIR is not a message log; 74 disk; 75 the port or DIR is
-              taken; 77 no permission; 78 configuration. All: reprise --help
+              0 ended by a signal; 65 DIR is not a message log; 74 disk; 75 the port
+              or DIR is taken; 77 no permission; 78 configuration.
+              All: reprise --help
             """)
 
     @Option(help: "The name or address to listen on. (default: 127.0.0.1)")

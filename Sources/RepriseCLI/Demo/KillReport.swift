@@ -80,7 +80,7 @@ struct KillReport: Sendable {
             verdict(terminal),
             "",
             Self.explanation,
-            "Each burst was stored at about \(perSecond.grouped) messages/s, kill and restart included.",
+            "A burst went out at about \(perSecond.grouped) messages/s, by the median.",
             "Run it again: reprise demo kill --seed \(seed)",
         ].joined(separator: "\n")
     }

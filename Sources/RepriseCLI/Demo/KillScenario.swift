@@ -56,30 +56,30 @@ struct KillScenario: Sendable {
     private func bursts(
         _ schedule: KillSchedule, _ stage: DemoStage, _ traffic: Traffic, _ watch: inout Watch
     ) async throws {
-        var before = 0
+        var stored = 0
         var kill = 0
         for burst in schedule.bursts {
-            let start = ContinuousClock.now
             traffic.send(burst.messages)
-            await traffic.wait(for: before + burst.killAfter)
-            try Task.checkCancellation()
-            switch burst.victim {
-            case .device:
+            switch burst.kill {
+            case .devices(let count):
+                try await watch.waitUntilOursHasHandled(count)
                 kill += 1
                 await stage.killDevices()
                 try watch.note("SIGKILL to both devices, \(kill) of \(kills)")
                 watch.restarted()
                 try await stage.startDevices()
-            case .server:
+            case .server(let count):
+                await traffic.wait(for: stored + count)
                 await stage.killServer()
                 try watch.note("SIGKILL to the server")
                 try await stage.startServer()
                 try watch.note("the server is back, same port, same data")
                 try await stage.devicesListen()
+            case nil: break
             }
-            await traffic.wait(for: before + burst.messages)
-            before += burst.messages
-            if burst.victim == .device { watch.burst(burst.messages, .now - start) }
+            stored += burst.messages
+            await traffic.wait(for: stored)
+            try Task.checkCancellation()
         }
     }
 
@@ -90,7 +90,7 @@ struct KillScenario: Sendable {
         while ContinuousClock.now < end {
             if try watch.look() { lastChange = .now }
             if watch.isComplete { break }
-            if watch.hasOurs, ContinuousClock.now - lastChange > Self.rest { break }
+            if ContinuousClock.now - lastChange > Self.rest, watch.hasOurs { break }
             try await Task.sleep(for: .milliseconds(10))
         }
         try watch.note(watch.verdict)

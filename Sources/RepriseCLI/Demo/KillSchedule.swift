@@ -1,16 +1,19 @@
 /// Which process is killed when: drawn once from a seed, so that a run can be had again.
 ///
-/// The messages go out in bursts at full speed, and in each burst something is killed after a random number of its messages is
-/// stored: the device in all but one, the server in that one. A burst begins as soon as the killed one is back, so that it
-/// has new messages and old ones to deal with at the same time.
+/// The messages go out in bursts at full speed, each as soon as what was killed is back: so it has new messages and old ones to
+/// deal with at the same time. In every burst but the last something is killed in the middle of its work.
 struct KillSchedule: Equatable, Sendable {
-    enum Victim: Equatable, Sendable { case device, server }
+    /// What is killed, and when.
+    enum Kill: Equatable, Sendable {
+        /// Both devices, once ours has handled so many messages since it was started.
+        case devices(after: Int)
+        /// The server, once it has stored so many messages of the burst.
+        case server(after: Int)
+    }
 
     struct Burst: Equatable, Sendable {
         let messages: Int
-        /// The kill comes when so many of this burst are stored.
-        let killAfter: Int
-        let victim: Victim
+        let kill: Kill?
     }
 
     let bursts: [Burst]
@@ -19,20 +22,20 @@ struct KillSchedule: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - messages: how many in all; at least one for each burst.
-    ///   - deviceKills: how often the device is killed; at least 2.
+    ///   - deviceKills: how often the devices are killed; at least 2.
     init(messages: Int, deviceKills: Int, using generator: inout some RandomNumberGenerator) {
-        let count = deviceKills + 1
-        // Neither first nor last: there is something to lose, and a device to come back after it.
-        let serverTurn = Int.random(in: 1..<(count - 1), using: &generator)
-        var bursts: [Burst] = []
-        for index in 0..<count {
+        let count = deviceKills + 2
+        // After the first and before the last kill of the devices: there is something to lose, and to come back to.
+        let serverTurn = Int.random(in: 1..<(count - 2), using: &generator)
+        bursts = (0..<count).map { index in
             let size = messages * (index + 1) / count - messages * index / count
-            bursts.append(
-                Burst(
-                    messages: size, killAfter: Int.random(in: 0..<size, using: &generator),
-                    victim: index == serverTurn ? .server : .device))
+            let moment = Int.random(in: 0..<size, using: &generator)
+            switch index {
+            case count - 1: return Burst(messages: size, kill: nil)
+            case serverTurn: return Burst(messages: size, kill: .server(after: moment))
+            default: return Burst(messages: size, kill: .devices(after: moment))
+            }
         }
-        self.bursts = bursts
     }
 }
 

@@ -11,6 +11,8 @@ final class Traffic: Sendable {
         var acknowledged: [EntryID: Int64] = [:]
         var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
         var number = 0
+        var burst: (messages: Int, start: ContinuousClock.Instant) = (0, .now)
+        var rates: [Int] = []
         var isOver = false
     }
 
@@ -33,10 +35,19 @@ final class Traffic: Sendable {
     /// What the server has acknowledged.
     var acknowledged: Set<EntryID> { state.withLock { Set($0.acknowledged.keys) } }
 
+    /// How many messages a second were stored in a burst, by the median of the bursts.
+    var medianRate: Int {
+        state.withLock { state in
+            let rates = state.rates.sorted()
+            return rates.isEmpty ? 0 : rates[rates.count / 2]
+        }
+    }
+
     /// Gives the next so many messages to the connections, in turn.
     func send(_ count: Int) {
         let first = state.withLock { state in
             defer { state.number += count }
+            state.burst = (count, .now)
             return state.number + 1
         }
         for number in first..<(first + count) {
@@ -69,14 +80,23 @@ final class Traffic: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for lane in lanes {
                 let queue = PublishQueue(channel: channel) { id, seq in
-                    self.state.withLock { $0.acknowledged[id] = seq }
-                    self.release(isOver: false)
+                    self.acknowledged(id, seq)
                 }
                 let publisher = Publisher(server: server, dialer: NIODialer(), queue: queue)
                 group.addTask { try await publisher.run(lane.stream) }
             }
             try await group.waitForAll()
         }
+    }
+
+    private func acknowledged(_ id: EntryID, _ seq: Int64) {
+        state.withLock { state in
+            state.acknowledged[id] = seq
+            guard state.acknowledged.count == state.number else { return }
+            let seconds = (.now - state.burst.start).inSeconds
+            state.rates.append(Int(Double(state.burst.messages) / max(seconds, 0.000_001)))
+        }
+        release(isOver: false)
     }
 
     private func release(isOver: Bool) {

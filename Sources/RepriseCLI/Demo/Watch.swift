@@ -2,6 +2,9 @@ import RepriseCore
 
 /// Follows the two effect files beside the list of what was acknowledged.
 struct Watch {
+    /// How long a device may take for what takes it less than a second, before it is killed all the same.
+    private static let patience = Duration.seconds(5)
+
     private let traffic: Traffic
     private let timeline: Timeline
     private let stage: DemoStage
@@ -10,7 +13,7 @@ struct Watch {
     private var lastRestart = ContinuousClock.now
     private var oursAfter: Duration?
     private var naiveAfter: Duration?
-    private var rates: [Double] = []
+    private var linesAtStart = 0
 
     init(stage: DemoStage, traffic: Traffic, timeline: Timeline) {
         self.stage = stage
@@ -43,13 +46,18 @@ struct Watch {
     /// The devices are being started again.
     mutating func restarted() {
         lastRestart = .now
+        linesAtStart = ours.lines
         oursAfter = nil
         naiveAfter = nil
     }
 
-    /// A burst was stored in so much time.
-    mutating func burst(_ messages: Int, _ duration: Duration) {
-        rates.append(Double(messages) / max(duration.inSeconds, 0.000_001))
+    /// Returns when our device has handled so many messages since it was started.
+    mutating func waitUntilOursHasHandled(_ count: Int) async throws {
+        let end = ContinuousClock.now + Self.patience
+        while ours.lines - linesAtStart < count, ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(1))
+            _ = try look()
+        }
     }
 
     /// Reads what the devices have done since.
@@ -69,13 +77,12 @@ struct Watch {
         _ = try look()
         let acknowledged = traffic.acknowledged
         let sink = try SinkTable.ids(in: stage.journal)
-        let middle = rates.sorted()
         return KillReport(
             seed: seed, published: published, acknowledged: acknowledged.count, kills: kills,
             ours: .init(ours, acknowledged, after: oursAfter),
             naive: .init(naive, acknowledged, after: naiveAfter),
             sink: .init(sink, acknowledged),
-            perSecond: middle.isEmpty ? 0 : Int(middle[middle.count / 2]),
+            perSecond: traffic.medianRate,
             duration: timeline.elapsed)
     }
 }
