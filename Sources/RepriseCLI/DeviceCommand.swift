@@ -6,7 +6,9 @@ import RepriseCore
 import RepriseNIO
 import RepriseWire
 
-/// `reprise device`: one of the demo's devices, a process that can be killed. Not for people.
+/// `reprise device`: one of the demo's devices, a process that can be killed.
+///
+/// Not for people.
 struct DeviceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "device", abstract: "A device for the demo.", shouldDisplay: false)

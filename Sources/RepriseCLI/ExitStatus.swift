@@ -1,6 +1,8 @@
 import RepriseCore
 
-/// How the tool ends, by the numbers of sysexits(3). `reprise --help` lists them.
+/// How the tool ends, by the numbers of sysexits(3).
+///
+/// `reprise --help` lists them.
 enum ExitStatus: Int32 {
     case success = 0
     case incomplete = 1

@@ -23,6 +23,7 @@ struct KillSchedule: Equatable, Sendable {
     /// - Parameters:
     ///   - messages: how many in all; at least one for each burst.
     ///   - deviceKills: how often the devices are killed; at least 2.
+    ///   - generator: what it is drawn from.
     init(messages: Int, deviceKills: Int, using generator: inout some RandomNumberGenerator) {
         let count = deviceKills + 2
         // After the first and before the last kill of the devices: there is something to lose, and to come back to.

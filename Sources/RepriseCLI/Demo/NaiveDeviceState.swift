@@ -4,7 +4,9 @@
 /// advantage: it reconnects by itself, and never asks for what it has. What it is a model of is widespread: a highest sequence
 /// in memory, and a guess of when catching up is over.
 struct NaiveDeviceState {
-    /// "Next subscription will resync from `highestSeq`". A variable: it dies with the process.
+    /// The position: "Next subscription will resync from `highestSeq`".
+    ///
+    /// A variable: it dies with the process.
     private(set) var highestSeq: Int64 = 0
     /// "enableCatchUpMode() for all channels └─→ recordedSequences = Set() for each channel".
     private var recordedSequences: Set<Int64> = []

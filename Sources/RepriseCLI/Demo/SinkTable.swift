@@ -26,6 +26,8 @@ enum SinkTable {
     /// Every row's id, read past the SDK.
     ///
     /// - Parameter journal: the journal's folder; nobody owns it any more.
+    /// - Returns: one for each row.
+    /// - Throws: what SQLite says.
     static func ids(in journal: URL) throws -> [EntryID] {
         var configuration = GRDB.Configuration()
         configuration.readonly = true

@@ -8,6 +8,7 @@ enum MessageBody {
     /// - Parameters:
     ///   - text: UTF-8.
     ///   - place: what to call it in an error, such as `Line 7`.
+    /// - Returns: JSON, within the limit.
     /// - Throws: ``CommandFailure`` `.badInput`.
     static func text(_ text: [UInt8], place: String) throws -> [UInt8] {
         guard let string = String(validating: text, as: UTF8.self) else {
@@ -25,6 +26,7 @@ enum MessageBody {
     /// - Parameters:
     ///   - json: one JSON value.
     ///   - place: what to call it in an error.
+    /// - Returns: JSON, within the limit.
     /// - Throws: ``CommandFailure`` `.badInput`.
     static func json(_ json: [UInt8], place: String) throws -> [UInt8] {
         do {

@@ -6,7 +6,9 @@ import RepriseWire
 /// Each message names the one before it, so the server stores them in order or not at all: a refusal in the middle can turn
 /// nothing around. Whatever happens a message keeps its id, so that sending it again stores nothing twice.
 struct PublishWindow: Sendable {
-    /// How many messages may be unacknowledged. The server reads on as long as it has no more than 1,024 of them.
+    /// How many messages may be unacknowledged.
+    ///
+    /// The server reads on as long as it has no more than 1,024 of them.
     static let messageLimit = 512
     /// How many bytes may be unacknowledged.
     static let byteLimit = 1_048_576
@@ -96,7 +98,9 @@ struct PublishWindow: Sendable {
 
     /// The server has refused a message.
     ///
-    /// - Parameter jitter: 0..<1.
+    /// - Parameters:
+    ///   - refused: what the server says.
+    ///   - jitter: 0..<1.
     /// - Returns: how long to wait before sending on; nil if the refusal means nothing any more.
     /// - Throws: ``RepriseError`` `.refused` if it will be refused again.
     mutating func refused(

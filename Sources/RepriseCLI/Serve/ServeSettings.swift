@@ -24,7 +24,10 @@ struct ServeSettings: Sendable {
 
     /// Reads the settings.
     ///
-    /// - Parameter file: the path of a JSON file.
+    /// - Parameters:
+    ///   - flags: what the command line said.
+    ///   - environment: variables that begin with `REPRISE_` count.
+    ///   - file: the path of a JSON file.
     /// - Throws: ``RepriseError`` `.badConfiguration`; ``CommandFailure`` `.noInput`.
     init(flags: Flags, environment: [String: String], file: String?) async throws {
         let faults = Faults()

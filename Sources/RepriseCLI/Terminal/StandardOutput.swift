@@ -3,7 +3,9 @@ import Foundation
 /// Whoever read our output has gone.
 struct BrokenPipe: Error {}
 
-/// Writes what a command is for. Nothing is buffered: when `write` returns, the kernel has it.
+/// Writes what a command is for.
+///
+/// Nothing is buffered: when `write` returns, the kernel has it.
 enum StandardOutput {
     /// Writes a line.
     ///

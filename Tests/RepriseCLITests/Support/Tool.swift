@@ -23,7 +23,9 @@ struct Tool {
     ///   - arguments: what follows `reprise`.
     ///   - input: what it finds on its standard input.
     ///   - environment: added to a clean one.
-    ///   - limit: seconds after which it is killed, which shows as status 9.
+    ///   - limit: seconds after which it is killed.
+    /// - Returns: how it ended; the status of a signal is negative.
+    /// - Throws: what starting it throws.
     static func run(
         _ arguments: [String], input: Data = Data(), environment: [String: String] = [:],
         limit: Double = 30
@@ -39,7 +41,9 @@ struct Tool {
 }
 
 /// The binary while it runs, with its output in files, so that nothing has to be drained.
-final class RunningTool: @unchecked Sendable {  // set up before it is shared; then only its number is used
+///
+/// `@unchecked Sendable`: set up before it is shared; then only its number is used.
+final class RunningTool: @unchecked Sendable {
     private let process = Process()
     private let input = Pipe()
     private let folder: Folder
@@ -81,7 +85,9 @@ final class RunningTool: @unchecked Sendable {  // set up before it is shared; t
     func closeInput() { try? input.fileHandleForWriting.close() }
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-    /// The exit status; that of a signal is negative. Kills it at the limit.
+    /// Waits for the exit status, which is negative for a signal.
+    ///
+    /// Kills it at the limit.
     func end(within limit: Double = 30) async -> Int32 {
         let number = process.processIdentifier
         let watchdog = Task {
