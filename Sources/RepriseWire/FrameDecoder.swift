@@ -230,3 +230,21 @@ public struct FrameDecoder: Sendable {
         text.utf8.count <= WireLimits.textBytes ? text : String(text.prefix(WireLimits.textBytes))
     }
 }
+
+extension FrameDecoder {
+    /// What a client's frame names, as it was written, so that a refusal can say whom it is for.
+    ///
+    /// - Returns: nil if it is no publish, subscribe or unsubscribe, or no frame at all.
+    package static func names(in text: [UInt8]) -> (channel: String?, id: String?)? {
+        text.withUnsafeBufferPointer { bytes in
+            guard let envelope = try? Envelope(bytes),
+                ["publish", "subscribe", "unsubscribe"].contains(try? envelope.string("type"))
+            else { return nil }
+            let short = { (text: String) in String(text.prefix(WireLimits.textBytes)) }
+            return (
+                (try? envelope.string("channelId")).map(short),
+                (try? envelope.string("id")).map(short)
+            )
+        }
+    }
+}
