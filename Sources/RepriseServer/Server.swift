@@ -149,7 +149,7 @@ public struct Server: Service {
             return RepriseError(
                 .badConfiguration, "This user may not listen on \(place).",
                 remedy: "Choose a port above 1023.", cause: error)
-        case is IOError, is SocketAddressError, is ChannelError:
+        case is IOError, is SocketAddressError, is SocketAddressError.UnknownHost, is ChannelError:
             return RepriseError(
                 .badConfiguration, "This machine cannot listen on \(place).",
                 remedy: "Choose an address of this machine: 127.0.0.1, or 0.0.0.0 for all.",

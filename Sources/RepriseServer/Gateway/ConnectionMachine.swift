@@ -29,6 +29,19 @@ package struct ConnectionMachine: Sendable {
         package var closeHandshake: Duration
         package var draining: Duration
         package var publishesInFlight: Int
+
+        package init(
+            handshake: Duration, pingAfter: Duration, idle: Duration, notReading: Duration,
+            closeHandshake: Duration, draining: Duration, publishesInFlight: Int
+        ) {
+            self.handshake = handshake
+            self.pingAfter = pingAfter
+            self.idle = idle
+            self.notReading = notReading
+            self.closeHandshake = closeHandshake
+            self.draining = draining
+            self.publishesInFlight = publishesInFlight
+        }
     }
 
     private enum Phase: Equatable, Sendable {

@@ -100,6 +100,9 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
     private func notUpgraded(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<Outcome> {
         channel.eventLoop.makeCompletedFuture {
             let operations = channel.pipeline.syncOperations
+            // Hummingbird answers what cannot be parsed itself; two answers would be one too many.
+            operations.removeHandler(
+                try operations.handler(type: HTTPServerProtocolErrorHandler.self), promise: nil)
             try operations.addHandler(HTTP1ToHTTPServerCodec(secure: false))
             try operations.addHandler(
                 HTTPConnectionStateHandler(idleTimeout: gateway.limits.httpIdle, logger: logger))

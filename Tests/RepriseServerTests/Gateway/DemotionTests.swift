@@ -7,7 +7,8 @@ import Testing
 @Suite("Slow readers")
 struct DemotionTests {
     @Test(
-        "who stops reading and goes on later gets everything exactly once, and is held no memory for")
+        "who stops reading and goes on later gets everything exactly once, and is held no memory for"
+    )
     func stopAndGoOn() async throws {
         var limits = ServerLimits()
         limits.unsentBytes = 262_144

@@ -19,7 +19,9 @@ struct PublishingTests {
                 (ids + ids).map { .publish(.init(channel: channel(), id: $0, body: [0x31])) })
             var answers: [ServerFrame.Published] = []
             while answers.count < 6 {
-                guard case .published(let published) = try await client.nextFrame() else { continue }
+                guard case .published(let published) = try await client.nextFrame() else {
+                    continue
+                }
                 answers.append(published)
             }
             #expect(answers.map(\.id) == ids + ids)

@@ -89,8 +89,23 @@ struct UpgradeTrapTests {
         try await RunningServer.with { server in
             let socket = try RawSocket(port: server.port)
             try await socket.send("\u{1}\u{2}garbage\r\n\r\n")
-            let reply = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            let reply = String(
+                decoding: try await socket.receiveAll(within: .seconds(5)), as: UTF8.self)
             #expect(reply.hasPrefix("HTTP/1.1 400 "))
+        }
+    }
+
+    @Test("5: garbage behind a good request gets one 400 and the end")
+    func garbageLater() async throws {
+        try await RunningServer.with { server in
+            let socket = try RawSocket(port: server.port)
+            try await socket.send("GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n")
+            _ = try await socket.receive(until: "ok\"}")
+            try await socket.send("\u{1}\u{2}garbage\r\n\r\n")
+            let reply = String(
+                decoding: try await socket.receiveAll(within: .seconds(5)), as: UTF8.self)
+            #expect(reply.hasPrefix("HTTP/1.1 400 "))
+            #expect(reply.components(separatedBy: "HTTP/1.1").count == 2)
         }
     }
 
