@@ -34,23 +34,29 @@ struct ListenTests {
     )
     func killed() async throws {
         try await withServer { server, folder in
-            let count = 6_000
+            let rounds = 6
+            let each = 1_000
             let arguments = [
                 "listen", "a", "--journal", folder.path("j"), "--server", server.url, "--json",
             ]
-            let publishing = Task { try await publish(1...count, server) }
             var printed = ""
-            for _ in 0..<6 {
+            for round in 0..<rounds {
                 let listener = try RunningTool(arguments)
-                try await listener.wait("something is printed") { $0.contains("\n") }
-                try await Task.sleep(for: .milliseconds(Int.random(in: 0...60)))
+                let publishing = Task {
+                    try await publish((round * each + 1)...((round + 1) * each), server)
+                }
+                // Somewhere in the middle of what is new in this round.
+                let moment = Int.random(in: 1...800)
+                try await listener.wait("\(moment) lines are printed") { text in
+                    text.utf8.count { $0 == 0x0a } >= moment
+                }
                 listener.signal(SIGKILL)
                 _ = await listener.end()
                 // A line that was cut was not finished; it comes again.
-                printed += listener.output.prefix(
-                    through: listener.output.lastIndex(of: "\n") ?? listener.output.startIndex)
+                printed += listener.output.wholeLines
+                try await publishing.value
             }
-            try await publishing.value
+            let count = rounds * each
             printed += try await Tool.run(arguments + ["--until-complete"], limit: 60).output
             let lines = try Line.all(printed)
             #expect(Set(lines.map(\.seq)) == Set(1...count))
@@ -114,9 +120,7 @@ struct ListenTests {
             #expect(await listener.end(within: 10) == 0)
             #expect(listener.error.isEmpty)
             let rest = try await Tool.run(arguments + ["--until-complete"])
-            let whole = String(decoding: head, as: UTF8.self)
-            let first = try Line.all(
-                String(whole.prefix(through: whole.lastIndex(of: "\n") ?? whole.startIndex)))
+            let first = try Line.all(String(decoding: head, as: UTF8.self).wholeLines)
             let all = try Line.all(rest.output) + first
             // What fell into the pipe's buffer was written; it is accounted for in the ledger, not here.
             #expect(first.map(\.seq) == Array(1...first.count))
@@ -145,5 +149,12 @@ struct ListenTests {
                 "--until-complete")
             #expect(Set(result.lines) == ["a 1 1", "b 1 2"])
         }
+    }
+}
+
+extension String {
+    /// Without what stands behind the last line break.
+    fileprivate var wholeLines: String {
+        lastIndex(of: "\n").map { String(self[...$0]) } ?? ""
     }
 }

@@ -32,7 +32,7 @@ struct ServeTests {
         #expect(settings.host == "127.0.0.2")
         #expect(settings.data == "three")
         #expect(settings.isDevelopment)
-        #expect(settings.logLevel == .error)
+        #expect("\(settings.logLevel)" == "error")
     }
 
     @Test("without settings it listens on this machine alone")

@@ -52,6 +52,8 @@ final class RunningTool: @unchecked Sendable {
     init(_ arguments: [String], environment: [String: String] = [:], outputTo pipe: Pipe? = nil)
         throws
     {
+        // A tool that ends without reading its input must not end the tests.
+        Foundation.signal(SIGPIPE, SIG_IGN)
         folder = try Folder()
         let (ended, continuation) = AsyncStream<Int32>.makeStream()
         self.ended = ended
