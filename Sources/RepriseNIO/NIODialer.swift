@@ -31,7 +31,7 @@ public struct NIODialer: SocketDialer {
     ///   - protocol: the subprotocol to ask for.
     ///   - maximumFrameBytes: a larger frame, and a larger message of many frames, closes the connection with 1009.
     /// - Returns: the open connection.
-    /// - Throws: ``RepriseError`` `.badConfiguration` for a URL that cannot be dialled; `.unreachable` if nothing answers;
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a URL that cannot be dialled; `.unreachable` if nothing answers;
     ///   `.unavailable` if the server is overloaded; `.notReprise` if it does not upgrade to our subprotocol; `.timedOut`.
     ///   `CancellationError` if the task was cancelled.
     public func dial(

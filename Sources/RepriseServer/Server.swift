@@ -19,7 +19,7 @@ public import ServiceLifecycle
 /// ```
 ///
 /// Run it once. A graceful shutdown stops accepting, stores and acknowledges what was accepted, tells every client to come
-/// back later (``CloseCode/goingAway``) and closes the log, within 5 s.
+/// back later (``RepriseWire/CloseCode/goingAway``) and closes the log, within 5 s.
 public struct Server: Service {
     /// Where a running server listens.
     public struct Address: Hashable, Sendable {
@@ -69,7 +69,7 @@ public struct Server: Service {
 
     /// Serves until a graceful shutdown or cancellation.
     ///
-    /// - Throws: ``RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
     public func run() async throws {
         let log = try openLog()
         let group = MultiThreadedEventLoopGroup.singleton

@@ -4,7 +4,7 @@ import NIOWebSocket
 import RepriseCore
 import RepriseWire
 
-/// One WebSocket connection: the effects of what ``ConnectionMachine`` and the ``SubscriptionMachine``s decide.
+/// One WebSocket connection: the effects of what `ConnectionMachine` and the `SubscriptionMachine`s decide.
 ///
 /// Everything here runs on the connection's event loop. Nothing is allocated for what a connection does not do.
 final class ConnectionHandler: ChannelDuplexHandler {

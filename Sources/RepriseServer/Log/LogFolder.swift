@@ -11,7 +11,7 @@ final class LogFolder: Sendable {
 
     /// Creates the folder where there is none, and takes the lock.
     ///
-    /// Throws ``RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`, `.diskFailed`, `.journalOwned`.
+    /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`, `.diskFailed`, `.journalOwned`.
     init(_ path: String) throws {
         try Self.create(path)
         database = path + "/messages.sqlite"
