@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Reprise
 import RepriseCore
+import RepriseJournal
 import RepriseNIO
 import RepriseWire
 
@@ -53,6 +54,11 @@ struct ListenCommand: AsyncParsableCommand {
     func run() async throws {
         let reprise = try await Reprise.open(
             at: URL(fileURLWithPath: journal), server: server.url, dialer: NIODialer())
+        if let place = reprise.journal.opening.setAside {
+            Terminal.error.writeLine(
+                "reprise: What was in the journal is no sound database; it is kept at "
+                    + "\(place.path), and a new journal was begun.")
+        }
         let listener = Listener(
             reprise: reprise, channels: Array(Set(channel)).sorted(),
             printer: MessagePrinter(isJSON: json, showsChannel: channel.count > 1),

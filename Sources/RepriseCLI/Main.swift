@@ -37,7 +37,15 @@ enum Main {
             fail("\(error)".firstLine, .internal)
         }
         let message = RepriseCommand.message(for: error).firstLine
-        fail(message + " See `reprise --help`.", .usage)
+        let end = message.hasSuffix(".") ? "" : "."
+        fail("\(message)\(end) See `\(helpCommand)`.", .usage)
+    }
+
+    /// The help that belongs to what was typed.
+    private static var helpCommand: String {
+        let names = RepriseCommand.configuration.subcommands.map { $0.configuration.commandName }
+        let name = CommandLine.arguments.dropFirst().first.flatMap { names.contains($0) ? $0 : nil }
+        return ["reprise", name, "--help"].compactMap(\.self).joined(separator: " ")
     }
 
     private static func fail(_ line: String, _ status: ExitStatus) -> Never {

@@ -14,12 +14,15 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private let request: HandshakeRequest
     private let maximumFrameBytes: Int
+    private let closePatience: Duration
     private let promise: EventLoopPromise<NIOSocket>
     private var received = ByteBuffer()
 
     init(
-        request: HandshakeRequest, maximumFrameBytes: Int, promise: EventLoopPromise<NIOSocket>
+        request: HandshakeRequest, maximumFrameBytes: Int, closePatience: Duration,
+        promise: EventLoopPromise<NIOSocket>
     ) {
+        self.closePatience = closePatience
         self.request = request
         self.maximumFrameBytes = maximumFrameBytes
         self.promise = promise
@@ -65,7 +68,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         let decoder = WebSocketFrameDecoder(maxFrameSize: maximumFrameBytes)
         try pipeline.addHandlers([
             ByteToMessageHandler(decoder),
-            SocketHandler(inbox: inbox, maximumFrameBytes: maximumFrameBytes),
+            SocketHandler(
+                inbox: inbox, maximumFrameBytes: maximumFrameBytes, patience: closePatience),
         ])
         promise.succeed(NIOSocket(channel: context.channel, inbox: inbox))
         // What came with the answer is frames already. The end of this read is passed on by whoever called us.

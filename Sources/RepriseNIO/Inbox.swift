@@ -8,6 +8,9 @@ final class Inbox: Sendable {
     /// How many bytes may wait unread before the transport stops reading.
     static let bound = 1_048_576
 
+    /// What a frame costs beside its bytes, so that empty frames are not free.
+    static let frameOverhead = 64
+
     private enum End {
         case open, closed
         case failed(SocketFailure)
@@ -41,7 +44,7 @@ final class Inbox: Sendable {
                 return waiter
             }
             state.frames += batch
-            state.bytes += batch.reduce(0) { $0 + $1.count }
+            state.bytes += batch.reduce(0) { $0 + $1.count + Self.frameOverhead }
             return nil
         }
         waiter?.resume(returning: batch)

@@ -11,6 +11,8 @@ public import RepriseCore
 public struct NIODialer: SocketDialer {
     private let group: any EventLoopGroup
     private let timeout: Duration
+    /// How long ``Socket/close(code:)`` waits for frames to leave and for the peer's answer.
+    package var closePatience = Duration.seconds(1)
 
     /// Makes a dialer.
     ///
@@ -45,9 +47,11 @@ public struct NIODialer: SocketDialer {
             promise.fail(Self.timedOut(endpoint))
         }
         defer { deadline.cancel() }
+        let patience = closePatience
         connect(to: endpoint, on: loop, promise) {
             HandshakeHandler(
-                request: request, maximumFrameBytes: maximumFrameBytes, promise: promise)
+                request: request, maximumFrameBytes: maximumFrameBytes, closePatience: patience,
+                promise: promise)
         }
         return try await withTaskCancellationHandler {
             try await promise.futureResult.get()

@@ -11,6 +11,9 @@ final class NIOSocket: Socket {
         self.inbox = inbox
     }
 
+    /// Who forgets to close a connection does not keep it open.
+    deinit { channel.close(promise: nil) }
+
     func receive() async throws -> [[UInt8]]? {
         try await inbox.take { channel.read() }
     }

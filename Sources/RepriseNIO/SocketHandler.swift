@@ -14,16 +14,16 @@ final class SocketHandler: ChannelDuplexHandler {
     /// Asks for a close frame with this code; sent through the pipeline, so that it stays behind what was written before.
     struct CloseRequest: Sendable { let code: UInt16 }
 
-    /// How long a close may take.
-    private static let patience = TimeAmount.seconds(1)
-
     private let inbox: Inbox
+    /// How long a close may take.
+    private let patience: Duration
     private var assembler: MessageAssembler
     private var batch: [[UInt8]] = []
     private var isClosing = false
 
-    init(inbox: Inbox, maximumFrameBytes: Int) {
+    init(inbox: Inbox, maximumFrameBytes: Int, patience: Duration) {
         self.inbox = inbox
+        self.patience = patience
         assembler = MessageAssembler(maximumBytes: maximumFrameBytes)
     }
 
@@ -40,6 +40,8 @@ final class SocketHandler: ChannelDuplexHandler {
         case .message(let message): batch.append(message)
         case .none: break
         case .ping(let payload):
+            // RFC 6455 §5.5.3 lets us answer only some: so pings that a peer sends without reading the pongs cost nothing.
+            guard context.channel.isWritable else { return }
             let pong = FrameWriter.control(
                 .pong, payload, allocator: context.channel.allocator)
             context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
@@ -148,7 +150,7 @@ final class SocketHandler: ChannelDuplexHandler {
 
     private func closeAtLast(_ context: ChannelHandlerContext) {
         let channel = context.channel
-        let timer = context.eventLoop.scheduleTask(in: Self.patience) {
+        let timer = context.eventLoop.scheduleTask(in: TimeAmount(patience)) {
             channel.close(promise: nil)
         }
         channel.closeFuture.whenComplete { _ in timer.cancel() }

@@ -1,8 +1,9 @@
 import NIOCore
 import NIOWebSocket
 import RepriseCore
-import RepriseNIO
 import Testing
+
+@testable import RepriseNIO
 
 @Suite("Backpressure")
 struct BackpressureTests {
@@ -36,6 +37,19 @@ struct BackpressureTests {
             }
             await socket.close(code: 1000)
         }
+    }
+
+    @Test("empty frames are not free: enough of them stop the reading too")
+    func emptyFrames() async throws {
+        let inbox = Inbox()
+        inbox.deliver([[UInt8]](repeating: [], count: Inbox.bound / Inbox.frameOverhead - 1))
+        #expect(!inbox.isFull)
+        inbox.deliver([[]])
+        #expect(inbox.isFull)
+        let isDrained = Seen<Bool>()
+        _ = try await inbox.take { Task { await isDrained.note(true) } }
+        #expect(!inbox.isFull)
+        try await isDrained.wait(for: 1)
     }
 
     @Test("a peer that does not read holds up the writer, and close lets it go")

@@ -206,10 +206,25 @@ struct SocketTests {
     func closeAgainstSilence() async throws {
         let seen = Seen<WebSocketFrame>()
         try await TestServer.webSocket(serve: Self.sending([], noting: seen)) { url in
-            let socket = try await dial(url)
+            let socket = try await NIODialer().dial(
+                url: url, protocol: TestServer.subprotocol, maximumFrameBytes: 1_024)
             let start = ContinuousClock.now
             await socket.close(code: 1000)
             #expect(ContinuousClock.now - start < .seconds(5))
+        }
+    }
+
+    @Test("a connection that was forgotten is closed")
+    func forgotten() async throws {
+        let ended = Seen<Bool>()
+        try await TestServer.webSocket { peer in
+            try await peer.executeThenClose { inbound, _ in
+                for try await _ in inbound {}
+            }
+            await ended.note(true)
+        } test: { url in
+            do { _ = try await dial(url) }
+            try await ended.wait(for: 1)
         }
     }
 

@@ -52,9 +52,6 @@ final class LineReader: @unchecked Sendable {
         }
     }
 
-    /// Whether `next` can answer without reading.
-    var hasLine: Bool { buffer[position...].contains(UInt8(ascii: "\n")) }
-
     private func take(through end: Int) -> [UInt8] {
         var line = buffer[position..<end]
         position = min(end + 1, buffer.count)

@@ -53,31 +53,46 @@ struct Publisher: Sendable {
     // MARK: Connections
 
     private func connections() async throws {
-        var backoff = Backoff(base: .milliseconds(100), longest: .seconds(3))
-        var failures = 0
-        var lastProgress = ContinuousClock.now
-        var acknowledged = 0
-        var hasConnected = startsWithoutServer
+        let backoff = Backoff(base: .milliseconds(100), longest: .seconds(3))
+        var trouble = Trouble()
         while !queue.isDone {
+            let start = ContinuousClock.now
             do {
-                try await connection { hasConnected = true }
+                try await connection { trouble.hasConnected = true }
                 return
             } catch let error where Self.isWorthRetrying(error) {
                 queue.disconnected()
-                if queue.progress.acknowledged > acknowledged {
-                    acknowledged = queue.progress.acknowledged
-                    lastProgress = .now
-                    failures = 0
-                }
-                guard hasConnected, ContinuousClock.now - lastProgress < patience else {
-                    throw error
-                }
+                trouble.failed(
+                    after: .now - start, acknowledged: queue.progress.acknowledged, at: .now)
+                guard trouble.hasConnected || startsWithoutServer, trouble.duration < patience
+                else { throw error }
                 onReconnect(error)
-                failures += 1
-                let wait = backoff.delay(failures: failures, jitter: .random(in: 0..<1))
+                let wait = backoff.delay(failures: trouble.failures, jitter: .random(in: 0..<1))
                 try await Task.sleep(for: max(wait, .milliseconds(10)))
             }
-            backoff.longest = .seconds(3)
+        }
+    }
+
+    /// For how long nothing has worked.
+    private struct Trouble {
+        var hasConnected = false
+        private(set) var failures = 0
+        private(set) var duration = Duration.zero
+        private var since: ContinuousClock.Instant?
+        private var acknowledged = 0
+
+        mutating func failed(
+            after lifetime: Duration, acknowledged: Int, at now: ContinuousClock.Instant
+        ) {
+            // A connection that brought something, or that was quiet because there was nothing to say, is no trouble.
+            if acknowledged > self.acknowledged || lifetime > .seconds(30) {
+                since = nil
+                failures = 0
+            }
+            self.acknowledged = acknowledged
+            failures += 1
+            duration = now - (since ?? now)
+            since = since ?? now
         }
     }
 

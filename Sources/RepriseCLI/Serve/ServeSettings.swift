@@ -140,8 +140,14 @@ private final class Faults: AccessReporter {
             }
         guard isUnusable else { return }
         let key = event.metadata.key.components.joined(separator: ".")
+        let type =
+            switch event.metadata.valueType {
+            case .int: "a whole number"
+            case .bool: "true or false"
+            default: "a text"
+            }
         let error = RepriseError(
-            .badConfiguration, "The setting \(key) is not of the type \(event.metadata.valueType).",
+            .badConfiguration, "The setting \(key) is not \(type).",
             remedy: "Look at the environment and the file; `reprise serve --help` has the names.")
         faults.withLock { $0.append(error) }
     }
