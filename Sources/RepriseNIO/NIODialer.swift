@@ -11,7 +11,7 @@ public import RepriseCore
 public struct NIODialer: SocketDialer {
     private let group: any EventLoopGroup
     private let timeout: Duration
-    /// How long ``Socket/close(code:)`` waits for frames to leave and for the peer's answer.
+    /// How long ``RepriseCore/Socket/close(code:)`` waits for frames to leave and for the peer's answer.
     package var closePatience = Duration.seconds(1)
 
     /// Makes a dialer.

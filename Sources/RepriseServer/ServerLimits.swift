@@ -24,7 +24,7 @@ public struct ServerLimits: Hashable, Sendable {
     public var pageBytes = 262_144
     /// How long a connection may take for its first request, and again for its `hello`.
     public var handshake: Duration = WireLimits.handshake
-    /// How often heads that changed are told.
+    /// How often heads that changed are told, and how long nothing may be sent to a client before it is told that.
     public var heartbeat: Duration = WireLimits.heartbeat
     /// A peer that has been silent for so long is pinged.
     public var pingAfter: Duration = .seconds(45)
