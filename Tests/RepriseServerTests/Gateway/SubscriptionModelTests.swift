@@ -2,15 +2,9 @@ import RepriseServer
 import RepriseWire
 import Testing
 
-<<<<<<< HEAD
-/// One subscription against a model: what the device gets must be exactly what it was missing.
-///
-/// The model is a log, a fan-out that lags behind it and a writable flag that flickers, in random order, thousands of times.
-=======
 /// A log, a fan-out that lags behind it, a writable flag that flickers, and one subscription, in random order.
 ///
 /// What the device gets must be exactly what it was missing.
->>>>>>> gateway
 @Suite("The machine of a subscription against a model")
 struct SubscriptionModelTests {
     struct World {
