@@ -15,7 +15,7 @@ package struct Endpoint: Hashable, Sendable {
     /// Reads a URL.
     ///
     /// - Parameter url: `ws://` or `http://`, a host, and where needed a port, a path and a query.
-    /// - Throws: ``RepriseError`` `.badConfiguration`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
     package init(_ url: String) throws {
         guard let (scheme, rest) = Self.split(url, at: "://") else { throw Self.unusable(url) }
         switch scheme.lowercased() {

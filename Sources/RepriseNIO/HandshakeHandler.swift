@@ -2,7 +2,7 @@ import NIOCore
 import NIOWebSocket
 import RepriseCore
 
-/// Asks the server to speak WebSocket (RFC 6455 §4.1), and makes a ``NIOSocket`` of the connection when it agrees.
+/// Asks the server to speak WebSocket (RFC 6455 §4.1), and makes a `NIOSocket` of the connection when it agrees.
 ///
 /// NIO's own upgrade takes the HTTP decoder out of the pipeline one tick later than it reads the answer. A server that answers,
 /// sends and hangs up at once (because it is full, say) then loses its last words: the end comes before the decoder is gone.

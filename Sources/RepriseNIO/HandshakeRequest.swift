@@ -30,7 +30,7 @@ struct HandshakeRequest: Sendable {
 
     /// Whether the answer is the one that RFC 6455 §4.1 wants.
     ///
-    /// - Throws: ``RepriseError`` `.notReprise`, `.unavailable`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notReprise`, `.unavailable`.
     func check(_ response: HandshakeResponse) throws {
         switch response.status {
         case 101: break

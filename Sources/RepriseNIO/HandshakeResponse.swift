@@ -3,7 +3,7 @@ import NIOHTTP1
 
 /// The head of an HTTP response (RFC 9112 §4, §5), read with no more patience than a handshake deserves.
 struct HandshakeResponse {
-    /// It is not HTTP, or longer than ``HandshakeResponse/maximumBytes``.
+    /// It is not HTTP, or longer than `HandshakeResponse/maximumBytes`.
     struct Malformed: Error {}
 
     /// More than any server says to upgrade.

@@ -76,7 +76,7 @@ final class Inbox: Sendable {
     ///
     /// - Parameter drained: called if the bound had been reached and no longer is.
     /// - Returns: nil at the end.
-    /// - Throws: ``SocketFailure``; `CancellationError`.
+    /// - Throws: ``RepriseCore/SocketFailure``; `CancellationError`.
     func take(drained: () -> Void) async throws -> [[UInt8]]? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { enqueue($0, drained) }

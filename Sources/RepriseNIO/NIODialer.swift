@@ -11,7 +11,7 @@ public import RepriseCore
 public struct NIODialer: SocketDialer {
     private let group: any EventLoopGroup
     private let timeout: Duration
-    /// How long ``Socket/close(code:)`` waits for frames to leave and for the peer's answer.
+    /// How long ``RepriseCore/Socket/close(code:)`` waits for frames to leave and for the peer's answer.
     package var closePatience = Duration.seconds(1)
 
     /// Makes a dialer.
@@ -33,7 +33,7 @@ public struct NIODialer: SocketDialer {
     ///   - protocol: the subprotocol to ask for.
     ///   - maximumFrameBytes: a larger frame, and a larger message of many frames, closes the connection with 1009.
     /// - Returns: the open connection.
-    /// - Throws: ``RepriseError`` `.badConfiguration` for a URL that cannot be dialled; `.unreachable` if nothing answers;
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a URL that cannot be dialled; `.unreachable` if nothing answers;
     ///   `.unavailable` if the server is overloaded; `.notReprise` if it does not upgrade to our subprotocol; `.timedOut`.
     ///   `CancellationError` if the task was cancelled.
     public func dial(

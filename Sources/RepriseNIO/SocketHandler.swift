@@ -2,7 +2,7 @@ import NIOCore
 import NIOWebSocket
 import RepriseCore
 
-/// Moves frames between the network and an ``Inbox``, and keeps the manners of RFC 6455 on the way.
+/// Moves frames between the network and an `Inbox`, and keeps the manners of RFC 6455 on the way.
 ///
 /// Backpressure is NIO's own: with the inbox full, `read` is not passed on, so the kernel's buffer fills and the
 /// peer has to wait. Taking from the inbox asks for a `read` again.

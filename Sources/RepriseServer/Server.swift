@@ -19,7 +19,7 @@ public import ServiceLifecycle
 /// ```
 ///
 /// Run it once. A graceful shutdown stops accepting, stores and acknowledges what was accepted, tells every client to come
-/// back later (``CloseCode/goingAway``) and closes the log, within 5 s.
+/// back later (``RepriseWire/CloseCode/goingAway``) and closes the log, within 5 s.
 public struct Server: Service {
     /// Where a running server listens.
     public struct Address: Hashable, Sendable {
@@ -69,9 +69,10 @@ public struct Server: Service {
 
     /// Serves until a graceful shutdown or cancellation.
     ///
-    /// - Throws: ``RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
     public func run() async throws {
         let log = try openLog()
+        warnIfOpenToOthers()
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
         let committer = Committer(
@@ -81,17 +82,35 @@ public struct Server: Service {
             limits: configuration.limits, hub: hub, log: log, committer: committer,
             clock: SystemTimekeeper(), logger: logger)
         async let storing: Void = committer.run()
-        let result: Result<Void, any Error>
-        do {
-            try await listen(on: group, gateway, log)
-            result = .success(())
-        } catch {
-            result = .failure(Self.explain(error, configuration))
-        }
+        let result = await serve(on: group, gateway, log)
         committer.shutdown()
         await storing
         await log.close()
         try result.get()
+    }
+
+    /// Serves, keeping house meanwhile; when it returns nothing uses the log but the committer.
+    private func serve(
+        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog
+    ) async -> Result<Void, any Error> {
+        let policy = RetentionPolicy(
+            count: configuration.keptMessages, age: configuration.keptFor)
+        async let _: Void = Housekeeping(
+            log: log, policy: policy, clock: SystemTimekeeper(), logger: logger
+        ).run()
+        do {
+            try await listen(on: group, gateway, log)
+            return .success(())
+        } catch {
+            return .failure(Self.explain(error, configuration))
+        }
+    }
+
+    private func warnIfOpenToOthers() {
+        guard !["127.0.0.1", "::1", "localhost"].contains(configuration.host) else { return }
+        logger.warning(
+            "this version knows no accounts: whoever reaches the server can read and write",
+            metadata: ["host": "\(configuration.host)"])
     }
 
     /// Returns when every connection has ended.

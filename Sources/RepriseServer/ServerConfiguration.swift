@@ -11,6 +11,10 @@ public struct ServerConfiguration: Hashable, Sendable {
     public var port: Int
     /// The folder of the message log; created if it is not there.
     public var data: String
+    /// The most messages that a channel keeps; nil keeps all.
+    public var keptMessages: Int64?
+    /// How long messages are kept; nil keeps them for ever.
+    public var keptFor: Duration?
     /// The bounds it keeps.
     public var limits: ServerLimits
 

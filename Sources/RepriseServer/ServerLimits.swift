@@ -4,7 +4,7 @@ import RepriseWire
 public struct ServerLimits: Hashable, Sendable {
     /// The most WebSocket connections.
     ///
-    /// One more is closed with ``CloseCode/overloaded``.
+    /// One more is closed with ``RepriseWire/CloseCode/overloaded``.
     public var connections = 50_000
     /// The most channels that one connection may be subscribed to.
     ///
@@ -24,13 +24,13 @@ public struct ServerLimits: Hashable, Sendable {
     public var pageBytes = 262_144
     /// How long a connection may take for its first request, and again for its `hello`.
     public var handshake: Duration = WireLimits.handshake
-    /// How often heads that changed are told.
+    /// How often heads that changed are told, and how long nothing may be sent to a client before it is told that.
     public var heartbeat: Duration = WireLimits.heartbeat
     /// A peer that has been silent for so long is pinged.
     public var pingAfter: Duration = .seconds(45)
-    /// A peer that has been silent for so long is closed with ``CloseCode/idle``.
+    /// A peer that has been silent for so long is closed with ``RepriseWire/CloseCode/idle``.
     public var idle: Duration = .seconds(90)
-    /// A peer that takes none of the bytes that wait for it is closed with ``CloseCode/notReading``.
+    /// A peer that takes none of the bytes that wait for it is closed with ``RepriseWire/CloseCode/notReading``.
     public var notReading: Duration = .seconds(60)
     /// How long a plain HTTP connection may be silent between requests.
     public var httpIdle: Duration = .seconds(60)

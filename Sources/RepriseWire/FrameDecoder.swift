@@ -20,7 +20,7 @@ public struct FrameDecoder: Sendable {
     ///
     /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
     /// - Returns: the frame.
-    /// - Throws: ``RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
     public mutating func clientFrame(_ bytes: [UInt8]) throws -> ClientFrame {
         try Self.checkSize(bytes.count)
         return try bytes.withUnsafeBufferPointer { try clientFrame($0) }
@@ -30,7 +30,7 @@ public struct FrameDecoder: Sendable {
     ///
     /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
     /// - Returns: nil for a type that this version does not know, which is to be ignored.
-    /// - Throws: ``RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
     public mutating func serverFrame(_ bytes: [UInt8]) throws -> ServerFrame? {
         try Self.checkSize(bytes.count)
         return try bytes.withUnsafeBufferPointer { try serverFrame($0) }

@@ -1,4 +1,3 @@
-import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
@@ -149,13 +148,7 @@ struct ChaosTests {
             guard bench?.isAlive == true else { throw CancellationError() }
             observer.see(message)
         }
-        try await bench.general.read(
-            "sink",
-            inTransaction: { db, messages in
-                for message in messages {
-                    try db.execute(sql: "INSERT INTO sink VALUES (?)", arguments: [message.seq])
-                }
-            })
+        try await bench.general.read("sink", inTransaction: InsideReaderTests.insert)
         bench.start()
         let dialer = bench.dialer
         Task {

@@ -55,21 +55,13 @@ actor InsideReader: Reader {
         _ page: [Arrived], _ effect: @Sendable (Database, [Message]) throws -> Void, _ db: Database
     ) throws -> [(Arrived, any Error)] {
         do {
-            try attempt(page.map(\.message), effect, db)
+            try attempt(page, effect, db)
             return []
-        } catch  where page.count > 1 && isItsOwn(error, db) {
-            var failed: [(Arrived, any Error)] = []
-            for arrived in page {
-                do {
-                    try attempt([arrived.message], effect, db)
-                } catch  where isItsOwn(error, db) {
-                    failed.append((arrived, error))
-                }
-            }
-            return failed
-        } catch  where isItsOwn(error, db) {
-            return page.map { ($0, error) }
+        } catch {
+            guard isItsOwn(error, db) else { throw error }
+            guard page.count > 1 else { return page.map { ($0, error) } }
         }
+        return try page.flatMap { try apply([$0], effect, db) }
     }
 
     /// Whether the effect is to blame, and not the disk.
@@ -90,9 +82,12 @@ actor InsideReader: Reader {
 
     /// - Throws: what the effect threw, having undone what it wrote.
     private static func attempt(
-        _ messages: [Message], _ effect: @Sendable (Database, [Message]) throws -> Void,
-        _ db: Database
+        _ page: [Arrived], _ effect: @Sendable (Database, [Message]) throws -> Void, _ db: Database
     ) throws {
+        for case let damage? in page.lazy.map(\.damage) {
+            throw HandOverFailure.permanent(damage.message)
+        }
+        let messages = page.map(\.message)
         try db.inSavepoint {
             try effect(db, messages)
             return .commit
@@ -121,8 +116,9 @@ actor InsideReader: Reader {
         return try await line.persist { db in
             var ending: Ending?
             do {
-                try Self.attempt([arrived.message], effect, db)
-            } catch  where Self.isItsOwn(error, db) {
+                try Self.attempt([arrived], effect, db)
+            } catch {
+                guard Self.isItsOwn(error, db) else { throw error }
                 ending = Self.ending(error, line, failures: exceptional.failures)
             }
             try line.store.settle(

@@ -64,7 +64,7 @@ actor OutsideReader: Reader {
         while next.arrival > handing {
             if let writing { try await finish(writing) } else { try await write(releasing: false) }
         }
-        if let ending = await handOver(next.message, failures: 0) {
+        if let ending = await handOver(next, failures: 0) {
             failures.append(Failure(arrival: next.arrival, ending: ending))
         }
         done = next.arrival
@@ -81,8 +81,10 @@ actor OutsideReader: Reader {
     private static let pause: Duration = .milliseconds(20)
 
     /// - Returns: nil if the handler has succeeded.
-    private func handOver(_ message: Message, failures: Int) async -> Ending? {
+    private func handOver(_ arrived: Arrived, failures: Int) async -> Ending? {
+        let message = arrived.message
         do {
+            if let damage = arrived.damage { throw HandOverFailure.permanent(damage.message) }
             if message.attempt > 1, let isApplied, try await isApplied(message.id) { return nil }
             try await handler(message)
             return nil
@@ -166,7 +168,7 @@ actor OutsideReader: Reader {
     private func retry(_ exceptional: ReaderStore.Exceptional) async throws {
         let (line, arrived) = (line, exceptional.arrived)
         try await line.persist { db in try line.store.hand(arrived.arrival, of: line.reader, db) }
-        let ending = await handOver(arrived.message, failures: exceptional.failures)
+        let ending = await handOver(arrived, failures: exceptional.failures)
         let failures = exceptional.failures + (ending?.isFailure == true ? 1 : 0)
         try await line.persist { db in
             try line.store.settle(

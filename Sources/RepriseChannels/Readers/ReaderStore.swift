@@ -7,6 +7,8 @@ import RepriseWire
 struct Arrived: Sendable {
     var arrival: Int64
     var message: Message
+    /// Why its row cannot be read, if it cannot: it ends as a dead letter, and the rest goes on.
+    var damage: RepriseError?
 }
 
 /// The rows of one reader.
@@ -147,16 +149,25 @@ struct ReaderStore: Sendable {
     }
 
     /// Reads arrival, seq, id, time, body.
-    private func arrived(_ row: Row, attempt: Int) throws -> Arrived {
-        Arrived(
-            arrival: try row.integer(0),
-            message: Message(
-                channel: channel, seq: try row.integer(1), id: try EntryID(try row.text(2)),
-                time: WallTime(milliseconds: try row.integer(3)), body: try row.bytes(4),
-                attempt: attempt))
+    func arrived(_ row: Row, attempt: Int) throws -> Arrived {
+        let arrival = try row.integer(0)
+        do {
+            return Arrived(
+                arrival: arrival,
+                message: Message(
+                    channel: channel, seq: try row.integer(1), id: try EntryID(try row.text(2)),
+                    time: WallTime(milliseconds: try row.integer(3)), body: try row.bytes(4),
+                    attempt: attempt))
+        } catch let error as RepriseError {
+            let remains = Message(
+                channel: channel, seq: (try? row.integer(1)) ?? 0,
+                id: EntryID(unchecked: "damaged-\(arrival)"), time: WallTime(milliseconds: 0),
+                body: Array("null".utf8), attempt: attempt)
+            return Arrived(arrival: arrival, message: remains, damage: error)
+        }
     }
 
-    /// - Throws: ``RepriseError`` `.noSuchEntry` if the reader was forgotten.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if the reader was forgotten.
     func move(_ reader: Int64, cursor: Int64, handing: Int64, _ db: Database) throws {
         try db.cachedStatement(
             sql: "UPDATE channelsReader SET cursor = ?, handing = ? WHERE id = ?"
@@ -183,128 +194,6 @@ struct ReaderStore: Sendable {
                 if let newest { return newest }
             }
             return 0
-        }
-    }
-}
-
-/// What left the straight path.
-extension ReaderStore {
-    /// Writes down what becomes of a message that was handed over, or removes it if it is finished.
-    func settle(
-        _ arrival: Int64, of reader: Int64, attempts: Int, failures: Int, _ ending: Ending?,
-        _ db: Database
-    ) throws {
-        guard let ending else {
-            try db.cachedStatement(
-                sql: "DELETE FROM channelsException WHERE reader = ? AND arrival = ?"
-            ).execute(arguments: [reader, arrival])
-            return
-        }
-        try db.cachedStatement(
-            sql: """
-                INSERT OR REPLACE INTO channelsException
-                (reader, arrival, attempts, failures, state, due, reason)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
-                """
-        ).execute(arguments: [
-            reader, arrival, attempts, failures, ending.state.rawValue, ending.due.milliseconds,
-            String(ending.reason.prefix(256)),
-        ])
-    }
-
-    /// Marks a message as being with its handler.
-    func hand(_ arrival: Int64, of reader: Int64, _ db: Database) throws {
-        try db.cachedStatement(
-            sql: """
-                UPDATE channelsException SET state = 1, attempts = attempts + 1
-                WHERE reader = ? AND arrival = ? AND state = 0
-                """
-        ).execute(arguments: [reader, arrival])
-    }
-
-    /// What waits and is due, oldest first; and when something is due next.
-    func due(_ reader: Int64, now: WallTime, limit: Int = 100) async throws
-        -> (messages: [Exceptional], next: WallTime?)
-    {
-        try await journal.read { db in
-            let rows = try Row.fetchAll(
-                db.cachedStatement(
-                    sql: """
-                        SELECT m.arrival, seq, m.id, time, body, attempts, failures
-                        FROM channelsException AS e JOIN channelsMessage AS m
-                        ON m.arrival = e.arrival
-                        WHERE reader = ? AND state = 0 AND due <= ? ORDER BY due, m.arrival LIMIT ?
-                        """), arguments: [reader, now.milliseconds, limit])
-            let messages = try rows.map { row in
-                let attempts = Int(clamping: try row.integer(5))
-                return Exceptional(
-                    arrived: try arrived(row, attempt: attempts &+ 1), attempts: attempts,
-                    failures: Int(clamping: try row.integer(6)))
-            }
-            let next = try Int64.fetchOne(
-                db.cachedStatement(
-                    sql: """
-                        SELECT MIN(due) FROM channelsException
-                        WHERE reader = ? AND state = 0 AND due > ?
-                        """), arguments: [reader, now.milliseconds])
-            return (messages, next.map(WallTime.init(milliseconds:)))
-        }
-    }
-
-    func failures(limit: Int) async throws -> [FailedMessage] {
-        try await journal.read { db in
-            let rows = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT m.arrival, seq, m.id, time, body, attempts, e.state, e.reason
-                    FROM channelsException AS e
-                    JOIN channelsReader AS r ON r.id = e.reader
-                    JOIN channelsMessage AS m ON m.arrival = e.arrival
-                    WHERE r.channel = ? AND r.name = ? ORDER BY e.arrival LIMIT ?
-                    """, arguments: [channel.text, name, min(max(limit, 0), 1_000)])
-            return try rows.map { row in
-                let standing: FailedMessage.Standing =
-                    switch State(rawValue: try row.integer(6)) {
-                    case .dead: .dead
-                    case .unconfirmed: .unconfirmed
-                    case .waiting, .handed, nil: .waiting
-                    }
-                let arrived = try arrived(row, attempt: Int(clamping: try row.integer(5)))
-                return FailedMessage(
-                    message: arrived.message, standing: standing, reason: try row.text(7))
-            }
-        }
-    }
-
-    /// Gives a message that is not with its handler another standing.
-    func restate(_ id: EntryID, as state: State, now: WallTime) async throws {
-        try await journal.write { db in
-            try db.execute(
-                sql: """
-                    UPDATE channelsException SET state = ?, failures = 0, due = ?
-                    WHERE state != 1
-                    AND reader = (SELECT id FROM channelsReader WHERE channel = ? AND name = ?)
-                    AND arrival IN (SELECT e.arrival FROM channelsException AS e
-                        JOIN channelsMessage AS m ON m.arrival = e.arrival WHERE m.id = ?)
-                    """,
-                arguments: [state.rawValue, now.milliseconds, channel.text, name, id.text])
-            guard db.changesCount > 0 else {
-                throw RepriseError(
-                    .noSuchEntry, "The reader \(name) has not failed at the message \(id).")
-            }
-        }
-    }
-
-    func forget() async throws {
-        try await journal.write { db in
-            try db.execute(
-                sql: """
-                    DELETE FROM channelsException WHERE reader IN
-                    (SELECT id FROM channelsReader WHERE channel = ? AND name = ?)
-                    """, arguments: [channel.text, name])
-            try db.execute(
-                sql: "DELETE FROM channelsReader WHERE channel = ? AND name = ?",
-                arguments: [channel.text, name])
         }
     }
 }

@@ -4,7 +4,7 @@ import NIOWebSocket
 import RepriseCore
 import RepriseWire
 
-/// One WebSocket connection: the effects of what ``ConnectionMachine`` and the ``SubscriptionMachine``s decide.
+/// One WebSocket connection: the effects of what `ConnectionMachine` and the `SubscriptionMachine`s decide.
 ///
 /// Everything here runs on the connection's event loop. Nothing is allocated for what a connection does not do.
 final class ConnectionHandler: ChannelDuplexHandler {
@@ -92,7 +92,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         switch assembler.add(unwrapInboundIn(data), text: &switchboard.text) {
         case .message: received(switchboard.text)
         case .incomplete, .pong: break
-        case .ping(let payload): send(WebSocketFraming.control(.pong, payload))
+        case .ping(let payload): write(WebSocketFraming.control(.pong, payload))
         case .close(let code): closeReceived(code)
         case .violation(let code, let message): violated(code, message)
         }
@@ -167,7 +167,13 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func send(_ frame: ServerFrame) { send(WebSocketFraming.frame(frame)) }
 
+    /// Sends whole text frames.
     func send(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
+        machine.frameSent(now: switchboard.time)
+        write(bytes, promise: promise)
+    }
+
+    private func write(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
         guard let outbound else {
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
@@ -225,7 +231,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func closeReceived(_ code: CloseCode?) {
         submitPublishes()
         if machine.closeReceived(now: now) {
-            send(WebSocketFraming.close(code ?? .normal))
+            write(WebSocketFraming.close(code ?? .normal))
         }
         switchboard.flush()
         context?.close(promise: nil)
@@ -234,7 +240,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func perform(_ action: ConnectionMachine.Action?) {
         switch action {
         case nil: break
-        case .ping: send(WebSocketFraming.control(.ping))
+        case .ping: write(WebSocketFraming.control(.ping))
+        case .heartbeat: write(switchboard.emptyHeartbeat())
         case .cut: cut()
         case .close(let code, let message): close(code, message)
         }

@@ -9,6 +9,8 @@ package struct ConnectionMachine: Sendable {
         /// Send an `error` frame and a close frame.
         case close(CloseCode, String)
         case ping
+        /// Send a heartbeat without heads: clients take a long silence for a dead connection.
+        case heartbeat
         /// End the connection at the transport; the peer will not answer any more.
         case cut
     }
@@ -23,6 +25,7 @@ package struct ConnectionMachine: Sendable {
 
     package struct Limits: Equatable, Sendable {
         package var handshake: Duration
+        package var heartbeat: Duration
         package var pingAfter: Duration
         package var idle: Duration
         package var notReading: Duration
@@ -31,10 +34,12 @@ package struct ConnectionMachine: Sendable {
         package var publishesInFlight: Int
 
         package init(
-            handshake: Duration, pingAfter: Duration, idle: Duration, notReading: Duration,
-            closeHandshake: Duration, draining: Duration, publishesInFlight: Int
+            handshake: Duration, heartbeat: Duration, pingAfter: Duration, idle: Duration,
+            notReading: Duration, closeHandshake: Duration, draining: Duration,
+            publishesInFlight: Int
         ) {
             self.handshake = handshake
+            self.heartbeat = heartbeat
             self.pingAfter = pingAfter
             self.idle = idle
             self.notReading = notReading
@@ -57,6 +62,7 @@ package struct ConnectionMachine: Sendable {
     private var phaseBegan: Duration
     private var heard: Duration
     private var progressed: Duration
+    private var sent: Duration
     private var pinged: Duration?
     private var publishesInFlight = 0
 
@@ -64,6 +70,7 @@ package struct ConnectionMachine: Sendable {
         phaseBegan = now
         heard = now
         progressed = now
+        sent = now
     }
 
     /// Whether the peer's bytes may be read. (While closing they are read and thrown away.)
@@ -91,6 +98,9 @@ package struct ConnectionMachine: Sendable {
         heard = now
         pinged = nil
     }
+
+    /// A text frame was sent.
+    package mutating func frameSent(now: Duration) { sent = now }
 
     /// The transport has taken bytes that waited for the peer, or none wait.
     package mutating func bytesTaken(now: Duration) { progressed = now }
@@ -162,11 +172,12 @@ package struct ConnectionMachine: Sendable {
             guard now - progressed < limits.notReading else {
                 return violated(.notReading, "Frames wait, and none is read.", now: now)
             }
-            guard isReading else {
-                heard = now
-                return nil
+            if !isReading { heard = now }
+            if now - sent >= limits.heartbeat {
+                sent = now
+                return .heartbeat
             }
-            return afterSilence(limits, now)
+            return isReading ? afterSilence(limits, now) : nil
         case .draining:
             guard now - phaseBegan >= limits.draining else { return nil }
             return violated(.goingAway, Self.goodbye, now: now)
@@ -180,7 +191,12 @@ package struct ConnectionMachine: Sendable {
     package func nextTick(_ limits: Limits, now: Duration) -> Duration {
         switch phase {
         case .awaitingHello: phaseBegan + limits.handshake - now
-        case .open: min(limits.pingAfter, limits.idle - limits.pingAfter, limits.notReading) / 4
+        case .open:
+            min(
+                sent + limits.heartbeat, progressed + limits.notReading,
+                now + min(limits.notReading / 4, limits.pingAfter),
+                pinged.map { $0 + limits.idle - limits.pingAfter } ?? heard + limits.pingAfter)
+                - now
         case .draining: phaseBegan + limits.draining - now
         case .closing: phaseBegan + limits.closeHandshake - now
         case .closed: limits.idle

@@ -30,7 +30,8 @@ package final class Gateway: Sendable {
         reader = LogReader(
             log: log, pageMessages: limits.pageMessages, pageBytes: limits.pageBytes)
         connectionLimits = ConnectionMachine.Limits(
-            handshake: limits.handshake, pingAfter: limits.pingAfter, idle: limits.idle,
+            handshake: limits.handshake, heartbeat: limits.heartbeat, pingAfter: limits.pingAfter,
+            idle: limits.idle,
             notReading: limits.notReading, closeHandshake: limits.closeHandshake,
             draining: limits.shutdown / 2, publishesInFlight: limits.publishesInFlight)
     }

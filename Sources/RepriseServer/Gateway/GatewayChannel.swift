@@ -8,7 +8,7 @@ import NIOHTTPTypesHTTP1
 import NIOWebSocket
 import RepriseWire
 
-/// Sorts connections: a WebSocket handshake becomes a ``ConnectionHandler``, anything else goes to Hummingbird's router.
+/// Sorts connections: a WebSocket handshake becomes a `ConnectionHandler`, anything else goes to Hummingbird's router.
 package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
     /// What became of a connection.
     package enum Outcome: Sendable {

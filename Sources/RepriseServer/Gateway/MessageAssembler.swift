@@ -22,7 +22,7 @@ package struct MessageAssembler: Sendable {
 
     package init() {}
 
-    /// Takes the next frame; for ``Outcome/message``, `text` is overwritten with the message.
+    /// Takes the next frame; for ``RepriseCore/Outcome/message``, `text` is overwritten with the message.
     package mutating func add(_ frame: WebSocketFrame, text: inout [UInt8]) -> Outcome {
         guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
             return .violation(.protocolError, "No extension was agreed on.")

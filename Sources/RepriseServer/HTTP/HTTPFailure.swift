@@ -6,7 +6,7 @@ import RepriseWire
 /// A refusal as HTTP says it: a status and `{"error":{"code","message"}}`.
 package struct HTTPFailure: Error, Sendable, HTTPResponseError {
     package let status: HTTPResponse.Status
-    /// For programs; the names are those of ``RefusalCode`` where the wire knows the case too.
+    /// For programs; the names are those of ``RepriseWire/RefusalCode`` where the wire knows the case too.
     package let code: String
     /// For people.
     package let message: String

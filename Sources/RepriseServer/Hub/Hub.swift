@@ -2,7 +2,7 @@ import NIOCore
 package import RepriseWire
 import Synchronization
 
-/// Hands what was committed to those who listen: one ``Shard`` for each event loop.
+/// Hands what was committed to those who listen: one `Shard` for each event loop.
 package final class Hub: Sendable {
     let shards: [Shard]
     private let byLoop: [ObjectIdentifier: Shard]

@@ -9,6 +9,9 @@ final class Switchboard {
     /// Where a message is unmasked before it is read; shared, because only one is read at a time.
     var text: [UInt8] = []
 
+    /// The time, as of the last turn of the timer.
+    private(set) var time: Duration
+
     private var connections: [UInt64: ConnectionHandler] = [:]
     private var channels: [ChannelName: Subscribers] = [:]
     private var unflushed: [ConnectionHandler] = []
@@ -17,11 +20,13 @@ final class Switchboard {
     private var wheel: Wheel
     private var heartbeatAt: Duration
     private var timer: RepeatedTask?
+    private var idleHeartbeat: ByteBuffer?
 
     init(gateway: Gateway, shard: Shard) {
         self.gateway = gateway
         self.shard = shard
         let now = gateway.clock.uptime()
+        time = now
         wheel = Wheel(tick: gateway.limits.tick, now: now)
         heartbeatAt = now + gateway.limits.heartbeat
     }
@@ -124,6 +129,8 @@ final class Switchboard {
 
     private func ticked() {
         let now = gateway.clock.uptime()
+        time = now
+        idleHeartbeat = nil
         for (id, turn) in wheel.advance(to: now) { connections[id]?.ticked(turn: turn, now: now) }
         if now >= heartbeatAt {
             heartbeatAt = now + gateway.limits.heartbeat
@@ -134,6 +141,14 @@ final class Switchboard {
             timer?.cancel()
             timer = nil
         }
+    }
+
+    /// A heartbeat without heads, one for all that are idle in this turn.
+    func emptyHeartbeat() -> ByteBuffer {
+        if let idleHeartbeat { return idleHeartbeat }
+        let frame = WebSocketFraming.frame(.heartbeat(time: gateway.clock.wall(), heads: [:]))
+        idleHeartbeat = frame
+        return frame
     }
 
     /// Tells heads that changed to those who have been sent all that they count.

@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// Decides what waits for the committer, within bounds; ``Committer`` acts.
+/// Decides what waits for the committer, within bounds; `Committer` acts.
 struct CommitQueue {
     /// Messages that are stored and answered together.
     struct Submission: Sendable {

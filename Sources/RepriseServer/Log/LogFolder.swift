@@ -11,7 +11,7 @@ final class LogFolder: Sendable {
 
     /// Creates the folder where there is none, and takes the lock.
     ///
-    /// Throws ``RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`, `.diskFailed`, `.journalOwned`.
+    /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`, `.diskFailed`, `.journalOwned`.
     init(_ path: String) throws {
         try Self.create(path)
         database = path + "/messages.sqlite"
@@ -28,7 +28,10 @@ final class LogFolder: Sendable {
     /// Lets another server in; a second call does nothing.
     func release() {
         lock.withLock { file in
-            if file >= 0 { Foundation.close(file) }
+            guard file >= 0 else { return }
+            // Said aloud, because a child that is just being spawned still has the file, and with it the lock.
+            flock(file, LOCK_UN)
+            Foundation.close(file)
             file = -1
         }
     }

@@ -4,7 +4,7 @@ import RepriseWire
 
 /// What the writer remembers between two commits, so that storing a message reads nothing from the disk.
 ///
-/// It is changed inside the transaction and kept only if that commits: ``SQLiteMessageLog`` throws it away otherwise, and
+/// It is changed inside the transaction and kept only if that commits: `SQLiteMessageLog` throws it away otherwise, and
 /// the next transaction reads anew. So it is never ahead of the disk.
 struct LogMemory: Sendable {
     /// How many head rows stay in memory.
@@ -75,7 +75,7 @@ struct LogMemory: Sendable {
         return results
     }
 
-    /// Forgets ids; see ``KnownIDs/forgetRun(before:_:)``.
+    /// Forgets ids; see `KnownIDs/forgetRun(before:_:)`.
     mutating func forgetRun(before limit: WallTime, _ db: Database) throws -> Bool {
         try ids.forgetRun(before: limit, db)
     }

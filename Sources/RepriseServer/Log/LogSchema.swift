@@ -4,11 +4,11 @@ import RepriseWire
 
 /// The tables of the SQLite log.
 ///
-/// - `log`: one row, the epoch and a counter that ``MessageLog/probe()`` writes.
+/// - `log`: one row, the epoch and a counter that `MessageLog/probe()` writes.
 /// - `channels`: the head rows. Trimming moves `floor` and `count`, never `head`.
 /// - `messages`: clustered by channel and sequence, because catch-up reads it in that order: an index over rows in order
 ///   of arrival reads a tenth as fast. `prev` is null where it is `seq - 1`.
-/// - `recent_ids`, `id_runs`, `ids`: see ``KnownIDs``.
+/// - `recent_ids`, `id_runs`, `ids`: see `KnownIDs`.
 enum LogSchema {
     /// "RPSL" in ASCII: how the log knows its own file.
     private static let applicationID: Int32 = 0x5250_534c
@@ -22,7 +22,7 @@ enum LogSchema {
     /// Brings the database to this version.
     ///
     /// - Parameter writer: a pool's writer or a queue.
-    /// - Throws: ``RepriseError`` `.notAJournal`, `.journalNewer`; a `DatabaseError`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`; a `DatabaseError`.
     static func prepare(_ writer: some DatabaseWriter) throws {
         try writer.writeWithoutTransaction { db in
             let found = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0

@@ -9,11 +9,11 @@ package import RepriseWire
 /// Ids are unique over the whole log, not per channel: a device merges all paths of a message by its id, so two messages
 /// with one id would become one there. The log remembers an id for max(the message's own life, 30 days).
 ///
-/// Every failure is a ``RepriseError``.
+/// Every failure is a ``RepriseCore/RepriseError``.
 package protocol MessageLog: Sendable {
     /// Stores a batch in one durable transaction and returns, in order, one result a message once all of it is durable.
     ///
-    /// Called by one task at a time: ``Committer``. When it throws, nothing of the batch is known to be stored, and
+    /// Called by one task at a time: `Committer`. When it throws, nothing of the batch is known to be stored, and
     /// what the log remembered of the heads is discarded.
     func append(_ batch: [NewMessage]) async throws -> [AppendResult]
 
@@ -25,7 +25,7 @@ package protocol MessageLog: Sendable {
 
     /// Answers `missing` (in order, apart) from its beginning on, as far as one page goes.
     ///
-    /// Each sequence of `missing` up to ``LogPage/through`` lies in exactly one event's (prev, seq] or one `gone`. An
+    /// Each sequence of `missing` up to `LogPage/through` lies in exactly one event's (prev, seq] or one `gone`. An
     /// event that accounts for more than was asked is sent as it is, because readers never change `prev`. At most
     /// `limit` messages with `byteLimit` bytes of bodies, but one message whatever its size. Floor, head and rows
     /// are of one and the same moment.

@@ -8,7 +8,7 @@ package import RepriseCore
 /// ```
 ///
 /// A calendar that jumps by more than a day while the server runs takes nothing away until a day of uptime has confirmed it: see
-/// ``WallClockGuard``. One that jumped while no server ran is believed.
+/// `WallClockGuard`. One that jumped while no server ran is believed.
 package struct Retention: Sendable {
     private let log: any MessageLog
     private let policy: RetentionPolicy

@@ -41,7 +41,7 @@ package final class SQLiteMessageLog: MessageLog {
     ///   - path: the folder.
     ///   - configuration: how it is kept.
     /// - Returns: the log; nobody else can open this folder until ``close()`` or the process's end.
-    /// - Throws: ``RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.corrupt`, `.notWritable`, `.diskFull`,
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.corrupt`, `.notWritable`, `.diskFull`,
     ///   `.diskFailed`. A damaged file is left as it is: on a server an operator decides.
     package static func open(
         at path: String, _ configuration: Configuration = Configuration()
@@ -58,6 +58,8 @@ package final class SQLiteMessageLog: MessageLog {
         var settings = GRDB.Configuration()
         settings.maximumReaderCount = configuration.readers
         settings.label = "reprise.log"
+        // Nobody else should write here; a tool that does for a moment is waited for.
+        settings.busyMode = .timeout(5)
         self.folder = folder
         self.configuration = configuration
         pool = try DatabasePool(path: folder.database, configuration: settings)

@@ -272,6 +272,31 @@ struct CatchUpTests {
         }
     }
 
+    /// The next frame that is no heartbeat without heads.
+    static func notIdle(_ client: TestClient) async throws -> ServerFrame {
+        while true {
+            let frame = try await client.nextFrame()
+            if case .heartbeat(_, let heads) = frame, heads.isEmpty { continue }
+            return frame
+        }
+    }
+
+    @Test("who is idle gets a heartbeat without heads each time")
+    func idleHeartbeat() async throws {
+        var limits = ServerLimits()
+        limits.heartbeat = .milliseconds(50)
+        try await RunningServer.with(limits) { server in
+            let client = try await server.client()
+            for _ in 0..<5 {
+                guard case .heartbeat(_, let heads) = try await client.nextFrame() else {
+                    Issue.record("no heartbeat")
+                    return
+                }
+                #expect(heads.isEmpty)
+            }
+        }
+    }
+
     @Test(
         "a heartbeat tells the heads that changed, after the events that they count, and no others")
     func heartbeat() async throws {
@@ -288,8 +313,8 @@ struct CatchUpTests {
             try await Self.receive(client, into: &received, untilComplete: 2)
             for round in 1...3 as ClosedRange<Int64> {
                 try await server.fill(channel("a"), messages: 1)
-                guard case .event(let event) = try await client.nextFrame(),
-                    case .heartbeat(_, let heads) = try await client.nextFrame()
+                guard case .event(let event) = try await Self.notIdle(client),
+                    case .heartbeat(_, let heads) = try await Self.notIdle(client)
                 else {
                     Issue.record("no event, or no heartbeat after it")
                     return

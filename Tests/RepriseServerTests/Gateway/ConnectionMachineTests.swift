@@ -6,8 +6,9 @@ import Testing
 @Suite("The machine of a connection")
 struct ConnectionMachineTests {
     static let limits = ConnectionMachine.Limits(
-        handshake: .seconds(10), pingAfter: .seconds(45), idle: .seconds(90),
-        notReading: .seconds(60), closeHandshake: .seconds(1), draining: .seconds(2),
+        handshake: .seconds(10), heartbeat: .seconds(25), pingAfter: .seconds(45),
+        idle: .seconds(90), notReading: .seconds(60), closeHandshake: .seconds(1),
+        draining: .seconds(2),
         publishesInFlight: 4)
     static let hello = ClientFrame.hello(.init(device: EntryID.random(), client: ""))
 
@@ -26,9 +27,11 @@ struct ConnectionMachineTests {
     }
 
     func tick(
-        _ machine: inout ConnectionMachine, _ now: Duration, isReading: Bool = true
+        _ machine: inout ConnectionMachine, _ now: Duration, isReading: Bool = true,
+        beats: Bool = false
     ) -> ConnectionMachine.Action? {
-        machine.ticked(Self.limits, isReading: isReading, now: now)
+        if !beats { machine.frameSent(now: now) }
+        return machine.ticked(Self.limits, isReading: isReading, now: now)
     }
 
     @Test("hello comes first, once, and in a version that is spoken")
@@ -74,6 +77,20 @@ struct ConnectionMachineTests {
         var machine = ConnectionMachine(now: .seconds(100))
         #expect(tick(&machine, .seconds(109)) == nil)
         #expect(Self.code(tick(&machine, .seconds(110))) == .handshakeTimedOut)
+    }
+
+    @Test(
+        "who is sent nothing else gets a heartbeat, so that it need not take the silence for death")
+    func heartbeat() {
+        var machine = Self.open()
+        #expect(tick(&machine, .seconds(24), beats: true) == nil)
+        #expect(machine.nextTick(Self.limits, now: .seconds(24)) <= .seconds(1))
+        #expect(tick(&machine, .seconds(25), beats: true) == .heartbeat)
+        machine.frameSent(now: .seconds(40))
+        machine.bytesTaken(now: .seconds(50))
+        machine.bytesReceived(now: .seconds(50))
+        #expect(tick(&machine, .seconds(64), beats: true) == nil)
+        #expect(tick(&machine, .seconds(65), beats: true) == .heartbeat)
     }
 
     @Test("silence is asked about once, and ends what does not answer")

@@ -2,8 +2,9 @@ import RepriseServer
 import RepriseWire
 import Testing
 
-/// A log, a fan-out that lags behind it, a writable flag that flickers, and one subscription: in random order, thousands of
-/// times. What the device gets must be exactly what it was missing.
+/// A log, a fan-out that lags behind it, a writable flag that flickers, and one subscription, in random order.
+///
+/// What the device gets must be exactly what it was missing.
 @Suite("The machine of a subscription against a model")
 struct SubscriptionModelTests {
     struct World {

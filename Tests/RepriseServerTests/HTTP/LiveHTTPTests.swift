@@ -29,20 +29,16 @@ struct LiveHTTPTests {
         "refuses a body by its Content-Length before it comes, and ends a connection that sends on")
     func contentLength() async throws {
         try await withAPI(over: .live) { api in
-            let answers = try await RawSocket.talk(to: api.client.port) { socket in
-                socket.send(Self.head("application/json", "Content-Length: 999999999"))
-                // A peer that waits for leave to send (RFC 9110 §10.1.1) has its answer now.
-                let first = socket.read()
-                let piece = String(repeating: "x", count: 65_536)
-                var sent = 0
-                while sent < 1_000, socket.send(piece) { sent += 1 }
-                return (first: first, rest: socket.readToEnd(), sent: sent)
-            }
-            #expect(answers.first.hasPrefix("HTTP/1.1 413"))
-            let answer = answers.first + answers.rest
+            let socket = try RawSocket(port: try #require(api.client.port))
+            try await socket.send(Self.head("application/json", "Content-Length: 999999999"))
+            // A peer that waits for leave to send (RFC 9110 §10.1.1) has its answer now.
+            let answer = try await socket.receive(until: "}}")
+            let piece = String(repeating: "x", count: 65_536)
+            let sent = await Self.send(piece, times: 1_000, to: socket)
+            #expect(answer.hasPrefix("HTTP/1.1 413"))
             #expect(answer.lowercased().contains("connection: close"))
             #expect(answer.contains(#"{"error":{"code":"tooLarge""#))
-            #expect(answers.sent < 1_000)
+            #expect(sent < 1_000)
         }
     }
 
@@ -52,14 +48,12 @@ struct LiveHTTPTests {
         limits.streamBytes = 200_000
         limits.discardedBytes = 100_000
         try await withAPI(limits, over: .live) { api in
-            let answer = try await RawSocket.talk(to: api.client.port) { socket in
-                socket.send(Self.head("application/x-ndjson", "Transfer-Encoding: chunked"))
-                let line = #"{"body":"\#(String(repeating: "x", count: 1_000))"}"# + "\n"
-                let chunk = String(line.utf8.count, radix: 16) + "\r\n" + line + "\r\n"
-                var sent = 0
-                while sent < 5_000, socket.send(chunk) { sent += 1 }
-                return socket.readToEnd()
-            }
+            let socket = try RawSocket(port: try #require(api.client.port))
+            try await socket.send(Self.head("application/x-ndjson", "Transfer-Encoding: chunked"))
+            let line = #"{"body":"\#(String(repeating: "x", count: 1_000))"}"# + "\n"
+            let chunk = String(line.utf8.count, radix: 16) + "\r\n" + line + "\r\n"
+            _ = await Self.send(chunk, times: 5_000, to: socket)
+            let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
             #expect(answer.hasPrefix("HTTP/1.1 207"))
             #expect(answer.contains(#""code":"tooLarge""#))
             let head = try await api.log.state(of: try ChannelName("room")).head
@@ -72,18 +66,25 @@ struct LiveHTTPTests {
         var limits = HTTPLimits()
         limits.messageTime = .milliseconds(100)
         try await withAPI(limits, over: .live) { api in
-            let answer = try await RawSocket.talk(to: api.client.port) { socket in
-                socket.send(Self.head("application/json", "Content-Length: 1000") + "{")
-                for _ in 0..<20 {
-                    usleep(20_000)
-                    socket.send(" ")
-                }
-                socket.finishSending()
-                return socket.readToEnd()
+            let socket = try RawSocket(port: try #require(api.client.port))
+            try await socket.send(Self.head("application/json", "Content-Length: 1000") + "{")
+            for _ in 0..<20 {
+                try await Task.sleep(for: .milliseconds(20))  // it is the slowness that is tested
+                if await Self.send(" ", times: 1, to: socket) == 0 { break }
             }
+            socket.endSending()
+            let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
             #expect(answer.hasPrefix("HTTP/1.1 408"))
             #expect(answer.contains(#""code":"timedOut""#))
         }
+    }
+
+    /// - Returns: how often it could be sent before the peer ended the connection.
+    private static func send(_ text: String, times: Int, to socket: RawSocket) async -> Int {
+        for count in 0..<times {
+            do { try await socket.send(text) } catch { return count }
+        }
+        return times
     }
 
     private static func head(_ type: String, _ framing: String) -> String {
