@@ -14,6 +14,7 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run a server.",
         usage: """
             reprise serve [--host HOST] [--port PORT] [--data DIR] [--dev]
+                          [--keep-messages COUNT] [--keep-days DAYS]
                           [--config FILE] [--log-level LEVEL] [--json]
             """,
         discussion: """
@@ -28,12 +29,14 @@ struct ServeCommand: AsyncParsableCommand {
             CONFIGURATION
               A flag goes before the environment, the environment before the file.
 
-              flag         environment         file
-              --host       REPRISE_HOST        host
-              --port       REPRISE_PORT        port
-              --data       REPRISE_DATA        data
-              --dev        REPRISE_DEV         dev
-              --log-level  REPRISE_LOG_LEVEL   logLevel
+              flag             environment            file
+              --host           REPRISE_HOST           host
+              --port           REPRISE_PORT           port
+              --data           REPRISE_DATA           data
+              --keep-messages  REPRISE_KEEP_MESSAGES  keepMessages
+              --keep-days      REPRISE_KEEP_DAYS      keepDays
+              --dev            REPRISE_DEV            dev
+              --log-level      REPRISE_LOG_LEVEL      logLevel
 
               The file is JSON: {"port": 8080, "data": "/var/lib/reprise"}
 
@@ -57,6 +60,13 @@ struct ServeCommand: AsyncParsableCommand {
             "Where messages are stored; made if it is not there. (default: reprise-data)",
             valueName: "dir"))
     var data: String?
+    @Option(
+        help: ArgumentHelp(
+            "How many messages a channel keeps at most. (default: all)", valueName: "count"))
+    var keepMessages: Int?
+    @Option(
+        help: ArgumentHelp("How long messages are kept. (default: for ever)", valueName: "days"))
+    var keepDays: Int?
     @Flag(help: "For development: refuse to listen beyond this machine, and log more.")
     var dev = false
     @Option(help: ArgumentHelp("Read settings from a JSON file.", valueName: "file"))
@@ -72,17 +82,12 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         let settings = try await ServeSettings(
             flags: .init(
-                host: host, port: port, data: data, isDevelopment: dev ? true : nil,
-                logLevel: logLevel),
+                host: host, port: port, data: data, keepMessages: keepMessages,
+                keepDays: keepDays, isDevelopment: dev ? true : nil, logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         var logger = Logger(label: "reprise")
         logger.logLevel = settings.logLevel
-        if !settings.isLoopback {
-            Terminal.error.writeLine(
-                "reprise: There is no authentication yet: whoever reaches \(settings.host) can read "
-                    + "and publish.")
-        }
         let server = Server(configuration: settings.configuration, logger: logger) { address in
             announce(address, settings)
         }

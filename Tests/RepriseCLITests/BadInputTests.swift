@@ -219,6 +219,7 @@ struct BadInputTests {
         try await refused(
             ["serve"], environment: ["REPRISE_PORT": "many"], status: 78, saying: "port")
         try await refused(["serve", "--port", "70000"], status: 78, saying: "65535")
+        try await refused(["serve", "--keep-days", "0"], status: 78, saying: "keepDays")
         try await refused(["serve", "--log-level", "loud"], status: 78, saying: "loud")
         try await refused(["serve", "--dev", "--host", "0.0.0.0"], status: 78, saying: "--dev")
         try await refused(["serve", "--config", folder.path("nothing")], status: 66)

@@ -23,14 +23,18 @@ struct ServeTests {
     func precedence() async throws {
         let folder = try Folder()
         let file = try folder.write(
-            #"{"host": "127.0.0.3", "port": 3, "data": "three", "dev": true, "logLevel": "error"}"#,
+            #"{"host": "127.0.0.3", "port": 3, "data": "three", "dev": true, "logLevel": "error", "keepDays": 7}"#,
             to: "config.json")
         let flags = ServeSettings.Flags(port: 1)
-        let environment = ["REPRISE_PORT": "2", "REPRISE_HOST": "127.0.0.2"]
+        let environment = [
+            "REPRISE_PORT": "2", "REPRISE_HOST": "127.0.0.2", "REPRISE_KEEP_MESSAGES": "5",
+        ]
         let settings = try await ServeSettings(flags: flags, environment: environment, file: file)
         #expect(settings.port == 1)
         #expect(settings.host == "127.0.0.2")
         #expect(settings.data == "three")
+        #expect(settings.keepMessages == 5)
+        #expect(settings.keepDays == 7)
         #expect(settings.isDevelopment)
         #expect("\(settings.logLevel)" == "error")
     }
@@ -42,6 +46,8 @@ struct ServeTests {
         #expect(settings.port == 8_080)
         #expect(settings.data == "reprise-data")
         #expect(settings.isLoopback)
+        #expect(settings.keepMessages == nil)
+        #expect(settings.keepDays == nil)
     }
 
     @Test("it ends with the process that holds its input, where it is told to")

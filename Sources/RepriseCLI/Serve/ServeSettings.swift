@@ -12,6 +12,8 @@ struct ServeSettings: Sendable {
         var host: String?
         var port: Int?
         var data: String?
+        var keepMessages: Int?
+        var keepDays: Int?
         var isDevelopment: Bool?
         var logLevel: String?
     }
@@ -19,6 +21,8 @@ struct ServeSettings: Sendable {
     let host: String
     let port: Int
     let data: String
+    let keepMessages: Int?
+    let keepDays: Int?
     let isDevelopment: Bool
     let logLevel: Logger.Level
 
@@ -41,6 +45,8 @@ struct ServeSettings: Sendable {
         host = reader.string(forKey: "host", default: "127.0.0.1")
         port = reader.int(forKey: "port", default: 8_080)
         data = reader.string(forKey: "data", default: "reprise-data")
+        keepMessages = reader.int(forKey: "keepMessages")
+        keepDays = reader.int(forKey: "keepDays")
         isDevelopment = reader.bool(forKey: "dev", default: false)
         let level = reader.string(forKey: "logLevel", default: isDevelopment ? "info" : "notice")
         if let fault = faults.first { throw fault }
@@ -49,7 +55,10 @@ struct ServeSettings: Sendable {
     }
 
     var configuration: ServerConfiguration {
-        ServerConfiguration(host: host, port: port, data: data)
+        var configuration = ServerConfiguration(host: host, port: port, data: data)
+        configuration.keptMessages = keepMessages.map(Int64.init)
+        configuration.keptFor = keepDays.map { .seconds($0 * 86_400) }
+        return configuration
     }
 
     /// Whether only this machine reaches the server.
@@ -60,6 +69,12 @@ struct ServeSettings: Sendable {
     private func check() throws {
         guard (0...65_535).contains(port) else {
             throw RepriseError(.badConfiguration, "The port is 0 to 65535, not \(port).")
+        }
+        for (name, value) in [("keepMessages", keepMessages), ("keepDays", keepDays)] {
+            guard let value, !(1...1_000_000_000).contains(value) else { continue }
+            throw RepriseError(
+                .badConfiguration, "\(name) is between 1 and 1000000000, not \(value).",
+                remedy: "Leave it out to keep everything.")
         }
         guard !host.isEmpty, !data.isEmpty else {
             throw RepriseError(.badConfiguration, "Neither host nor data may be empty.")
@@ -82,7 +97,9 @@ struct ServeSettings: Sendable {
 
     // MARK: The file
 
-    private static let keys: Set<String> = ["host", "port", "data", "dev", "logLevel"]
+    private static let keys: Set<String> = [
+        "host", "port", "data", "keepMessages", "keepDays", "dev", "logLevel",
+    ]
 
     private static func provider(_ path: String) async throws -> any ConfigProvider {
         guard let data = FileManager.default.contents(atPath: path) else {
@@ -120,6 +137,10 @@ extension ServeSettings.Flags {
         if let host { values["host"] = ConfigValue(.string(host), isSecret: false) }
         if let port { values["port"] = ConfigValue(.int(port), isSecret: false) }
         if let data { values["data"] = ConfigValue(.string(data), isSecret: false) }
+        if let keepMessages {
+            values["keepMessages"] = ConfigValue(.int(keepMessages), isSecret: false)
+        }
+        if let keepDays { values["keepDays"] = ConfigValue(.int(keepDays), isSecret: false) }
         if let isDevelopment { values["dev"] = ConfigValue(.bool(isDevelopment), isSecret: false) }
         if let logLevel { values["logLevel"] = ConfigValue(.string(logLevel), isSecret: false) }
         return InMemoryProvider(name: "flags", values: values)
