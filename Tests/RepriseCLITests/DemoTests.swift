@@ -6,13 +6,6 @@ import Testing
 
 @Suite("demo")
 struct DemoTests {
-    private func leftovers() throws -> [String] {
-        try FileManager.default.contentsOfDirectory(
-            atPath: FileManager.default.temporaryDirectory.path
-        )
-        .filter { $0.hasPrefix("reprise-demo-") }
-    }
-
     @Test("a short one ends with nothing lost and nothing repeated")
     func short() async throws {
         let result = try await Tool.run(
@@ -25,6 +18,15 @@ struct DemoTests {
         #expect(report["passed"] as? Bool == true)
         let sink = try #require(report["transaction"] as? [String: Int])
         #expect(sink == ["applied": 1_200, "repeated": 0, "lost": 0])
+    }
+
+    @Test("what a person sees fits into 80 columns and has no colours in a pipe")
+    func columns() async throws {
+        let result = try await Tool.run(
+            ["demo", "--messages", "600", "--kills", "2", "--seed", "5"], limit: 90)
+        #expect(result.status == 0, "\(result.error) \(result.output)")
+        #expect(!result.output.contains("\u{1b}"))
+        for line in result.output.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
     }
 
     @Test("Ctrl-C ends it, and leaves neither processes nor files behind")

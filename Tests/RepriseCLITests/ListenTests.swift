@@ -139,30 +139,6 @@ struct ListenTests {
         }
     }
 
-    @Test(
-        "what the server's retention had taken before it came is in the ledger as lost, not hidden")
-    func retention() async throws {
-        let folder = try Folder()
-        let first = try await TestServer(data: folder.path("data"))
-        try await publish(1...50, first)
-        first.tool.signal(SIGTERM)
-        _ = await first.tool.end()
-        let port = first.url.split(separator: ":").last.map(String.init) ?? ""
-        let keeping = try RunningTool([
-            "serve", "--port", port, "--data", folder.path("data"), "--keep-messages", "20",
-        ])
-        try await keeping.wait("the server is ready") { $0.contains("\n") }
-        let listen = ["listen", "a", "--journal", folder.path("j"), "--server", first.url]
-        let result = try await Tool.run(listen + ["--until-complete", "--json"])
-        #expect(result.status == 0, "\(result.error)")
-        let seqs = try Line.all(result.output).map(\.seq)
-        let ledger = try await Tool.run("ledger", "--journal", folder.path("j"), "--json")
-        #expect(ledger.output.contains("\"lost\":\(50 - seqs.count),"), "\(ledger.output)")
-        #expect(seqs == Array((51 - seqs.count)...50))
-        keeping.signal(SIGTERM)
-        _ = await keeping.end()
-    }
-
     @Test("several channels are told apart")
     func channels() async throws {
         try await withServer { server, folder in
