@@ -1,15 +1,22 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-let strict: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-] + (Context.environment["REPRISE_STRICT"] == "1" ? [.treatAllWarnings(as: .error)] : [])
+// A warning is an error where CI sets REPRISE_STRICT: docs/decisions/0003.
+let strict: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ] + (Context.environment["REPRISE_STRICT"] == "1" ? [.treatAllWarnings(as: .error)] : [])
 
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let lifecycle = Target.Dependency.product(
+    name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let nio: [Target.Dependency] = [
     .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
@@ -28,61 +35,107 @@ let package = Package(
         .executable(name: "reprise", targets: ["RepriseCLI"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
-        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(
-            url: "https://github.com/apple/swift-configuration", exact: "1.4.0",
-            traits: ["JSON", "CommandLineArguments"]),
+            url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["JSON"]),
         .package(
-            url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
-        .package(
-            url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+            url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     ],
     targets: [
-        // The device: no NIO, no Hummingbird.
+        // The device: no NIO, no Hummingbird (scripts/check-consumer).
         .target(name: "RepriseCore", swiftSettings: strict),
         .target(name: "RepriseWire", dependencies: ["RepriseCore"], swiftSettings: strict),
         .target(
-            name: "RepriseJournal", dependencies: ["RepriseCore", grdb], swiftSettings: strict),
+            name: "RepriseJournal", dependencies: ["RepriseCore", grdb, sqlite],
+            swiftSettings: strict),
         .target(
             name: "RepriseChannels",
-            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb],
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
             swiftSettings: strict),
         .target(
             name: "Reprise",
-            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", "RepriseChannels"],
+            dependencies: ["RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseWire"],
             swiftSettings: strict),
 
-        // Transports, server, tools.
-        .target(
-            name: "RepriseNIO", dependencies: ["RepriseCore"] + nio, swiftSettings: strict),
+        // Transport, server, test kit, tool.
+        .target(name: "RepriseNIO", dependencies: ["RepriseCore"] + nio, swiftSettings: strict),
         .target(
             name: "RepriseServer",
             dependencies: [
-                "RepriseWire", grdb,
-                .product(name: "Hummingbird", package: "hummingbird"),
+                "RepriseCore", "RepriseWire", grdb, sqlite, hummingbird, lifecycle, logging,
                 .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
             ] + nio,
             swiftSettings: strict),
         .target(name: "RepriseTesting", dependencies: ["RepriseCore"], swiftSettings: strict),
         .executableTarget(
             name: "RepriseCLI",
             dependencies: [
-                "Reprise", "RepriseNIO", "RepriseServer",
+                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
+                "RepriseServer", "RepriseWire", grdb, lifecycle, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict),
+
+        // Processes that tests start and kill.
+        .executableTarget(
+            name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
+            path: "Tests/Support/JournalWriter", swiftSettings: strict),
+        .executableTarget(
+            name: "log-workload",
+            dependencies: ["RepriseCore", "RepriseWire", "RepriseServer", grdb],
+            path: "Tests/Support/log-workload", swiftSettings: strict),
 
         .testTarget(
             name: "RepriseCoreTests", dependencies: ["RepriseCore", "RepriseTesting"],
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseWireTests", dependencies: ["RepriseWire"], swiftSettings: strict),
+            name: "RepriseWireTests", dependencies: ["RepriseCore", "RepriseWire"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseJournalTests",
+            dependencies: [
+                "JournalWriter", "RepriseCore", "RepriseJournal", "RepriseTesting", grdb, sqlite,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseChannelsTests",
+            dependencies: [
+                "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
+                "RepriseWire", grdb,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseTests",
+            dependencies: [
+                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
+                "RepriseWire", grdb,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseNIOTests", dependencies: ["RepriseCore", "RepriseNIO"] + nio,
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseServerTests",
+            dependencies: [
+                "log-workload", "RepriseCore", "RepriseServer", "RepriseWire", grdb, hummingbird,
+                lifecycle, logging,
+                .product(name: "HummingbirdTesting", package: "hummingbird"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ] + nio,
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseCLITests",
+            dependencies: ["RepriseCLI", "RepriseCore", "RepriseWire", grdb],
+            swiftSettings: strict),
     ]
 )

@@ -53,7 +53,7 @@ public final class Reprise: Sendable {
     ///   - dialer: opens connections; `NIODialer` of RepriseNIO where there is no better one.
     ///   - configuration: what can be set.
     /// - Returns: the client, which owns the journal until ``close()``.
-    /// - Throws: ``RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.notWritable`, `.diskFull`,
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.notWritable`, `.diskFull`,
     ///   `.badConfiguration`.
     public static func open(
         at folder: URL, server: String, dialer: any SocketDialer,
@@ -75,7 +75,7 @@ public final class Reprise: Sendable {
     ///
     /// - Parameter name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`.
     /// - Returns: the handle.
-    /// - Throws: ``RepriseError`` `.badChannelName`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func channel(_ name: String) throws -> Channel { try channels.channel(name) }
 
     /// Says that a condition holds now: entries that waited for it are handed over.
@@ -96,14 +96,14 @@ public final class Reprise: Sendable {
     ///   - folder: the folder given to ``open(at:server:dialer:configuration:)``.
     ///   - schemas: the app's own tables.
     /// - Returns: the sum as of the last commit.
-    /// - Throws: ``RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
     public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
         try Journal.ledger(at: folder, schemas: [Channels.schema] + schemas)
     }
 
     /// Connects, connects again whenever the connection ends, and hands over what comes, until the task is cancelled.
     ///
-    /// - Throws: ``RepriseError`` `.ownershipLost`, `.closed`, or `.refused` when the server says that coming back is
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, or `.refused` when the server says that coming back is
     ///   of no use. Cancellation is no error.
     public func run() async throws { try await channels.run() }
 

@@ -44,7 +44,7 @@ public struct Channel: Sendable {
     ///   - isApplied: asked before a message is handed over that may have been handled already: whether the app has stored
     ///     the effect of this id. With it the effect is exactly once.
     ///   - handler: the effect.
-    /// - Throws: ``RepriseError`` `.malformed` for a bad name, `.full` if the reader is running already, and what the
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a bad name, `.full` if the reader is running already, and what the
     ///   journal throws.
     public func read(
         _ reader: String, options: ReaderOptions = ReaderOptions(),
@@ -97,10 +97,10 @@ public struct Channel: Sendable {
     /// Returns once it is durable here, not once the server has it.
     ///
     /// - Parameters:
-    ///   - json: one JSON value, at most ``WireLimits/bodyBytes``.
+    ///   - json: one JSON value, at most ``RepriseWire/WireLimits/bodyBytes``.
     ///   - id: its identity; recording the same id again does nothing.
     /// - Returns: the id.
-    /// - Throws: ``RepriseError`` `.malformed`, `.tooLarge`, `.full`, and what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, `.full`, and what the journal throws.
     @discardableResult
     public func publish(_ json: String, id: EntryID = .random()) async throws -> EntryID {
         try await publish(Array(json.utf8), id: id)
@@ -111,10 +111,10 @@ public struct Channel: Sendable {
     /// Returns once it is durable here, not once the server has it.
     ///
     /// - Parameters:
-    ///   - json: one JSON value in UTF-8, at most ``WireLimits/bodyBytes``; it stays these bytes.
+    ///   - json: one JSON value in UTF-8, at most ``RepriseWire/WireLimits/bodyBytes``; it stays these bytes.
     ///   - id: its identity; recording the same id again does nothing.
     /// - Returns: the id.
-    /// - Throws: ``RepriseError`` `.malformed`, `.tooLarge`, `.full`, and what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, `.full`, and what the journal throws.
     @discardableResult
     public func publish(_ json: [UInt8], id: EntryID = .random()) async throws -> EntryID {
         try await channels.publish(json, id: id, to: name)
@@ -133,7 +133,7 @@ public struct Channel: Sendable {
     ///
     /// A message that waits for another attempt does not keep it waiting.
     ///
-    /// - Throws: ``RepriseError`` `.refused` if the server refuses the subscription; `CancellationError`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server refuses the subscription; `CancellationError`.
     public func caughtUp() async throws { try await channels.caughtUp(name) }
 
     /// The messages that a reader could not handle: waiting for another attempt, dead, or unconfirmed; oldest first.
@@ -152,7 +152,7 @@ public struct Channel: Sendable {
     /// - Parameters:
     ///   - id: the message.
     ///   - reader: the reader's name.
-    /// - Throws: ``RepriseError`` `.noSuchEntry`, and what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and what the journal throws.
     public func retry(_ id: EntryID, reader: String) async throws {
         try await channels.retry(id, reader: reader, in: name)
     }
@@ -162,7 +162,7 @@ public struct Channel: Sendable {
     /// - Parameters:
     ///   - id: the message.
     ///   - reader: the reader's name.
-    /// - Throws: ``RepriseError`` `.noSuchEntry`, and what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and what the journal throws.
     public func discard(_ id: EntryID, reader: String) async throws {
         try await channels.discard(id, reader: reader, in: name)
     }

@@ -44,14 +44,14 @@ public final class Channels: Sendable {
     ///
     /// - Parameter name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`.
     /// - Returns: the handle; nothing is asked for yet.
-    /// - Throws: ``RepriseError`` `.badChannelName`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func channel(_ name: String) throws -> Channel {
         Channel(name: try ChannelName(name), channels: self)
     }
 
     /// Connects, and connects again, and hands messages to readers, until the task is cancelled.
     ///
-    /// - Throws: ``RepriseError`` `.refused` if the server says that coming back is of no use, `.ownershipLost`,
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server says that coming back is of no use, `.ownershipLost`,
     ///   `.closed`. Cancellation is no error.
     public func run() async throws {
         let outbox = driver.outbox

@@ -17,7 +17,7 @@ public struct Message: Identifiable, Hashable, Sendable {
     public let id: EntryID
     /// When the server stored it.
     public let time: WallTime
-    /// JSON text, byte for byte as it was published, at most ``WireLimits/bodyBytes``.
+    /// JSON text, byte for byte as it was published, at most ``RepriseWire/WireLimits/bodyBytes``.
     public let body: [UInt8]
     /// How often this reader has been given it, this time included.
     ///

@@ -52,7 +52,7 @@ package struct GateMachine: Sendable {
     ///   - name: the entry's kind; one that is not declared is held.
     ///   - bound: when its wait ends, if it does.
     ///   - now: what the calendar says.
-    ///   - mayExpire: whether the calendar is trusted; see ``WallClockGuard``.
+    ///   - mayExpire: whether the calendar is trusted; see `WallClockGuard`.
     /// - Returns: what to do.
     package func verdict(kind name: String, bound: WallTime?, now: WallTime, mayExpire: Bool)
         -> Verdict

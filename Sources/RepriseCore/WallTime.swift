@@ -1,6 +1,6 @@
 /// A moment on the calendar, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The journal stores it as it is. It may be wrong: see ``WallClockGuard``.
+/// The journal stores it as it is. It may be wrong: see `WallClockGuard`.
 public struct WallTime: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970.
     public let milliseconds: Int64

@@ -10,7 +10,7 @@ struct DamagedDatabase {
     /// Moves the database aside if `error` or a check proves the damage.
     ///
     /// - Returns: where it is now.
-    /// - Throws: ``RepriseError`` `.diskFailed` if the check finds nothing: it is kept where it is.
+    /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed` if the check finds nothing: it is kept where it is.
     func setAside(reportedBy error: any Error) throws -> URL {
         let isNoDatabase = (error as? DatabaseError)?.resultCode == .SQLITE_NOTADB
         if try !isNoDatabase && !isDamaged() {

@@ -10,7 +10,7 @@ extension Journal {
     ///   - after: the last one of the page before; nil: from the first.
     ///   - limit: at most so many, and at most 1,000.
     /// - Returns: the entries, each with its reason; fewer than `limit` at the end.
-    /// - Throws: ``RepriseError`` `.noSuchEntry` if `after` has been removed; `.closed`, `.diskFailed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if `after` has been removed; `.closed`, `.diskFailed`.
     public func deadLetters(after: EntryID? = nil, limit: Int = 100) async throws -> [Entry] {
         try await read { db in
             var start: Int64 = 0
@@ -31,7 +31,7 @@ extension Journal {
     ///
     /// - Parameter id: its id.
     /// - Returns: nil if it was never accepted, or ended longer ago than the retention.
-    /// - Throws: ``RepriseError`` `.closed`, `.diskFailed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.closed`, `.diskFailed`.
     public func entry(_ id: EntryID) async throws -> Entry? {
         try await read { db in
             let row = try Row.fetchOne(
@@ -44,7 +44,7 @@ extension Journal {
     /// Gives a dead letter a new start: it is pending, with no failures, in its old place in its lane.
     ///
     /// - Parameter id: of a dead letter.
-    /// - Throws: ``RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
     public func retry(_ id: EntryID) async throws {
         try await writer.write { [store] db in try store.retry(id, in: db) }
     }
@@ -54,7 +54,7 @@ extension Journal {
     /// The ledger counts it as dead for ever; its content is gone.
     ///
     /// - Parameter id: of a dead letter.
-    /// - Throws: ``RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
     public func discard(_ id: EntryID) async throws {
         try await writer.write { db in
             try db.execute(

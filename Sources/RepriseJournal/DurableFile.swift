@@ -8,7 +8,7 @@ enum DurableFile {
 
     /// Writes a file in place of another: write, fsync, rename, fsync of the folder.
     ///
-    /// - Throws: ``RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`, `.notAJournal`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`, `.notAJournal`.
     static func write(_ bytes: [UInt8], to path: String) throws {
         let target = URL(fileURLWithPath: path)
         let folder = target.deletingLastPathComponent().path
@@ -34,7 +34,7 @@ enum DurableFile {
     /// Reads a whole regular file; follows no link.
     ///
     /// - Returns: nil if there is none.
-    /// - Throws: ``RepriseError`` `.tooLarge`, `.malformed` (not a regular file), `.diskFailed`, `.notWritable`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.malformed` (not a regular file), `.diskFailed`, `.notWritable`.
     static func read(_ path: String, limit: Int) throws -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else {

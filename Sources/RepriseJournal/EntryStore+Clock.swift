@@ -10,7 +10,7 @@ extension EntryStore {
     /// Reads the clocks.
     ///
     /// What is due by the calendar moves with a calendar that is set, so that waits keep their length; see
-    /// ``WallClockGuard`` for what is not done until the calendar is trusted again.
+    /// `WallClockGuard` for what is not done until the calendar is trusted again.
     func observeClocks(_ db: Database) throws {
         let sighting = configuration.timekeeper.sighting()
         let (correction, isNews): (Duration, Bool) = books.withLock { books in

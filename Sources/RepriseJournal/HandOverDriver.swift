@@ -2,7 +2,7 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// Performs what ``HandOverMachine`` decides: turns, handlers, one timer.
+/// Performs what `HandOverMachine` decides: turns, handlers, one timer.
 final class HandOverDriver: Sendable {
     /// The handler of a kind.
     enum Handler: Sendable {

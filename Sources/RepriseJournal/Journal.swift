@@ -54,7 +54,7 @@ public final class Journal: Sendable {
     ///   - schemas: what the doors add; always the same ones for a journal.
     ///   - configuration: limits and options.
     /// - Returns: the journal, owned by this process until ``close()``.
-    /// - Throws: ``RepriseError`` `.journalOwned` while another process owns it; `.notAJournal`, `.journalNewer`,
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned` while another process owns it; `.notAJournal`, `.journalNewer`,
     ///   `.notWritable`, `.diskFull`, `.diskFailed`, `.busy`: the file is left as it is; `.badConfiguration`.
     public static func open(
         at folder: URL, kinds: [EntryKind], schemas: [JournalSchema] = [],
@@ -96,7 +96,7 @@ public final class Journal: Sendable {
     ///
     /// - Parameter entries: at most 10,000, with payloads of at most 262,144 bytes.
     /// - Returns: for each whether it was new.
-    /// - Throws: ``RepriseError`` `.tooLarge`, `.unknownKind`, `.full`, `.ownershipLost`, `.closed`, `.diskFull`,
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.unknownKind`, `.full`, `.ownershipLost`, `.closed`, `.diskFull`,
     ///   `.diskFailed`, `.busy`. After `.diskFailed` it may have been stored: record again with the same id.
     @discardableResult
     public func record(_ entries: [NewEntry]) async throws -> [Recorded] {
@@ -124,7 +124,7 @@ public final class Journal: Sendable {
     ///   - entry: with a payload of at most 262,144 bytes.
     ///   - db: what the body was given.
     /// - Returns: whether it was new.
-    /// - Throws: ``RepriseError`` `.tooLarge`, `.unknownKind`, `.full`; a `DatabaseError` for the body to let pass.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.unknownKind`, `.full`; a `DatabaseError` for the body to let pass.
     @discardableResult
     public func record(_ entry: NewEntry, in db: Database) throws -> Recorded {
         try check([entry])
@@ -148,7 +148,7 @@ public final class Journal: Sendable {
     /// Call it when something signals that there may be something; opening does it once.
     ///
     /// - Returns: what it brought.
-    /// - Throws: ``RepriseError`` as ``record(_:)-(NewEntry)`` does; what is not merged waits.
+    /// - Throws: ``RepriseCore/RepriseError`` as ``record(_:)-(NewEntry)`` does; what is not merged waits.
     @discardableResult
     public func mergeSpool() async throws -> SpoolReport {
         try await SpoolMerge(
@@ -172,7 +172,7 @@ public final class Journal: Sendable {
     ///
     /// An entry is finished when it returns; when it throws the entry comes again.
     ///
-    /// Throw a ``HandOverFailure`` to say more than "try again".
+    /// Throw a ``RepriseCore/HandOverFailure`` to say more than "try again".
     ///
     /// - Parameters:
     ///   - kind: the name of a kind declared at opening.
@@ -217,7 +217,7 @@ public final class Journal: Sendable {
     ///
     /// - Parameter body: reads and writes the tables of a ``JournalSchema``. It must not begin or end transactions.
     /// - Returns: what `body` returned.
-    /// - Throws: what `body` threw, having undone what it wrote; ``RepriseError`` `.ownershipLost`, `.closed`, `.full`,
+    /// - Throws: what `body` threw, having undone what it wrote; ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, `.full`,
     ///   `.diskFull`, `.diskFailed`, `.busy`, `.corrupt`.
     @discardableResult
     public func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws
@@ -230,7 +230,7 @@ public final class Journal: Sendable {
     ///
     /// - Parameter body: reads, and cannot write.
     /// - Returns: what `body` returned.
-    /// - Throws: what `body` threw; ``RepriseError`` `.closed`, `.diskFailed`, `.corrupt`; `CancellationError`.
+    /// - Throws: what `body` threw; ``RepriseCore/RepriseError`` `.closed`, `.diskFailed`, `.corrupt`; `CancellationError`.
     public func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws
         -> T
     {
@@ -247,7 +247,7 @@ public final class Journal: Sendable {
     /// - Parameters:
     ///   - mirror: the mirror in this journal's shared folder.
     ///   - value: at most 65,536 bytes as JSON.
-    /// - Throws: ``RepriseError`` `.tooLarge`, `.ownershipLost`, `.closed`, `.diskFull`, `.notWritable`,
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.ownershipLost`, `.closed`, `.diskFull`, `.notWritable`,
     ///   `.diskFailed`.
     public func replace<Value>(_ mirror: Mirror<Value>, with value: Value) async throws {
         // Inside the transaction: a new owner cannot come between the check of the incarnation and the rename.
@@ -267,7 +267,7 @@ public final class Journal: Sendable {
     /// Adds up what became of everything that was ever accepted.
     ///
     /// - Returns: the sum of the entries and of all doors, as of one moment.
-    /// - Throws: ``RepriseError`` `.closed`, `.diskFailed`, `.corrupt`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.closed`, `.diskFailed`, `.corrupt`.
     public func ledger() async throws -> LedgerSum {
         try await read { [store] db in try LedgerReading.sum(db, schemas: store.schemas) }
     }
@@ -278,7 +278,7 @@ public final class Journal: Sendable {
     ///   - folder: the journal's folder.
     ///   - schemas: what the doors add.
     /// - Returns: the sum as of the last commit.
-    /// - Throws: ``RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
     public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
         try LedgerReading.sum(at: JournalFolder(folder), schemas: schemas)
     }

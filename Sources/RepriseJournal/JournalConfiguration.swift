@@ -19,6 +19,9 @@ extension Journal {
         /// Become the owner although another process holds the lock.
         ///
         /// For the case that the owner is frozen: what it tries to write when it wakes is refused.
+        ///
+        /// One that is frozen inside a transaction keeps SQLite's own lock as well: then opening throws `.busy` until
+        /// that process is ended.
         public var takeOver = false
         /// Where the spool and the mirror are, if not in the journal's folder.
         ///

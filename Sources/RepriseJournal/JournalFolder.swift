@@ -21,7 +21,7 @@ struct JournalFolder: Sendable {
 
     /// Makes the folder if it is not there.
     ///
-    /// - Throws: ``RepriseError`` `.notAJournal` where something else is in its place.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal` where something else is in its place.
     func prepare() throws {
         try DurableFile.makeFolder(url)
         if shared != url { try DurableFile.makeFolder(shared) }

@@ -39,7 +39,7 @@ public struct Mirror<Value: Codable & Sendable>: Sendable {
     /// Reads what the owner wrote last.
     ///
     /// - Returns: nil if it never wrote anything.
-    /// - Throws: ``RepriseError`` `.journalNewer` if a newer program wrote it; `.malformed`, `.tooLarge`,
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalNewer` if a newer program wrote it; `.malformed`, `.tooLarge`,
     ///   `.diskFailed`, `.notWritable`.
     public func read() throws -> Content? {
         guard let bytes = try DurableFile.read(file.path, limit: JournalLimits.mirrorBytes) else {
@@ -61,7 +61,7 @@ public struct Mirror<Value: Codable & Sendable>: Sendable {
         }
     }
 
-    /// - Throws: ``RepriseError`` `.tooLarge`, and what the file system says.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, and what the file system says.
     func write(_ value: Value, at time: WallTime) throws {
         let content = Content(version: version, writtenAt: time.milliseconds, value: value)
         let bytes = [UInt8](try JSONEncoder().encode(content))

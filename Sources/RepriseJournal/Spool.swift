@@ -30,7 +30,7 @@ public struct Spool: Sendable {
     /// Whether its kind is declared, the owner decides when it merges.
     ///
     /// - Parameter entry: a payload of at most 262,144 bytes.
-    /// - Throws: ``RepriseError`` `.tooLarge`; `.full` when 4,096 files wait; `.diskFull`, `.notWritable`,
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`; `.full` when 4,096 files wait; `.diskFull`, `.notWritable`,
     ///   `.diskFailed`.
     public func record(_ entry: NewEntry) throws {
         try EntryCheck.check(entry)

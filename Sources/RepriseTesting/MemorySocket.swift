@@ -1,7 +1,7 @@
 public import RepriseCore
 import Synchronization
 
-/// A connection in memory: one side is the client's ``Socket``, the other is moved by a test.
+/// A connection in memory: one side is the client's ``RepriseCore/Socket``, the other is moved by a test.
 ///
 /// ```swift
 /// let socket = MemorySocket()

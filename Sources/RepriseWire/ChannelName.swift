@@ -10,7 +10,7 @@ public struct ChannelName: Hashable, Sendable, CustomStringConvertible {
     /// Takes a name.
     ///
     /// - Parameter text: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`, the first a letter or a digit.
-    /// - Throws: ``RepriseError`` `.badChannelName`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public init(_ text: String) throws {
         guard Self.isValid(text.utf8) else {
             throw RepriseError(
@@ -60,7 +60,7 @@ public struct Epoch: Hashable, Sendable, CustomStringConvertible {
     /// Takes an epoch.
     ///
     /// - Parameter text: 1 to 64 characters, by the rule for channel names.
-    /// - Throws: ``RepriseError`` `.malformed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
     public init(_ text: String) throws {
         guard text.utf8.count <= WireLimits.epochBytes, ChannelName.isValid(text.utf8) else {
             throw RepriseError(.malformed, "An epoch has 1 to 64 letters, digits or . _ : -.")

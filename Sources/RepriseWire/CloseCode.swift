@@ -41,6 +41,8 @@ extension CloseCode {
     public static let protocolError = CloseCode(1002)
     /// A binary frame came; Reprise speaks text.
     public static let notText = CloseCode(1003)
+    /// The text of a frame is not UTF-8.
+    public static let invalidText = CloseCode(1007)
     /// A frame was larger than ``WireLimits/frameBytes``.
     public static let frameTooLarge = CloseCode(1009)
     /// Nothing was read or sent for too long.

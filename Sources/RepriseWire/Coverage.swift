@@ -148,7 +148,7 @@ extension Coverage: CustomStringConvertible {
     /// Reads what ``description`` writes.
     ///
     /// - Parameter text: JSON; ranges sorted, at most ``WireLimits/coverageRanges``, neither overlapping nor touching.
-    /// - Throws: ``RepriseError`` `.malformed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
     public init(parsing text: String) throws {
         let bytes = Array(text.utf8)
         self = try bytes.withUnsafeBufferPointer { bytes in

@@ -1,14 +1,14 @@
-import RepriseCore
+package import RepriseCore
 
-/// The fields of one frame, found but not yet read.
-struct Envelope {
+/// The fields of one frame, or of one message in an HTTP body, found but not yet read.
+package struct Envelope {
     /// More fields than any frame has, with room for those a later version adds.
     static let fieldLimit = 32
 
     let scanner: JSONScanner
     private let fields: [(key: JSONScanner.Value, value: JSONScanner.Value)]
 
-    init(_ bytes: UnsafeBufferPointer<UInt8>) throws {
+    package init(_ bytes: UnsafeBufferPointer<UInt8>) throws {
         var scanner = JSONScanner(bytes)
         self.scanner = scanner
         var found: [(key: JSONScanner.Value, value: JSONScanner.Value)] = []
@@ -28,7 +28,7 @@ struct Envelope {
     }
 
     /// The value of a field; nil if it is absent or `null`.
-    func optional(_ name: StaticString) -> JSONScanner.Value? {
+    package func optional(_ name: StaticString) -> JSONScanner.Value? {
         for field in fields where scanner.says(field.key, name) {
             guard field.value.kind == .literal, isNull(field.value) else { return field.value }
             return nil
@@ -36,7 +36,7 @@ struct Envelope {
         return nil
     }
 
-    func value(_ name: StaticString) throws -> JSONScanner.Value {
+    package func value(_ name: StaticString) throws -> JSONScanner.Value {
         for field in fields where scanner.says(field.key, name) { return field.value }
         throw missing(name)
     }
@@ -76,7 +76,7 @@ struct Envelope {
         return .milliseconds(value)
     }
 
-    func id(_ name: StaticString) throws -> EntryID {
+    package func id(_ name: StaticString) throws -> EntryID {
         let value = try present(name)
         guard value.kind == .string, !value.hasEscapes else {
             return try EntryID(try scanner.string(value))
@@ -92,7 +92,7 @@ struct Envelope {
     func epoch() throws -> Epoch { try Epoch(try string("epoch")) }
 
     /// The bytes of a field as they stand.
-    func raw(_ name: StaticString) throws -> [UInt8] { Array(scanner.raw(try value(name))) }
+    package func raw(_ name: StaticString) throws -> [UInt8] { Array(scanner.raw(try value(name))) }
 
     private func present(_ name: StaticString) throws -> JSONScanner.Value {
         guard let value = optional(name) else { throw missing(name) }

@@ -20,7 +20,7 @@ public struct FrameDecoder: Sendable {
     ///
     /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
     /// - Returns: the frame.
-    /// - Throws: ``RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
     public mutating func clientFrame(_ bytes: [UInt8]) throws -> ClientFrame {
         try Self.checkSize(bytes.count)
         return try bytes.withUnsafeBufferPointer { try clientFrame($0) }
@@ -30,7 +30,7 @@ public struct FrameDecoder: Sendable {
     ///
     /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
     /// - Returns: nil for a type that this version does not know, which is to be ignored.
-    /// - Throws: ``RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
     public mutating func serverFrame(_ bytes: [UInt8]) throws -> ServerFrame? {
         try Self.checkSize(bytes.count)
         return try bytes.withUnsafeBufferPointer { try serverFrame($0) }
@@ -228,5 +228,23 @@ public struct FrameDecoder: Sendable {
 
     private func short(_ text: String) -> String {
         text.utf8.count <= WireLimits.textBytes ? text : String(text.prefix(WireLimits.textBytes))
+    }
+}
+
+extension FrameDecoder {
+    /// What a client's frame names, as it was written, so that a refusal can say whom it is for.
+    ///
+    /// - Returns: nil if it is no publish, subscribe or unsubscribe, or no frame at all.
+    package static func names(in text: [UInt8]) -> (channel: String?, id: String?)? {
+        text.withUnsafeBufferPointer { bytes in
+            guard let envelope = try? Envelope(bytes),
+                ["publish", "subscribe", "unsubscribe"].contains(try? envelope.string("type"))
+            else { return nil }
+            let short = { (text: String) in String(text.prefix(WireLimits.textBytes)) }
+            return (
+                (try? envelope.string("channelId")).map(short),
+                (try? envelope.string("id")).map(short)
+            )
+        }
     }
 }

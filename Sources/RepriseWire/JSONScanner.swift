@@ -31,7 +31,7 @@ package struct JSONScanner {
 
     /// Checks that `text` is one JSON value and nothing else.
     ///
-    /// - Throws: ``RepriseError`` `.malformed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
     package static func validate(_ text: [UInt8]) throws {
         try text.withUnsafeBufferPointer { bytes in
             var scanner = JSONScanner(bytes)
@@ -61,7 +61,7 @@ package struct JSONScanner {
     /// Calls `body` with each member of the object that comes next.
     ///
     /// - Parameter body: gets the key (a string value) and the member's value; returning leaves the scanner behind the value.
-    /// - Throws: ``RepriseError`` `.malformed`, and what `body` throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and what `body` throws.
     package mutating func object(_ body: (_ key: Value, _ value: Value) throws -> Void) throws {
         skipSpace()
         guard take(UInt8(ascii: "{")) else { throw malformed("an object is expected") }

@@ -79,7 +79,7 @@ final class Outbox: Sendable {
 
     /// Sends an entry; returns when the server has it.
     ///
-    /// - Throws: ``HandOverFailure`` or an error, by which the journal decides what becomes of it.
+    /// - Throws: ``RepriseCore/HandOverFailure`` or an error, by which the journal decides what becomes of it.
     func send(_ entry: Entry) async throws {
         let channel = try ChannelName(entry.lane ?? "")
         try checkAge(of: entry)

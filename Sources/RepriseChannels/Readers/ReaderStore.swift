@@ -167,7 +167,7 @@ struct ReaderStore: Sendable {
         }
     }
 
-    /// - Throws: ``RepriseError`` `.noSuchEntry` if the reader was forgotten.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if the reader was forgotten.
     func move(_ reader: Int64, cursor: Int64, handing: Int64, _ db: Database) throws {
         try db.cachedStatement(
             sql: "UPDATE channelsReader SET cursor = ?, handing = ? WHERE id = ?"

@@ -13,7 +13,7 @@ struct BatchWriter {
         self.positions = positions
     }
 
-    /// - Throws: ``RepriseError`` `.internal` if the journal is not where memory believes it to be.
+    /// - Throws: ``RepriseCore/RepriseError`` `.internal` if the journal is not where memory believes it to be.
     mutating func write(_ batch: StagedBatch) throws {
         for segment in batch.segments { try write(segment) }
     }

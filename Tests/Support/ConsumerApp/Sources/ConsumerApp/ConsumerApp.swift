@@ -1,9 +1,27 @@
+import Foundation
 import Reprise
 
-/// Imports the SDK as an app does; scripts/check-consumer builds and runs it.
+/// Opens a journal and prints its ledger, as an app without a network would; scripts/check-consumer builds and runs it.
 @main
 struct ConsumerApp {
-    static func main() {
-        print("The consumer app runs.")
+    /// No network: the SDK brings no transport of its own, the app chooses one.
+    struct Offline: SocketDialer {
+        func dial(url: String, protocol: String, maximumFrameBytes: Int) async throws -> any Socket
+        {
+            throw RepriseError(.unreachable, "This app is offline.")
+        }
+    }
+
+    static func main() async throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("reprise-consumer-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let reprise = try await Reprise.open(
+            at: folder, server: "http://127.0.0.1:8080", dialer: Offline())
+        try await reprise.channel("general").publish(#""recorded first""#)
+        let ledger = try await reprise.ledger()
+        await reprise.close()
+        guard ledger.isBalanced, ledger.accepted == 1, ledger.pending == 1 else { exit(1) }
+        print("The consumer app runs: one message recorded, one pending.")
     }
 }

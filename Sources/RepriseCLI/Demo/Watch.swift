@@ -1,0 +1,88 @@
+import RepriseCore
+
+/// Follows the two effect files beside the list of what was acknowledged.
+struct Watch {
+    /// How long a device may take for what takes it less than a second, before it is killed all the same.
+    private static let patience = Duration.seconds(5)
+
+    private let traffic: Traffic
+    private let timeline: Timeline
+    private let stage: DemoStage
+    private var ours: EffectLog
+    private var naive: EffectLog
+    private var lastRestart = ContinuousClock.now
+    private var oursAfter: Duration?
+    private var naiveAfter: Duration?
+    private var linesAtStart = 0
+
+    init(stage: DemoStage, traffic: Traffic, timeline: Timeline) {
+        self.stage = stage
+        self.traffic = traffic
+        self.timeline = timeline
+        ours = EffectLog(stage.effects)
+        naive = EffectLog(stage.naiveEffects)
+    }
+
+    /// Whether our device has everything that was acknowledged.
+    var hasOurs: Bool { ours.ids.count >= traffic.count }
+    /// Whether both have.
+    var isComplete: Bool { hasOurs && naive.ids.count >= traffic.count }
+
+    var verdict: String {
+        switch (oursAfter, naiveAfter) {
+        case (.some, .some): "both have everything"
+        case (.some, nil): "reprise has everything; nothing more comes for naive"
+        case (nil, _): "reprise does not have everything"
+        }
+    }
+
+    /// Prints a row of the timeline.
+    mutating func note(_ what: String) throws {
+        _ = try look()
+        try timeline.row(
+            stored: traffic.count, ours: ours.ids.count, naive: naive.ids.count, what)
+    }
+
+    /// The devices are being started again.
+    mutating func restarted() {
+        lastRestart = .now
+        linesAtStart = ours.lines
+        oursAfter = nil
+        naiveAfter = nil
+    }
+
+    /// Returns when our device has handled so many messages since it was started.
+    mutating func waitUntilOursHasHandled(_ count: Int) async throws {
+        let end = ContinuousClock.now + Self.patience
+        while ours.lines - linesAtStart < count, ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(1))
+            _ = try look()
+        }
+    }
+
+    /// Reads what the devices have done since.
+    ///
+    /// - Returns: whether there was anything.
+    mutating func look() throws -> Bool {
+        let before = ours.lines + naive.lines
+        try ours.update()
+        try naive.update()
+        if oursAfter == nil, hasOurs { oursAfter = .now - lastRestart }
+        if naiveAfter == nil, naive.ids.count >= traffic.count { naiveAfter = .now - lastRestart }
+        return ours.lines + naive.lines > before
+    }
+
+    /// Adds everything up; the devices have ended.
+    mutating func report(seed: UInt64, published: Int, kills: Int) throws -> KillReport {
+        _ = try look()
+        let acknowledged = traffic.acknowledged
+        let sink = try SinkTable.ids(in: stage.journal)
+        return KillReport(
+            seed: seed, published: published, acknowledged: acknowledged.count, kills: kills,
+            ours: .init(ours, acknowledged, after: oursAfter),
+            naive: .init(naive, acknowledged, after: naiveAfter),
+            sink: .init(sink, acknowledged),
+            perSecond: traffic.medianRate,
+            duration: timeline.elapsed)
+    }
+}

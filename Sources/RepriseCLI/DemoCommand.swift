@@ -1,0 +1,66 @@
+import ArgumentParser
+import Foundation
+import RepriseCore
+
+/// `reprise demo`: shows the promises being kept, with real processes and real kills.
+struct DemoCommand: AsyncParsableCommand {
+    enum Scenario: String, ExpressibleByArgument, CaseIterable {
+        case kill
+    }
+
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
+        abstract: "See it survive: real processes, real kills.",
+        discussion: """
+            kill  Publishes 20,000 lines of a text, in bursts at full speed over several
+                  connections, while two devices listen to the same channel: one is
+                  Reprise, one keeps its position in memory as apps often do. Both are
+                  killed with SIGKILL at 12 random moments, the server once. In the end
+                  what the devices wrote, in a file and in a table, is held against what
+                  the server had acknowledged.
+
+            Everything happens in a temporary folder and on this machine alone.
+
+            EXAMPLES
+              reprise demo
+              reprise demo kill --seed 42
+              reprise demo --json | jq .passed
+
+            EXIT CODES
+              0 nothing was lost or repeated; 1 something was. All: reprise --help
+            """)
+
+    @Argument(help: "What to show.") var scenario = Scenario.kill
+    @Option(help: "Draws the moments of the kills. (default: random)") var seed: UInt64?
+    @Option(help: "The text to publish, UTF-8. (default: LICENSE, or the tool's own help)")
+    var file: String?
+    @Flag(help: "Print the report as JSON, without the timeline.") var json = false
+    @Option(help: .hidden) var messages = 20_000
+    @Option(help: .hidden) var kills = 12
+
+    func validate() throws {
+        guard kills >= 2, messages > kills else {
+            throw ValidationError("A demo needs at least 2 kills, and a message for each.")
+        }
+    }
+
+    func run() async throws {
+        let seed = seed ?? UInt64.random(in: 1...999_999)
+        let text = try DemoText(file: file)
+        let timeline = Timeline(isQuiet: json)
+        try timeline.title([
+            "Reprise demo: kill, seed \(seed)",
+            "\(messages.grouped) lines of \(text.source), \(kills) kills of the devices, 1 of the server.",
+        ])
+        let scenario = KillScenario(
+            seed: seed, messages: messages, kills: kills, text: text, timeline: timeline)
+        let report: KillReport
+        do {
+            report = try await Interruption.cancelling { try await scenario.play() }.value
+        } catch is CancellationError {
+            throw CommandFailure(.incomplete, "Interrupted; processes and files are removed.")
+        }
+        try StandardOutput.write(json ? report.json : report.table(Terminal.output))
+        if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
+    }
+}

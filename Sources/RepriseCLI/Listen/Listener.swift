@@ -1,0 +1,89 @@
+import Reprise
+import RepriseChannels
+import RepriseCore
+import RepriseWire
+
+/// Reads channels into a printer until there is a reason to end.
+struct Listener: Sendable {
+    /// The reader's name in the journal: the same in every run, because its position hangs on it.
+    static let reader = "listen"
+
+    let reprise: Reprise
+    let channels: [String]
+    let printer: MessagePrinter
+    let untilComplete: Bool
+    let waitsForServer: Bool
+
+    /// Why a task of the group has ended the whole.
+    private enum End { case complete, outputClosed, cancelled }
+
+    /// Runs until everything is printed, the output is closed, or the task is cancelled.
+    ///
+    /// - Returns: whether everything was printed.
+    /// - Throws: ``BrokenPipe``; ``RepriseError``.
+    func run() async throws -> Bool {
+        let closed = Bell()
+        for name in channels {
+            try await reprise.channel(name).read(Self.reader) { message in
+                do { try printer.print(message) } catch {
+                    closed.ring()
+                    throw error
+                }
+            }
+        }
+        return try await withThrowingTaskGroup(of: End?.self) { group in
+            group.addTask {
+                try await reprise.run()
+                return .cancelled
+            }
+            group.addTask {
+                await closed.wait()
+                return Task.isCancelled ? .cancelled : .outputClosed
+            }
+            group.addTask {
+                try await firstContact()
+                return nil
+            }
+            if untilComplete { group.addTask { try await complete() } }
+            while let end = try await group.next() {
+                switch end {
+                case nil: continue
+                case .complete: return finish(&group, true)
+                case .cancelled: return finish(&group, false)
+                case .outputClosed: throw BrokenPipe()
+                }
+            }
+            return false
+        }
+    }
+
+    private func finish(_ group: inout ThrowingTaskGroup<End?, any Error>, _ isComplete: Bool)
+        -> Bool
+    {
+        group.cancelAll()
+        return isComplete
+    }
+
+    private func complete() async throws -> End {
+        do {
+            for name in channels { try await reprise.channel(name).caughtUp() }
+            return .complete
+        } catch is CancellationError {
+            return .cancelled
+        }
+    }
+
+    /// Fails if nobody has ever answered in this run: then the address is likelier wrong than the server away.
+    private func firstContact() async throws {
+        if waitsForServer { return }
+        for await state in reprise.channels.connectionStates {
+            switch state {
+            case .connected: return
+            case .waiting(_, let reason), .stopped(let reason):
+                throw reason.error
+                    ?? RepriseError(.unavailable, reason.description, remedy: "Try again later.")
+            case .idle, .connecting: continue
+            }
+        }
+    }
+}

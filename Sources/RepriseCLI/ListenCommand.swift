@@ -1,0 +1,79 @@
+import ArgumentParser
+import Foundation
+import Reprise
+import RepriseCore
+import RepriseJournal
+import RepriseNIO
+import RepriseWire
+
+/// `reprise listen`: a device that prints what comes.
+struct ListenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "listen",
+        abstract: "Print the messages of channels as they come.",
+        usage: """
+            reprise listen CHANNEL... --journal DIR [--server URL] [--json]
+                           [--until-complete] [--wait]
+            """,
+        discussion: """
+            Keeps a journal in DIR and goes on where it stopped: what was printed is
+            not printed again, what came meanwhile is. After a kill the few messages of
+            which nobody knows come again, with an attempt above 1.
+
+            With --json a line is
+            {"channel":…,"seq":…,"id":…,"body":…,"attempt":…}. Without it control
+            characters are written out, so that no message can harm a terminal.
+
+            EXAMPLES
+              reprise listen general --journal ./inbox
+              reprise listen general news --journal ./inbox --json | jq .body
+              reprise listen general --journal ./inbox --until-complete
+
+            EXIT CODES
+              0 ended by a signal, or complete; 1 ended before it was complete;
+              65 DIR holds something else; 69 no server answers; 75 another process
+              owns the journal; 76 not a Reprise server; 77 no permission.
+              All: reprise --help
+            """)
+
+    @Argument(help: .channel) var channel: [String]
+    @Option(
+        help: ArgumentHelp("The folder of the journal; made if it is not there.", valueName: "dir"))
+    var journal: String
+    @OptionGroup var server: ServerOption
+    @Flag(help: "Print an object a line.") var json = false
+    @Flag(help: "End when everything that the server has is printed.") var untilComplete = false
+    @Flag(help: "Go on trying if no server answers at the start.") var wait = false
+
+    func validate() throws {
+        do { for name in channel { _ = try ChannelName(name) } } catch let error as RepriseError {
+            throw ValidationError(error.line)
+        }
+    }
+
+    func run() async throws {
+        let reprise = try await Reprise.open(
+            at: URL(fileURLWithPath: journal), server: server.url, dialer: NIODialer())
+        if let place = reprise.journal.opening.setAside {
+            Terminal.error.writeLine(
+                "reprise: What was in the journal is no sound database; it is kept at "
+                    + "\(place.path), and a new journal was begun.")
+        }
+        let listener = Listener(
+            reprise: reprise, channels: Array(Set(channel)).sorted(),
+            printer: MessagePrinter(isJSON: json, showsChannel: channel.count > 1),
+            untilComplete: untilComplete, waitsForServer: wait)
+        let isComplete: Bool
+        do {
+            isComplete = try await Interruption.cancelling { try await listener.run() }.value
+        } catch {
+            await reprise.close()
+            throw error
+        }
+        await reprise.close()
+        guard isComplete || !untilComplete else {
+            throw CommandFailure(
+                .incomplete, "Ended before everything was printed; start it again to go on.")
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import ArgumentParser
+import Foundation
+import RepriseCore
+
+/// Parses, runs, and turns whatever goes wrong into one line and an exit code.
+@main
+enum Main {
+    static func main() async {
+        // A reader that has gone is an error of `write`, which the commands end on quietly, not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            var command = try RepriseCommand.parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            end(error)
+        }
+    }
+
+    private static func end(_ error: any Error) -> Never {
+        switch error {
+        case is BrokenPipe: exit(ExitStatus.success.rawValue)
+        case let code as ExitCode: exit(code.rawValue)
+        case let error as RepriseError: fail(error.line, ExitStatus(error.code))
+        case let error as CommandFailure: fail(error.message, error.status)
+        default: break
+        }
+        guard RepriseCommand.exitCode(for: error) != .success else {
+            // Help and version are what was asked for, not a failure.
+            try? StandardOutput.write(RepriseCommand.fullMessage(for: error))
+            exit(ExitStatus.success.rawValue)
+        }
+        guard RepriseCommand.exitCode(for: error) == .validationFailure else {
+            fail("\(error)".firstLine, .internal)
+        }
+        let message = RepriseCommand.message(for: error).firstLine
+        let end = message.hasSuffix(".") ? "" : "."
+        fail("\(message)\(end) See `\(helpCommand)`.", .usage)
+    }
+
+    /// The help that belongs to what was typed.
+    private static var helpCommand: String {
+        let names = RepriseCommand.configuration.subcommands.map { $0.configuration.commandName }
+        let name = CommandLine.arguments.dropFirst().first.flatMap { names.contains($0) ? $0 : nil }
+        return ["reprise", name, "--help"].compactMap(\.self).joined(separator: " ")
+    }
+
+    private static func fail(_ line: String, _ status: ExitStatus) -> Never {
+        Terminal.error.writeLine("reprise: " + line)
+        exit(status.rawValue)
+    }
+}
+
+extension RepriseError {
+    /// What happened and what to do about it, on one line.
+    ///
+    /// The cause is left out: it is for a log, and often many lines.
+    var line: String { ([message] + [remedy].compactMap(\.self)).joined(separator: " ").firstLine }
+}
+
+extension String {
+    /// The text as one line, harmless to a terminal.
+    var firstLine: String {
+        split(whereSeparator: \.isNewline).map { String($0) }.joined(separator: " ").printable
+    }
+}

@@ -1,0 +1,142 @@
+import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// Holds a ``PublishWindow`` between the task that reads lines, the one that writes to the socket and the one that reads
+/// from it.
+final class PublishQueue: Sendable {
+    /// How far it is.
+    struct Progress: Sendable {
+        var admitted = 0
+        var acknowledged = 0
+        var repeated = 0
+        var firstSequence: Int64?
+        var lastSequence: Int64?
+        var isConnected = false
+        var lastNews = ContinuousClock.now
+        /// Whether an answer is waited for.
+        var isWaiting = false
+    }
+
+    /// What a writer does next.
+    enum Next {
+        case send([[UInt8]])
+        case sleep(until: ContinuousClock.Instant)
+        case wait
+        case done
+    }
+
+    private struct State {
+        var window: PublishWindow
+        var inputEnded = false
+        var isConnected = false
+        var pausedUntil: ContinuousClock.Instant?
+        var lastNews = ContinuousClock.now
+    }
+
+    /// Rung when there may be room.
+    let room = Bell()
+    private let state: Mutex<State>
+    private let work = Mutex(Bell())
+    private let onAcknowledged: @Sendable (EntryID, Int64) -> Void
+
+    init(channel: ChannelName, onAcknowledged: @escaping @Sendable (EntryID, Int64) -> Void) {
+        state = Mutex(State(window: PublishWindow(channel: channel)))
+        self.onAcknowledged = onAcknowledged
+    }
+
+    var progress: Progress {
+        state.withLock {
+            Progress(
+                admitted: $0.window.admitted, acknowledged: $0.window.acknowledged,
+                repeated: $0.window.repeated, firstSequence: $0.window.firstSequence,
+                lastSequence: $0.window.lastSequence, isConnected: $0.isConnected,
+                lastNews: $0.lastNews, isWaiting: !$0.window.isEmpty)
+        }
+    }
+
+    var isDone: Bool { state.withLock { $0.inputEnded && $0.window.isEmpty } }
+
+    // MARK: From the reader of lines
+
+    /// Takes a message if there is room.
+    func admit(_ body: [UInt8]) -> Bool {
+        let isAdmitted = state.withLock { state in
+            guard state.window.hasRoom else { return false }
+            if state.window.isEmpty { state.lastNews = .now }
+            state.window.admit(body)
+            return true
+        }
+        if isAdmitted { ringForWork() }
+        return isAdmitted
+    }
+
+    func endInput() {
+        state.withLock { $0.inputEnded = true }
+        ringForWork()
+    }
+
+    // MARK: From the connection
+
+    /// Begins a connection.
+    ///
+    /// - Returns: rung when there may be something to do; a bell serves one connection, because it ends with its sleeper.
+    func connected() -> Bell {
+        let bell = Bell()
+        work.withLock { $0 = bell }
+        state.withLock { state in
+            state.isConnected = true
+            state.pausedUntil = nil
+            state.lastNews = .now
+        }
+        bell.ring()
+        return bell
+    }
+
+    func disconnected() {
+        state.withLock { state in
+            state.isConnected = false
+            state.window.disconnected()
+        }
+    }
+
+    func next() -> Next {
+        state.withLock { state in
+            if state.inputEnded, state.window.isEmpty { return .done }
+            if let until = state.pausedUntil {
+                if ContinuousClock.now < until { return .sleep(until: until) }
+                state.pausedUntil = nil
+            }
+            let batch = state.window.batch()
+            return batch.isEmpty ? .wait : .send(batch)
+        }
+    }
+
+    /// Takes the server's answers.
+    ///
+    /// - Throws: ``RepriseError`` `.refused`.
+    func received(_ frames: [ServerFrame]) throws {
+        for frame in frames {
+            switch frame {
+            case .published(let published):
+                let isNews = state.withLock { state in
+                    state.lastNews = .now
+                    return state.window.published(published)
+                }
+                if isNews { onAcknowledged(published.id, published.seq) }
+            case .refused(let refused):
+                try state.withLock { state in
+                    let jitter = Double.random(in: 0..<1)
+                    if let wait = try state.window.refused(refused, jitter: jitter) {
+                        state.pausedUntil = .now + wait
+                    }
+                }
+            default: break
+            }
+        }
+        room.ring()
+        ringForWork()
+    }
+
+    private func ringForWork() { work.withLock { $0 }.ring() }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// Shows a person how far publishing is.
+struct PublishProgress: Sendable {
+    let queue: PublishQueue
+
+    /// Shows it until the task is cancelled, then takes it away.
+    func show() async {
+        let terminal = Terminal.error
+        guard terminal.isInteractive else { return }
+        let start = ContinuousClock.now
+        while (try? await Task.sleep(for: .milliseconds(100))) != nil {
+            let progress = queue.progress
+            let rate = Double(progress.acknowledged) / max((.now - start).inSeconds, 0.001)
+            let words = progress.isConnected ? "\(Int(rate).grouped)/s" : "connecting"
+            terminal.replaceLine("\(progress.acknowledged.grouped) stored, \(words)")
+        }
+        terminal.replaceLine("")
+    }
+}
+
+/// What came of publishing.
+struct PublishSummary {
+    let channel: String
+    let progress: PublishQueue.Progress
+    let duration: Duration
+    let reconnects: Int
+
+    private var rate: Int {
+        Int(Double(progress.acknowledged) / max(duration.inSeconds, 0.000_001))
+    }
+
+    /// For people.
+    var text: String {
+        let count = progress.acknowledged
+        var text = "\(count.grouped) message\(count == 1 ? "" : "s") stored in \(channel)"
+        if let first = progress.firstSequence, let last = progress.lastSequence {
+            text += first == last ? " at \(first)" : " at \(first)–\(last)"
+        }
+        text += String(format: ", %.2f s, %@/s", duration.inSeconds, rate.grouped)
+        if reconnects > 0 { text += "; reconnected \(reconnects) times" }
+        return text + "."
+    }
+
+    /// For programs, on one line.
+    var json: String {
+        var writer = JSONWriter()
+        writer.object { json in
+            json.key("channel")
+            json.string(channel)
+            json.key("published")
+            json.integer(Int64(progress.acknowledged))
+            json.key("first")
+            json.raw(Array((progress.firstSequence.map(String.init) ?? "null").utf8))
+            json.key("last")
+            json.raw(Array((progress.lastSequence.map(String.init) ?? "null").utf8))
+            json.key("milliseconds")
+            json.integer(duration.milliseconds)
+            json.key("perSecond")
+            json.integer(Int64(rate))
+            json.key("reconnects")
+            json.integer(Int64(reconnects))
+            json.key("sentAgain")
+            json.integer(Int64(progress.repeated))
+        }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    /// Why it ended early, with what is known about the messages.
+    func explain(_ failure: any Error) -> any Error {
+        let unknown = progress.admitted - progress.acknowledged
+        let rest =
+            unknown == 0
+            ? "" : " It is not known whether the \(unknown.grouped) after them are stored."
+        let stored = "\(progress.acknowledged.grouped) messages are stored.\(rest)"
+        switch failure {
+        case is CancellationError:
+            return CommandFailure(.incomplete, "Interrupted. \(stored)")
+        case let failure as CommandFailure where progress.acknowledged > 0:
+            return CommandFailure(failure.status, "\(failure.message) \(stored)")
+        case let failure as RepriseError where progress.acknowledged > 0:
+            return CommandFailure(ExitStatus(failure.code), "\(failure.line) \(stored)")
+        case let failure as SocketFailure:
+            return CommandFailure(.unavailable, "\(failure.reason) \(stored)")
+        default: return failure
+        }
+    }
+}
+
+/// Counts, from any thread.
+final class Counter: Sendable {
+    private let count = Atomic(0)
+
+    var value: Int { count.load(ordering: .relaxed) }
+
+    func increment() { count.add(1, ordering: .relaxed) }
+}

@@ -1,0 +1,95 @@
+import ArgumentParser
+import Foundation
+import RepriseCore
+import RepriseNIO
+import RepriseWire
+
+/// `reprise publish`: stores messages on the server, a line each.
+struct PublishCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "publish",
+        abstract: "Publish messages to a channel.",
+        usage: """
+            reprise publish CHANNEL [TEXT...] [--file FILE] [--server URL]
+                            [--json-lines] [--json] [--patience SECONDS]
+            """,
+        discussion: """
+            A message is one TEXT, or one line of FILE or of standard input. It becomes
+            a JSON string; with --json-lines it is JSON already and stays as it is.
+
+            Returns when the server has stored all of them, in this order, each once:
+            if the server is restarted in the middle, publishing goes on where it
+            stopped.
+
+            EXAMPLES
+              reprise publish general "Hello" "How are you?"
+              reprise publish general --file /usr/share/common-licenses/GPL-3
+              tail -f app.log | reprise publish logs
+              echo '{"text":"hi"}' | reprise publish general --json-lines
+
+            EXIT CODES
+              0 all stored; 1 interrupted; 65 a line is not a message (those before
+              it are stored); 66 no such file; 69 no server; 76 refused.
+              All: reprise --help
+            """)
+
+    @Argument(help: .channel) var channel: String
+    @Argument(help: "A message each.") var text: [String] = []
+    @Option(help: ArgumentHelp("Read lines from a file; - is standard input.", valueName: "file"))
+    var file: String?
+    @OptionGroup var server: ServerOption
+    @Flag(help: "A line is JSON, and stays as it is.") var jsonLines = false
+    @Flag(help: "Print the summary as JSON.") var json = false
+    @Option(
+        help: ArgumentHelp(
+            "How long to go on trying when the server goes away.", valueName: "seconds"))
+    var patience = 60.0
+
+    func validate() throws {
+        do { _ = try ChannelName(channel) } catch let error as RepriseError {
+            throw ValidationError(error.line)
+        }
+        guard text.isEmpty || file == nil else {
+            throw ValidationError("Give messages or --file, not both.")
+        }
+        guard patience >= 0, patience <= 86_400 else {
+            throw ValidationError("--patience is between 0 and 86400 seconds.")
+        }
+    }
+
+    func run() async throws {
+        let source = MessageSource(origin: try origin(), isJSON: jsonLines)
+        let queue = PublishQueue(channel: try ChannelName(channel)) { _, _ in }
+        let reconnects = Counter()
+        let publisher = Publisher(
+            server: server.url, dialer: NIODialer(), queue: queue, patience: .seconds(patience),
+            onReconnect: { _ in reconnects.increment() })
+        let progress = PublishProgress(queue: queue)
+        let showing = Task { await progress.show() }
+        let start = ContinuousClock.now
+        var failure: (any Error)?
+        do {
+            _ = try await Interruption.cancelling { try await publisher.run(source) }
+        } catch {
+            failure = error
+        }
+        showing.cancel()
+        await showing.value
+        let summary = PublishSummary(
+            channel: channel, progress: queue.progress, duration: .now - start,
+            reconnects: reconnects.value)
+        if failure == nil || queue.progress.acknowledged > 0 {
+            try StandardOutput.write(json ? summary.json : summary.text)
+        }
+        if let failure { throw summary.explain(failure) }
+    }
+
+    private func origin() throws -> MessageSource.Origin {
+        if !text.isEmpty { return .texts(text) }
+        if let file, file != "-" { return .lines(try LineReader(path: file)) }
+        if isatty(STDIN_FILENO) == 1 {
+            Terminal.error.writeLine("A line is a message. End with Ctrl-D.")
+        }
+        return .lines(LineReader(descriptor: STDIN_FILENO))
+    }
+}

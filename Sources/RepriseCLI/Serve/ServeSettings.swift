@@ -1,0 +1,154 @@
+import Configuration
+import Foundation
+import Logging
+import RepriseCore
+import RepriseServer
+import Synchronization
+
+/// The settings of `reprise serve`: flags before environment before file before defaults.
+struct ServeSettings: Sendable {
+    /// What the command line said.
+    struct Flags: Sendable {
+        var host: String?
+        var port: Int?
+        var data: String?
+        var isDevelopment: Bool?
+        var logLevel: String?
+    }
+
+    let host: String
+    let port: Int
+    let data: String
+    let isDevelopment: Bool
+    let logLevel: Logger.Level
+
+    /// Reads the settings.
+    ///
+    /// - Parameters:
+    ///   - flags: what the command line said.
+    ///   - environment: variables that begin with `REPRISE_` count.
+    ///   - file: the path of a JSON file.
+    /// - Throws: ``RepriseError`` `.badConfiguration`; ``CommandFailure`` `.noInput`.
+    init(flags: Flags, environment: [String: String], file: String?) async throws {
+        let faults = Faults()
+        var providers: [any ConfigProvider] = [
+            flags.provider,
+            EnvironmentVariablesProvider(environmentVariables: environment)
+                .prefixKeys(with: "reprise"),
+        ]
+        if let file { providers.append(try await Self.provider(file)) }
+        let reader = ConfigReader(providers: providers, accessReporter: faults)
+        host = reader.string(forKey: "host", default: "127.0.0.1")
+        port = reader.int(forKey: "port", default: 8_080)
+        data = reader.string(forKey: "data", default: "reprise-data")
+        isDevelopment = reader.bool(forKey: "dev", default: false)
+        let level = reader.string(forKey: "logLevel", default: isDevelopment ? "info" : "notice")
+        if let fault = faults.first { throw fault }
+        logLevel = try Self.level(level)
+        try check()
+    }
+
+    var configuration: ServerConfiguration {
+        ServerConfiguration(host: host, port: port, data: data)
+    }
+
+    /// Whether only this machine reaches the server.
+    var isLoopback: Bool {
+        host == "localhost" || host == "::1" || host.hasPrefix("127.")
+    }
+
+    private func check() throws {
+        guard (0...65_535).contains(port) else {
+            throw RepriseError(.badConfiguration, "The port is 0 to 65535, not \(port).")
+        }
+        guard !host.isEmpty, !data.isEmpty else {
+            throw RepriseError(.badConfiguration, "Neither host nor data may be empty.")
+        }
+        guard isLoopback || !isDevelopment else {
+            throw RepriseError(
+                .badConfiguration, "--dev listens on this machine alone, not on \(host).",
+                remedy: "Leave out --dev, or use --host 127.0.0.1.")
+        }
+    }
+
+    private static func level(_ text: String) throws -> Logger.Level {
+        guard let level = Logger.Level(rawValue: text) else {
+            throw RepriseError(
+                .badConfiguration, "There is no log level \(text).",
+                remedy: "Use trace, debug, info, notice, warning, error or critical.")
+        }
+        return level
+    }
+
+    // MARK: The file
+
+    private static let keys: Set<String> = ["host", "port", "data", "dev", "logLevel"]
+
+    private static func provider(_ path: String) async throws -> any ConfigProvider {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw CommandFailure(
+                .noInput,
+                "The configuration \(path) cannot be read. Check the path and its permissions.")
+        }
+        guard let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else {
+            throw RepriseError(
+                .badConfiguration, "The configuration \(path) is not a JSON object.",
+                remedy: #"It looks like {"port": 8080}."#)
+        }
+        // A setting that nobody reads is a setting that its author believes in.
+        if let unknown = object.keys.filter({ !keys.contains($0) }).min() {
+            throw RepriseError(
+                .badConfiguration, "The configuration \(path) has an unknown setting, \(unknown).",
+                remedy: "Known are \(keys.sorted().joined(separator: ", ")).")
+        }
+        do {
+            // By a reader, because FilePath is another module on each platform.
+            let place = InMemoryProvider(values: [
+                "filePath": ConfigValue(.string(path), isSecret: false)
+            ])
+            return try await FileProvider<JSONSnapshot>(config: ConfigReader(provider: place))
+        } catch {
+            throw RepriseError(
+                .badConfiguration, "The configuration \(path) cannot be used.", cause: error)
+        }
+    }
+}
+
+extension ServeSettings.Flags {
+    fileprivate var provider: InMemoryProvider {
+        var values: [AbsoluteConfigKey: ConfigValue] = [:]
+        if let host { values["host"] = ConfigValue(.string(host), isSecret: false) }
+        if let port { values["port"] = ConfigValue(.int(port), isSecret: false) }
+        if let data { values["data"] = ConfigValue(.string(data), isSecret: false) }
+        if let isDevelopment { values["dev"] = ConfigValue(.bool(isDevelopment), isSecret: false) }
+        if let logLevel { values["logLevel"] = ConfigValue(.string(logLevel), isSecret: false) }
+        return InMemoryProvider(name: "flags", values: values)
+    }
+}
+
+/// Notes values that could not be used: the reader itself falls back to the default without a word.
+private final class Faults: AccessReporter {
+    private let faults = Mutex<[RepriseError]>([])
+
+    var first: RepriseError? { faults.withLock { $0.first } }
+
+    func report(_ event: AccessEvent) {
+        let isUnusable =
+            event.conversionError != nil
+            || event.providerResults.contains {
+                if case .failure = $0.result { true } else { false }
+            }
+        guard isUnusable else { return }
+        let key = event.metadata.key.components.joined(separator: ".")
+        let type =
+            switch event.metadata.valueType {
+            case .int: "a whole number"
+            case .bool: "true or false"
+            default: "a text"
+            }
+        let error = RepriseError(
+            .badConfiguration, "The setting \(key) is not \(type).",
+            remedy: "Look at the environment and the file; `reprise serve --help` has the names.")
+        faults.withLock { $0.append(error) }
+    }
+}

@@ -1,0 +1,30 @@
+import UnixSignals
+
+/// Ends work when the person, or the system, asks the process to end.
+enum Interruption {
+    /// Runs `body`; SIGINT or SIGTERM cancels it.
+    ///
+    /// - Returns: what `body` returned, and whether it was asked to end.
+    static func cancelling<T: Sendable>(
+        _ body: @escaping @Sendable () async throws -> T
+    ) async throws -> (value: T, wasInterrupted: Bool) {
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        return try await withThrowingTaskGroup(of: T?.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                for await _ in signals { return nil }
+                return nil
+            }
+            var wasInterrupted = false
+            while let result = try await group.next() {
+                if let value = result {
+                    group.cancelAll()
+                    return (value, wasInterrupted)
+                }
+                wasInterrupted = true
+                group.cancelAll()
+            }
+            throw CancellationError()
+        }
+    }
+}

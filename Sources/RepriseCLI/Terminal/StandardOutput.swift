@@ -1,0 +1,50 @@
+import Foundation
+
+/// Whoever read our output has gone.
+struct BrokenPipe: Error {}
+
+/// Writes what a command is for.
+///
+/// Nothing is buffered: when `write` returns, the kernel has it.
+enum StandardOutput {
+    /// Writes a line.
+    ///
+    /// - Throws: ``BrokenPipe``; ``CommandFailure`` if the disk behind it fails.
+    static func write(_ line: String) throws { try write(Array((line + "\n").utf8)) }
+
+    /// Writes bytes as they are.
+    ///
+    /// - Throws: as the call with a line does.
+    static func write(_ bytes: [UInt8]) throws { try FileOutput.write(bytes, to: STDOUT_FILENO) }
+}
+
+/// Writes all of something to a file descriptor, however little it takes at a time.
+enum FileOutput {
+    static func write(_ bytes: [UInt8], to descriptor: Int32) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let written = rest.withUnsafeBytes {
+                Foundation.write(descriptor, $0.baseAddress, $0.count)
+            }
+            if written > 0 {
+                rest = rest.dropFirst(written)
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: waitUntilWritable(descriptor)
+            case EPIPE: throw BrokenPipe()
+            default:
+                throw CommandFailure(
+                    .diskFailed,
+                    "The output cannot be written: \(String(cString: strerror(errno))).")
+            }
+        }
+    }
+
+    /// A pipe that somebody else has made non-blocking.
+    private static func waitUntilWritable(_ descriptor: Int32) {
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        _ = poll(&request, 1, -1)
+    }
+}

@@ -1,0 +1,98 @@
+import RepriseCore
+import RepriseWire
+
+/// A connection that has said hello: for the parts of the tool that speak the wire themselves.
+struct WireConnection: Sendable {
+    static let subprotocol = "reprise.v1"
+    static let path = "/v1/connect"
+
+    private let socket: any Socket
+    private let server: String
+
+    /// Dials, says hello and waits for the welcome.
+    ///
+    /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.unavailable`, `.notReprise`, `.refused`;
+    ///   ``SocketFailure``.
+    static func open(_ server: String, dialer: any SocketDialer) async throws -> WireConnection {
+        let socket = try await dialer.dial(
+            url: server + path, protocol: subprotocol, maximumFrameBytes: WireLimits.frameBytes)
+        let connection = WireConnection(socket: socket, server: server)
+        do {
+            try await connection.greet()
+        } catch {
+            await socket.close(code: CloseCode.normal.number)
+            throw error
+        }
+        return connection
+    }
+
+    func send(_ frames: [[UInt8]]) async throws { try await socket.send(frames) }
+
+    func close() async { await socket.close(code: CloseCode.normal.number) }
+
+    /// Reads until the connection ends.
+    ///
+    /// - Parameter body: gets the frames that came together.
+    /// - Throws: what `body` throws; ``RepriseError`` saying why the server has closed.
+    func read(_ body: ([ServerFrame]) async throws -> Void) async throws {
+        var decoder = FrameDecoder()
+        var reason: String?
+        while let batch = try await socket.receive() {
+            var frames: [ServerFrame] = []
+            frames.reserveCapacity(batch.count)
+            for bytes in batch {
+                guard let frame = try decoder.serverFrame(bytes) else { continue }
+                if case .error(_, let message) = frame { reason = message }
+                frames.append(frame)
+            }
+            try await body(frames)
+        }
+        throw await ending(reason)
+    }
+
+    private func greet() async throws {
+        let hello = ClientFrame.Hello(device: .random(), client: ToolVersion.client)
+        try await socket.send([ClientFrame.hello(hello).encoded()])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await welcome() }
+            group.addTask {
+                try await Task.sleep(for: .seconds(10))
+                throw RepriseError(
+                    .timedOut, "The server at \(server) did not greet in time.",
+                    remedy: "Look at the server's log, and try again.")
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func welcome() async throws {
+        var decoder = FrameDecoder()
+        // Nothing is subscribed and nothing published, so the welcome comes alone.
+        guard let first = try await socket.receive()?.first else { throw await ending(nil) }
+        switch try decoder.serverFrame(first) {
+        case .welcome: return
+        case .error(_, let message): throw await ending(message)
+        default:
+            throw RepriseError(
+                .notReprise, "What answers at \(server) does not greet as a Reprise server does.",
+                remedy: "Check host and port.")
+        }
+    }
+
+    /// The error that a close frame stands for.
+    private func ending(_ reason: String?) async -> any Error {
+        let code = await socket.closeCode.map { CloseCode($0) }
+        let words = reason ?? code.map { "code \($0)" } ?? "no reason given"
+        switch code?.advice {
+        case .stop:
+            return RepriseError(
+                .refused, "The server has ended the connection: \(words)",
+                remedy: "Check that tool and server are of the same version.")
+        case .reconnect, .reconnectLater, nil:
+            return RepriseError(
+                .unavailable, "The server has ended the connection: \(words)",
+                remedy: "Try again later.")
+        }
+    }
+}

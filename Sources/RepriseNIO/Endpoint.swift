@@ -1,0 +1,83 @@
+import RepriseCore
+
+/// Where to dial: the parts of a URL that a WebSocket handshake needs.
+///
+/// ```swift
+/// try Endpoint("http://127.0.0.1:8080/v1/connect").host  // "127.0.0.1"
+/// ```
+package struct Endpoint: Hashable, Sendable {
+    /// A name, an IPv4 address, or an IPv6 address without its brackets.
+    package let host: String
+    package let port: Int
+    /// Path and query, as the request line has them.
+    package let target: String
+
+    /// Reads a URL.
+    ///
+    /// - Parameter url: `ws://` or `http://`, a host, and where needed a port, a path and a query.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
+    package init(_ url: String) throws {
+        guard let (scheme, rest) = Self.split(url, at: "://") else { throw Self.unusable(url) }
+        switch scheme.lowercased() {
+        case "ws", "http": break
+        case "wss", "https":
+            throw RepriseError(
+                .badConfiguration, "TLS is not built into this transport yet: \(url).",
+                remedy: "Use http:// or ws:// on a network that you trust, or a proxy beside you "
+                    + "that speaks TLS.")
+        default: throw Self.unusable(url)
+        }
+        let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
+        (host, port) = try Self.authority(rest[..<end], of: url)
+        let path = rest[end...].prefix { $0 != "#" }
+        guard path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else { throw Self.unusable(url) }
+        target = path.first == "/" ? String(path) : "/" + path
+    }
+
+    /// As the `Host` header has it: the brackets of IPv6, and the port unless it is 80.
+    package var authority: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return port == 80 ? name : "\(name):\(port)"
+    }
+
+    private static func authority(
+        _ text: Substring, of url: String
+    ) throws -> (host: String, port: Int) {
+        var host = text
+        var port: Substring?
+        if text.first == "[" {
+            guard let close = text.firstIndex(of: "]") else { throw unusable(url) }
+            host = text[text.index(after: text.startIndex)..<close]
+            let behind = text[text.index(after: close)...]
+            guard behind.isEmpty || behind.first == ":" else { throw unusable(url) }
+            if !behind.isEmpty { port = behind.dropFirst() }
+        } else if let colon = text.firstIndex(of: ":") {
+            host = text[..<colon]
+            port = text[text.index(after: colon)...]
+        }
+        // User names and passwords in URLs end up in logs and process lists; none is accepted.
+        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 0x40 })
+        else { throw unusable(url) }
+        guard let port else { return (String(host), 80) }
+        guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(port),
+            number > 0
+        else { throw unusable(url) }
+        return (String(host), Int(number))
+    }
+
+    private static func split(_ text: String, at mark: String) -> (Substring, Substring)? {
+        guard let range = text.firstRange(of: mark) else { return nil }
+        return (text[..<range.lowerBound], text[range.upperBound...])
+    }
+
+    private static func unusable(_ url: String) -> RepriseError {
+        RepriseError(
+            .badConfiguration, "This is not the URL of a server: \(url).",
+            remedy: "It looks like http://127.0.0.1:8080.")
+    }
+}
+
+extension Endpoint: CustomStringConvertible {
+    /// As a person writes it.
+    package var description: String { "http://\(authority)" }
+}

@@ -1,0 +1,45 @@
+import NIOCore
+import NIOHTTP1
+
+/// The head of an HTTP response (RFC 9112 §4, §5), read with no more patience than a handshake deserves.
+struct HandshakeResponse {
+    /// It is not HTTP, or longer than `HandshakeResponse/maximumBytes`.
+    struct Malformed: Error {}
+
+    /// More than any server says to upgrade.
+    static let maximumBytes = 16_384
+
+    let status: Int
+    let fields: HTTPHeaders
+
+    /// Takes the head, if all of it has come; what stands behind it stays in the buffer.
+    ///
+    /// - Returns: nil if more is needed.
+    /// - Throws: ``Malformed``.
+    init?(readingFrom buffer: inout ByteBuffer) throws {
+        let bytes = buffer.readableBytesView
+        guard zip(bytes, "HTTP/1.".utf8).allSatisfy(==) else { throw Malformed() }
+        guard let end = bytes.firstRange(of: "\r\n\r\n".utf8) else {
+            guard bytes.count <= Self.maximumBytes else { throw Malformed() }
+            return nil
+        }
+        let head = String(decoding: bytes[..<end.lowerBound], as: UTF8.self)
+        buffer.moveReaderIndex(to: end.upperBound)
+        var lines = head.split(separator: "\r\n", omittingEmptySubsequences: false)[...]
+        let words = lines.removeFirst().split(separator: " ", maxSplits: 2)
+        guard words.count >= 2, words[1].utf8.count == 3, let status = UInt16(words[1]) else {
+            throw Malformed()
+        }
+        self.status = Int(status)
+        fields = HTTPHeaders(try lines.map(Self.field))
+    }
+
+    private static func field(_ line: Substring) throws -> (String, String) {
+        guard let colon = line.firstIndex(of: ":"), colon > line.startIndex else {
+            throw Malformed()
+        }
+        let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+        let end = value.lastIndex { $0 != " " && $0 != "\t" }
+        return (String(line[..<colon]), end.map { String(value[...$0]) } ?? "")
+    }
+}

@@ -1,0 +1,98 @@
+public import NIOCore
+import NIOPosix
+public import RepriseCore
+
+/// Opens WebSocket connections on SwiftNIO: for Linux, for tests and for the command line.
+///
+/// ```swift
+/// let socket = try await NIODialer().dial(
+///     url: "ws://127.0.0.1:8080/v1/connect", protocol: "reprise.v1", maximumFrameBytes: 1_048_576)
+/// ```
+public struct NIODialer: SocketDialer {
+    private let group: any EventLoopGroup
+    private let timeout: Duration
+    /// How long ``RepriseCore/Socket/close(code:)`` waits for frames to leave and for the peer's answer.
+    package var closePatience = Duration.seconds(1)
+
+    /// Makes a dialer.
+    ///
+    /// - Parameters:
+    ///   - group: the threads that connections run on; nil for those that the process shares.
+    ///   - timeout: how long connecting and upgrading may take together.
+    public init(
+        group: (any EventLoopGroup)? = nil, timeout: Duration = .seconds(10)
+    ) {
+        self.group = group ?? MultiThreadedEventLoopGroup.singleton
+        self.timeout = timeout
+    }
+
+    /// Opens a WebSocket connection (RFC 6455), without TLS.
+    ///
+    /// - Parameters:
+    ///   - url: `ws://` or `http://`, with host, port and path.
+    ///   - protocol: the subprotocol to ask for.
+    ///   - maximumFrameBytes: a larger frame, and a larger message of many frames, closes the connection with 1009.
+    /// - Returns: the open connection.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a URL that cannot be dialled; `.unreachable` if nothing answers;
+    ///   `.unavailable` if the server is overloaded; `.notReprise` if it does not upgrade to our subprotocol; `.timedOut`.
+    ///   `CancellationError` if the task was cancelled.
+    public func dial(
+        url: String, protocol: String, maximumFrameBytes: Int
+    ) async throws -> any Socket {
+        let endpoint = try Endpoint(url)
+        let loop = group.next()
+        let promise = loop.makePromise(of: NIOSocket.self)
+        let request = HandshakeRequest(endpoint: endpoint, subprotocol: `protocol`)
+        let deadline = loop.scheduleTask(in: TimeAmount(timeout)) {
+            promise.fail(Self.timedOut(endpoint))
+        }
+        defer { deadline.cancel() }
+        let patience = closePatience
+        connect(to: endpoint, on: loop, promise) {
+            HandshakeHandler(
+                request: request, maximumFrameBytes: maximumFrameBytes, closePatience: patience,
+                promise: promise)
+        }
+        return try await withTaskCancellationHandler {
+            try await promise.futureResult.get()
+        } onCancel: {
+            promise.fail(CancellationError())
+        }
+    }
+
+    private func connect(
+        to endpoint: Endpoint, on loop: any EventLoop, _ promise: EventLoopPromise<NIOSocket>,
+        handler: @escaping @Sendable () -> HandshakeHandler
+    ) {
+        ClientBootstrap(group: loop)
+            .connectTimeout(TimeAmount(timeout))
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(handler())
+                }
+            }
+            .connect(host: endpoint.host, port: endpoint.port)
+            .whenComplete { result in
+                switch result {
+                case .success(let channel):
+                    // Whoever gave up on it, by time or by cancelling, leaves no connection behind.
+                    promise.futureResult.whenFailure { _ in channel.close(promise: nil) }
+                case .failure(let error): promise.fail(Self.error(error, endpoint))
+                }
+            }
+    }
+
+    private static func error(_ error: any Error, _ endpoint: Endpoint) -> RepriseError {
+        if case ChannelError.connectTimeout = error { return timedOut(endpoint) }
+        return RepriseError(
+            .unreachable, "No server answers at \(endpoint).",
+            remedy: "Start one with `reprise serve`.", cause: error)
+    }
+
+    private static func timedOut(_ endpoint: Endpoint) -> RepriseError {
+        RepriseError(
+            .timedOut, "The server at \(endpoint) did not answer in time.",
+            remedy: "Check the address and the network, and try again.")
+    }
+}

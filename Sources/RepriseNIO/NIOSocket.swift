@@ -1,0 +1,41 @@
+import NIOCore
+import RepriseCore
+
+/// An open WebSocket connection on SwiftNIO.
+final class NIOSocket: Socket {
+    private let channel: any Channel
+    private let inbox: Inbox
+
+    init(channel: any Channel, inbox: Inbox) {
+        self.channel = channel
+        self.inbox = inbox
+    }
+
+    /// Who forgets to close a connection does not keep it open.
+    deinit { channel.close(promise: nil) }
+
+    func receive() async throws -> [[UInt8]]? {
+        try await inbox.take { channel.read() }
+    }
+
+    func send(_ frames: [[UInt8]]) async throws {
+        guard !frames.isEmpty else { return }
+        let batch = FrameWriter.text(frames, allocator: channel.allocator)
+        do {
+            // Completes when the kernel has taken the last byte. So a peer that does not read holds up its writers, and
+            // no more waits in memory than one batch for each of them.
+            try await channel.writeAndFlush(batch).get()
+        } catch {
+            throw SocketFailure("The connection has ended: \(error)")
+        }
+    }
+
+    func close(code: UInt16) async {
+        channel.triggerUserOutboundEvent(SocketHandler.CloseRequest(code: code), promise: nil)
+        _ = try? await channel.closeFuture.get()
+    }
+
+    var closeCode: UInt16? {
+        get async { inbox.peerCode }
+    }
+}

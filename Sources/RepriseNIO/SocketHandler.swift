@@ -1,0 +1,158 @@
+import NIOCore
+import NIOWebSocket
+import RepriseCore
+
+/// Moves frames between the network and an `Inbox`, and keeps the manners of RFC 6455 on the way.
+///
+/// Backpressure is NIO's own: with the inbox full, `read` is not passed on, so the kernel's buffer fills and the
+/// peer has to wait. Taking from the inbox asks for a `read` again.
+final class SocketHandler: ChannelDuplexHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// Asks for a close frame with this code; sent through the pipeline, so that it stays behind what was written before.
+    struct CloseRequest: Sendable { let code: UInt16 }
+
+    private let inbox: Inbox
+    /// How long a close may take.
+    private let patience: Duration
+    private var assembler: MessageAssembler
+    private var batch: [[UInt8]] = []
+    private var isClosing = false
+
+    init(inbox: Inbox, maximumFrameBytes: Int, patience: Duration) {
+        self.inbox = inbox
+        self.patience = patience
+        assembler = MessageAssembler(maximumBytes: maximumFrameBytes)
+    }
+
+    // MARK: From the network
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        if isClosing {
+            // Only the peer's answer to our close frame is of interest.
+            if frame.opcode == .connectionClose { ended(context, frame) }
+            return
+        }
+        switch assembler.frameReceived(frame) {
+        case .message(let message): batch.append(message)
+        case .none: break
+        case .ping(let payload):
+            // RFC 6455 §5.5.3 lets us answer only some: so pings that a peer sends without reading the pongs cost nothing.
+            guard context.channel.isWritable else { return }
+            let pong = FrameWriter.control(
+                .pong, payload, allocator: context.channel.allocator)
+            context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
+        case .close(let code): peerCloses(context, code)
+        case .violation(let code, let reason): fail(context, code, reason)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        hand()
+        context.fireChannelReadComplete()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        hand()
+        inbox.finish(SocketFailure("The connection ended without a close frame."))
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        hand()
+        switch error {
+        case NIOWebSocketError.invalidFrameLength:
+            fail(context, 1009, "A frame is larger than was agreed.")
+        case is NIOWebSocketError:
+            fail(context, 1002, "The peer sent what is not a WebSocket frame.")
+        default:
+            inbox.finish(SocketFailure("The connection failed: \(error)"))
+            context.close(promise: nil)
+        }
+    }
+
+    private func hand() {
+        guard !batch.isEmpty else { return }
+        inbox.deliver(batch)
+        batch.removeAll(keepingCapacity: true)
+    }
+
+    private func peerCloses(_ context: ChannelHandlerContext, _ code: UInt16?) {
+        hand()
+        inbox.peerCode = code ?? 1005
+        inbox.finish(nil)
+        isClosing = true
+        let channel = context.channel
+        // The peer's code goes back to it; one without a code gets a frame without a code.
+        writeClose(context, code).assumeIsolated().whenComplete { _ in
+            channel.close(promise: nil)
+        }
+        closeAtLast(context)
+    }
+
+    private func ended(_ context: ChannelHandlerContext, _ frame: WebSocketFrame) {
+        if case .close(let code) = assembler.frameReceived(frame) { inbox.peerCode = code ?? 1005 }
+        context.close(promise: nil)
+    }
+
+    private func fail(_ context: ChannelHandlerContext, _ code: UInt16, _ reason: String) {
+        hand()
+        inbox.finish(SocketFailure(reason))
+        beginClosing(context, code)
+    }
+
+    // MARK: From the socket
+
+    func read(context: ChannelHandlerContext) {
+        if !inbox.isFull { context.read() }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard !isClosing else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        context.write(data, promise: promise)
+    }
+
+    func triggerUserOutboundEvent(
+        context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?
+    ) {
+        guard let request = event as? CloseRequest else {
+            context.triggerUserOutboundEvent(event, promise: promise)
+            return
+        }
+        inbox.discard()
+        beginClosing(context, request.code)
+        context.read()  // the peer's answer may wait behind what nobody will read now
+        promise?.succeed()
+    }
+
+    private func beginClosing(_ context: ChannelHandlerContext, _ code: UInt16) {
+        guard !isClosing else { return }
+        isClosing = true
+        _ = writeClose(context, code)
+        closeAtLast(context)
+    }
+
+    private func writeClose(
+        _ context: ChannelHandlerContext, _ code: UInt16?
+    ) -> EventLoopFuture<Void> {
+        var payload = context.channel.allocator.buffer(capacity: 2)
+        if let code { payload.writeInteger(code) }
+        let frame = FrameWriter.control(
+            .connectionClose, payload, allocator: context.channel.allocator)
+        return context.writeAndFlush(wrapOutboundOut(frame))
+    }
+
+    private func closeAtLast(_ context: ChannelHandlerContext) {
+        let channel = context.channel
+        let timer = context.eventLoop.scheduleTask(in: TimeAmount(patience)) {
+            channel.close(promise: nil)
+        }
+        channel.closeFuture.whenComplete { _ in timer.cancel() }
+    }
+}

@@ -1,0 +1,293 @@
+import Logging
+import NIOCore
+import NIOWebSocket
+import RepriseCore
+import RepriseWire
+
+/// One WebSocket connection: the effects of what `ConnectionMachine` and the `SubscriptionMachine`s decide.
+///
+/// Everything here runs on the connection's event loop. Nothing is allocated for what a connection does not do.
+final class ConnectionHandler: ChannelDuplexHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias OutboundIn = Never
+    typealias OutboundOut = ByteBuffer
+
+    let id: UInt64
+    let switchboard: Switchboard
+    var machine: ConnectionMachine
+    var subscriptions: [ChannelName: Subscription] = [:]
+    /// Subscriptions that wait for their turn to read the log.
+    var readQueue: [Subscription] = []
+    var isReadingLog = false
+    /// Pages that the transport has not taken yet.
+    var unsentPages = 0
+    /// Publishes of the bytes that are being read; they are submitted together.
+    var publishes: [NewMessage] = []
+
+    private var decoder = FrameDecoder()
+    private var assembler = MessageAssembler()
+    private var context: ChannelHandlerContext?
+    /// The frame encoder's: writing from there bypasses it, because frames are framed already.
+    private var outbound: ChannelHandlerContext?
+    private var isUnflushed = false
+    private var isReadHeld = false
+    private(set) var isWritable = true
+    private var written = 0
+    private var taken = 0
+    private var turn = 0
+
+    init(id: UInt64, switchboard: Switchboard, now: Duration) {
+        self.id = id
+        self.switchboard = switchboard
+        machine = ConnectionMachine(now: now)
+    }
+
+    var gateway: Gateway { switchboard.gateway }
+    var now: Duration { gateway.clock.uptime() }
+    private var limits: ConnectionMachine.Limits { gateway.connectionLimits }
+
+    // MARK: Life
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        outbound = try? context.pipeline.syncOperations.context(
+            handlerType: WebSocketFrameEncoder.self)
+        switchboard.add(self)
+        log(.debug, "connected")
+        lookLater()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+    private func end() {
+        guard context != nil else { return }
+        context = nil
+        outbound = nil
+        machine.connectionEnded(now: now)
+        for subscription in subscriptions.values { switchboard.remove(subscription) }
+        subscriptions = [:]
+        readQueue = []
+        switchboard.remove(self)
+        log(.debug, "disconnected")
+    }
+
+    func quiesce() { perform(machine.quiesceRequested(now: now)) }
+
+    func violated(_ code: CloseCode, _ message: String) {
+        perform(machine.violated(code, message, now: now))
+    }
+
+    func cut() { context?.close(promise: nil) }
+
+    // MARK: Reading
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        machine.bytesReceived(now: now)
+        guard machine.maySend else { return }
+        switch assembler.add(unwrapInboundIn(data), text: &switchboard.text) {
+        case .message: received(switchboard.text)
+        case .incomplete, .pong: break
+        case .ping(let payload): write(WebSocketFraming.control(.pong, payload))
+        case .close(let code): closeReceived(code)
+        case .violation(let code, let message): violated(code, message)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        submitPublishes()
+        switchboard.flush()
+        context.fireChannelReadComplete()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if mayRead { context.read() } else { isReadHeld = true }
+    }
+
+    /// Not while it takes nothing from us: what it asks for would only wait, and grow.
+    private var mayRead: Bool { machine.mayRead(limits) && (isWritable || !machine.maySend) }
+
+    func readAgain() {
+        guard isReadHeld, mayRead else { return }
+        isReadHeld = false
+        context?.read()
+    }
+
+    private func received(_ text: [UInt8]) {
+        do {
+            let frame = try decoder.clientFrame(text)
+            switch machine.frameReceived(frame, now: now) {
+            case .welcome: welcome(frame)
+            case .accept: accept(frame)
+            case .ignore: break
+            case .close(let code, let message): close(code, message)
+            }
+        } catch {
+            unreadable(text, error)
+        }
+    }
+
+    private func accept(_ frame: ClientFrame) {
+        switch frame {
+        case .publish(let publish): self.publish(publish)
+        case .subscribe(let requests): requests.forEach(subscribe)
+        case .unsubscribe(let channels): channels.forEach(unsubscribe)
+        case .hello: break  // the machine accepts it once, as a welcome
+        }
+    }
+
+    private func unreadable(_ text: [UInt8], _ error: any Error) {
+        let error = error as? RepriseError
+        if let refused = machine.isOpen ? Self.refusal(of: text, error) : nil {
+            return send(.refused(refused))
+        }
+        if String(validating: text, as: UTF8.self) == nil {
+            return violated(.invalidText, "The text is not UTF-8.")
+        }
+        violated(.malformedFrame, error?.message ?? "The frame cannot be read.")
+    }
+
+    private func welcome(_ frame: ClientFrame) {
+        send(
+            .welcome(
+                .init(
+                    version: ClientFrame.Hello.currentVersion, time: gateway.clock.wall(),
+                    heartbeat: gateway.limits.heartbeat, server: "reprise")))
+        if case .hello(let hello) = frame {
+            log(.debug, "hello", ["device": "\(hello.device)", "client": "\(hello.client)"])
+        }
+        lookLater()
+    }
+
+    // MARK: Writing
+
+    func send(_ frame: ServerFrame) { send(WebSocketFraming.frame(frame)) }
+
+    /// Sends whole text frames.
+    func send(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
+        machine.frameSent(now: switchboard.time)
+        write(bytes, promise: promise)
+    }
+
+    private func write(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
+        guard let outbound else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        written += bytes.readableBytes
+        outbound.write(NIOAny(bytes), promise: promise)
+        guard !isUnflushed else { return }
+        isUnflushed = true
+        switchboard.flushLater(self)
+    }
+
+    func flush() {
+        isUnflushed = false
+        outbound?.flush()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        isWritable = context.channel.isWritable
+        if isWritable {
+            readAgain()
+            readWhatWasMissed()
+        } else {
+            log(.debug, "too much is unsent")
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    // MARK: Closing
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error as? NIOWebSocketError {
+        case .invalidFrameLength:
+            violated(.frameTooLarge, "A frame has at most \(WireLimits.frameBytes) bytes.")
+        case .fragmentedControlFrame, .multiByteControlFrameLength:
+            violated(.protocolError, "A control frame is short and whole.")
+        case nil:
+            log(.debug, "failed", ["error": "\(error)"])
+            context.close(promise: nil)
+        }
+        switchboard.flush()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case ChannelEvent.inputClosed: context.close(promise: nil)  // half a WebSocket is none
+        case is ChannelShouldQuiesceEvent:
+            submitPublishes()
+            quiesce()
+            switchboard.flush()
+        default: break
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    private func closeReceived(_ code: CloseCode?) {
+        submitPublishes()
+        if machine.closeReceived(now: now) {
+            write(WebSocketFraming.close(code ?? .normal))
+        }
+        switchboard.flush()
+        context?.close(promise: nil)
+    }
+
+    private func perform(_ action: ConnectionMachine.Action?) {
+        switch action {
+        case nil: break
+        case .ping: write(WebSocketFraming.control(.ping))
+        case .heartbeat: write(switchboard.emptyHeartbeat())
+        case .cut: cut()
+        case .close(let code, let message): close(code, message)
+        }
+    }
+
+    private func close(_ code: CloseCode, _ message: String) {
+        log(.info, "closing", ["code": "\(code)", "reason": "\(message)"])
+        var buffer = WebSocketFraming.frame(.error(code: code, message: message))
+        buffer.writeImmutableBuffer(WebSocketFraming.close(code))
+        send(buffer)
+        for subscription in subscriptions.values { switchboard.remove(subscription) }
+        subscriptions = [:]
+        readQueue = []
+        lookLater()
+        readAgain()  // for the peer's close frame
+    }
+
+    // MARK: Time
+
+    func ticked(turn: Int, now: Duration) {
+        guard turn == self.turn, let context else { return }
+        noteProgress(context, now)
+        perform(machine.ticked(limits, isReading: !isReadHeld, now: now))
+        if self.turn == turn { lookLater() }
+    }
+
+    private func lookLater() {
+        turn = switchboard.look(at: self, after: machine.nextTick(limits, now: now))
+    }
+
+    /// Whether the peer takes what waits for it: by the bytes that the transport still holds.
+    private func noteProgress(_ context: ChannelHandlerContext, _ now: Duration) {
+        let waiting =
+            (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        if written - waiting > taken || waiting == 0 { machine.bytesTaken(now: now) }
+        taken = written - waiting
+    }
+
+    /// After a publish was answered.
+    func answered(_ count: Int) {
+        perform(machine.publishesAnswered(count, now: now))
+        readAgain()
+    }
+
+    func log(_ level: Logger.Level, _ what: Logger.Message, _ metadata: Logger.Metadata = [:]) {
+        gateway.logger.log(
+            level: level, what, metadata: metadata.merging(["connection": "\(id)"]) { $1 })
+    }
+}

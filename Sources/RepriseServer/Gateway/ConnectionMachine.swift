@@ -1,0 +1,232 @@
+package import RepriseWire
+
+/// Decides about one WebSocket connection: `awaitingHello → open → draining → closing`.
+///
+/// A close is begun once, for whichever reason came first. After it nothing that the peer sends is looked at, but it is
+/// still read: closing a socket with unread bytes would take the close frame away from the peer.
+package struct ConnectionMachine: Sendable {
+    package enum Action: Equatable, Sendable {
+        /// Send an `error` frame and a close frame.
+        case close(CloseCode, String)
+        case ping
+        /// Send a heartbeat without heads: clients take a long silence for a dead connection.
+        case heartbeat
+        /// End the connection at the transport; the peer will not answer any more.
+        case cut
+    }
+
+    /// What to do with a frame.
+    package enum Verdict: Equatable, Sendable {
+        case welcome
+        case accept
+        case ignore
+        case close(CloseCode, String)
+    }
+
+    package struct Limits: Equatable, Sendable {
+        package var handshake: Duration
+        package var heartbeat: Duration
+        package var pingAfter: Duration
+        package var idle: Duration
+        package var notReading: Duration
+        package var closeHandshake: Duration
+        package var draining: Duration
+        package var publishesInFlight: Int
+
+        package init(
+            handshake: Duration, heartbeat: Duration, pingAfter: Duration, idle: Duration,
+            notReading: Duration, closeHandshake: Duration, draining: Duration,
+            publishesInFlight: Int
+        ) {
+            self.handshake = handshake
+            self.heartbeat = heartbeat
+            self.pingAfter = pingAfter
+            self.idle = idle
+            self.notReading = notReading
+            self.closeHandshake = closeHandshake
+            self.draining = draining
+            self.publishesInFlight = publishesInFlight
+        }
+    }
+
+    private enum Phase: Equatable, Sendable {
+        case awaitingHello
+        case open
+        /// The server is shutting down; what was accepted is still answered.
+        case draining
+        case closing
+        case closed
+    }
+
+    private var phase = Phase.awaitingHello
+    private var phaseBegan: Duration
+    private var heard: Duration
+    private var progressed: Duration
+    private var sent: Duration
+    private var pinged: Duration?
+    private var publishesInFlight = 0
+
+    package init(now: Duration) {
+        phaseBegan = now
+        heard = now
+        progressed = now
+        sent = now
+    }
+
+    /// Whether the peer's bytes may be read. (While closing they are read and thrown away.)
+    package func mayRead(_ limits: Limits) -> Bool {
+        switch phase {
+        case .awaitingHello, .open: publishesInFlight < limits.publishesInFlight
+        case .draining: false
+        case .closing, .closed: true
+        }
+    }
+
+    /// Whether frames may still be sent.
+    package var maySend: Bool {
+        switch phase {
+        case .awaitingHello, .open, .draining: true
+        case .closing, .closed: false
+        }
+    }
+
+    /// Whether it has said hello and nothing has ended it.
+    package var isOpen: Bool { phase == .open }
+
+    /// Bytes came from the peer.
+    package mutating func bytesReceived(now: Duration) {
+        heard = now
+        pinged = nil
+    }
+
+    /// A text frame was sent.
+    package mutating func frameSent(now: Duration) { sent = now }
+
+    /// The transport has taken bytes that waited for the peer, or none wait.
+    package mutating func bytesTaken(now: Duration) { progressed = now }
+
+    package mutating func frameReceived(_ frame: ClientFrame, now: Duration) -> Verdict {
+        switch (phase, frame) {
+        case (.awaitingHello, .hello(let hello)):
+            guard hello.version == ClientFrame.Hello.currentVersion else {
+                return refuse(
+                    .unsupportedVersion,
+                    "This server speaks version \(ClientFrame.Hello.currentVersion).", now)
+            }
+            enter(.open, now)
+            return .welcome
+        case (.awaitingHello, _): return refuse(.outOfOrder, "The first frame is hello.", now)
+        case (.open, .hello): return refuse(.outOfOrder, "Hello was said before.", now)
+        case (.open, _): return .accept
+        case (.draining, _), (.closing, _), (.closed, _): return .ignore
+        }
+    }
+
+    /// The peer, or the server itself, did what ends a connection.
+    package mutating func violated(
+        _ code: CloseCode, _ message: String, now: Duration
+    ) -> Action? {
+        guard maySend else { return nil }
+        enter(.closing, now)
+        return .close(code, message)
+    }
+
+    package mutating func publishesAccepted(_ count: Int) { publishesInFlight += count }
+
+    package mutating func publishesAnswered(_ count: Int, now: Duration) -> Action? {
+        publishesInFlight -= count
+        guard phase == .draining, publishesInFlight == 0 else { return nil }
+        return violated(.goingAway, Self.goodbye, now: now)
+    }
+
+    /// The server is shutting down: what was accepted is answered, then the peer is told to come back later.
+    package mutating func quiesceRequested(now: Duration) -> Action? {
+        switch phase {
+        case .open where publishesInFlight > 0:
+            enter(.draining, now)
+            return nil
+        case .awaitingHello, .open: return violated(.goingAway, Self.goodbye, now: now)
+        case .draining, .closing, .closed: return nil
+        }
+    }
+
+    /// The peer sent a close frame.
+    ///
+    /// - Returns: whether it is to be echoed (it is not if it answers ours). Then the connection ends.
+    package mutating func closeReceived(now: Duration) -> Bool {
+        defer { enter(.closed, now) }
+        return maySend
+    }
+
+    package mutating func connectionEnded(now: Duration) { enter(.closed, now) }
+
+    /// Time has passed.
+    ///
+    /// While we do not read (`isReading` is false) a silence is of our own making.
+    package mutating func ticked(_ limits: Limits, isReading: Bool, now: Duration) -> Action? {
+        switch phase {
+        case .awaitingHello:
+            guard now - phaseBegan >= limits.handshake else { return nil }
+            return violated(.handshakeTimedOut, "No hello came in time.", now: now)
+        case .open:
+            guard now - progressed < limits.notReading else {
+                return violated(.notReading, "Frames wait, and none is read.", now: now)
+            }
+            if !isReading { heard = now }
+            if now - sent >= limits.heartbeat {
+                sent = now
+                return .heartbeat
+            }
+            return isReading ? afterSilence(limits, now) : nil
+        case .draining:
+            guard now - phaseBegan >= limits.draining else { return nil }
+            return violated(.goingAway, Self.goodbye, now: now)
+        case .closing:
+            return now - phaseBegan >= limits.closeHandshake ? .cut : nil
+        case .closed: return nil
+        }
+    }
+
+    /// How long nothing can become due.
+    package func nextTick(_ limits: Limits, now: Duration) -> Duration {
+        switch phase {
+        case .awaitingHello: phaseBegan + limits.handshake - now
+        case .open:
+            min(
+                sent + limits.heartbeat, progressed + limits.notReading,
+                now + min(limits.notReading / 4, limits.pingAfter),
+                pinged.map { $0 + limits.idle - limits.pingAfter } ?? heard + limits.pingAfter)
+                - now
+        case .draining: phaseBegan + limits.draining - now
+        case .closing: phaseBegan + limits.closeHandshake - now
+        case .closed: limits.idle
+        }
+    }
+
+    // MARK: -
+
+    private static let goodbye = "The server is shutting down. Come back in a moment."
+
+    private mutating func enter(_ next: Phase, _ now: Duration) {
+        phase = next
+        phaseBegan = now
+    }
+
+    private mutating func refuse(
+        _ code: CloseCode, _ message: String, _ now: Duration
+    ) -> Verdict {
+        enter(.closing, now)
+        return .close(code, message)
+    }
+
+    private mutating func afterSilence(_ limits: Limits, _ now: Duration) -> Action? {
+        // Counted from the ping: after a halt of our own everybody seems silent, and gets the chance to answer.
+        if let pinged {
+            guard now - pinged >= limits.idle - limits.pingAfter else { return nil }
+            return violated(.idle, "Nothing came for too long.", now: now)
+        }
+        guard now - heard >= limits.pingAfter else { return nil }
+        pinged = now
+        return .ping
+    }
+}

@@ -1,0 +1,99 @@
+package import NIOCore
+import NIOWebSocket
+import RepriseCore
+package import RepriseWire
+
+/// Writes events as complete WebSocket frames, ready for any number of sockets.
+///
+/// The bytes are those of ``RepriseWire/ServerFrame/Event/encoded()``, but they go straight into the buffer that is sent: no array
+/// between, and what is the same in every event of a channel is put together once.
+package struct EventEncoder {
+    private let opening: [UInt8]
+    private static let id = Array(#","id":""#.utf8)
+    private static let prev = Array(#","prev":"#.utf8)
+    private static let timestamp = Array(#"","timestamp":"#.utf8)
+    private static let body = Array(#","body":"#.utf8)
+
+    package init(channel: ChannelName) {
+        opening = Array(#"{"type":"event","channelId":"\#(channel.text)","seq":"#.utf8)
+    }
+
+    /// How many bytes the frame of `event` takes at most.
+    package func capacity(for event: ServerFrame.Event) -> Int {
+        opening.count + event.body.count + event.id.text.utf8.count + 110
+    }
+
+    /// Appends the frame of `event`.
+    package func write(_ event: ServerFrame.Event, to buffer: inout ByteBuffer) {
+        let hasPrev = event.prev != event.seq - 1
+        var length = opening.count + Self.digits(event.seq) + Self.id.count
+        if hasPrev { length += Self.prev.count + Self.digits(event.prev) }
+        length += event.id.text.utf8.count + Self.timestamp.count
+        length += Self.digits(event.time.milliseconds) + Self.body.count + event.body.count + 1
+        WebSocketFraming.writeHeader(.text, length: length, to: &buffer)
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { bytes in
+            var cursor = Cursor(bytes: bytes)
+            cursor.append(opening)
+            cursor.append(event.seq)
+            if hasPrev {
+                cursor.append(Self.prev)
+                cursor.append(event.prev)
+            }
+            cursor.append(Self.id)
+            cursor.append(event.id.text)
+            cursor.append(Self.timestamp)
+            cursor.append(event.time.milliseconds)
+            cursor.append(Self.body)
+            cursor.append(event.body)
+            cursor.append(UInt8(ascii: "}"))
+            return cursor.count
+        }
+    }
+
+    private static func digits(_ value: Int64) -> Int {
+        var count = value < 0 ? 2 : 1
+        var rest = value.magnitude
+        while rest >= 10 {
+            rest /= 10
+            count += 1
+        }
+        return count
+    }
+
+    /// Where the next byte goes; the caller has counted, so every append is within the bytes.
+    private struct Cursor {
+        let bytes: UnsafeMutableRawBufferPointer
+        var count = 0
+
+        mutating func append(_ byte: UInt8) {
+            bytes[count] = byte
+            count += 1
+        }
+
+        mutating func append(_ source: [UInt8]) {
+            source.withUnsafeBytes { append($0) }
+        }
+
+        mutating func append(_ text: String) {
+            var text = text
+            text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+        }
+
+        mutating func append(_ value: Int64) {
+            var rest = value.magnitude
+            var at = count + EventEncoder.digits(value)
+            if value < 0 { bytes[count] = UInt8(ascii: "-") }
+            count = at
+            repeat {
+                at -= 1
+                bytes[at] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+        }
+
+        private mutating func append(_ source: UnsafeRawBufferPointer) {
+            UnsafeMutableRawBufferPointer(rebasing: bytes[count...]).copyMemory(from: source)
+            count += source.count
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Hummingbird
+import NIOCore
+import RepriseCore
+
+/// Reads a request's body piece by piece, within a bound of bytes and of time.
+///
+/// The time is looked at whenever something arrives; a peer that sends nothing at all meets the connection's idle timeout.
+struct BodyReader {
+    /// What is left of the body.
+    let pieces: BodyPieces
+    private let byteLimit: Int
+    private let deadline: ContinuousClock.Instant
+    private(set) var byteCount = 0
+    private(set) var isAtEnd = false
+
+    init(_ request: Request, byteLimit: Int, time: Duration) {
+        pieces = BodyPieces(request.body)
+        self.byteLimit = byteLimit
+        deadline = .now + time
+    }
+
+    /// Refuses by `Content-Length`, before anything is read.
+    func checkLength(_ request: Request) throws {
+        guard let length = request.headers[.contentLength].flatMap({ Int($0) }) else { return }
+        guard length <= byteLimit else { throw Self.tooLarge(byteLimit) }
+    }
+
+    /// The next piece; nil at the end.
+    mutating func next() async throws -> ByteBuffer? {
+        guard let piece = try await pieces.next() else {
+            isAtEnd = true
+            return nil
+        }
+        byteCount += piece.readableBytes
+        guard byteCount <= byteLimit else { throw Self.tooLarge(byteLimit) }
+        guard ContinuousClock.now < deadline else {
+            throw RepriseError(
+                .timedOut, "The body took too long to arrive.",
+                remedy: "What was stored is stored: send it again with the same ids.")
+        }
+        return piece
+    }
+
+    /// Everything.
+    mutating func all() async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let piece = try await next() { bytes.append(contentsOf: piece.readableBytesView) }
+        return bytes
+    }
+
+    private static func tooLarge(_ limit: Int) -> RepriseError {
+        RepriseError(.tooLarge, "A request of this kind has at most \(limit) bytes.")
+    }
+}

@@ -1,0 +1,123 @@
+package import HTTPTypes
+package import Hummingbird
+package import RepriseCore
+import RepriseWire
+
+/// A refusal as HTTP says it: a status and `{"error":{"code","message"}}`.
+package struct HTTPFailure: Error, Sendable, HTTPResponseError {
+    package let status: HTTPResponse.Status
+    /// For programs; the names are those of ``RepriseWire/RefusalCode`` where the wire knows the case too.
+    package let code: String
+    /// For people.
+    package let message: String
+    /// Headers beside the usual ones.
+    package var headers: HTTPFields = [:]
+
+    package init(
+        _ status: HTTPResponse.Status, _ code: String, _ message: String, headers: HTTPFields = [:]
+    ) {
+        self.status = status
+        self.code = code
+        self.message = message
+        self.headers = headers
+    }
+
+    /// Says an error of ours.
+    package init(_ error: RepriseError) {
+        let (status, code) = Self.meaning(of: error.code)
+        let text = [error.message, error.remedy].compactMap(\.self).joined(separator: " ")
+        self.init(status, code, text, headers: Self.retry(status))
+    }
+
+    /// Says why one message was not stored.
+    init(_ code: RefusalCode, _ message: String) {
+        let status: HTTPResponse.Status =
+            switch code {
+            case .tooLarge: .contentTooLarge
+            case .conflict, .predecessorMissing: .conflict
+            case .forbidden: .forbidden
+            case .rateLimited: .tooManyRequests
+            case .unavailable, .overloaded: .serviceUnavailable
+            default: .badRequest
+            }
+        self.init(status, code.name, message, headers: Self.retry(status))
+    }
+
+    /// The refusal as a response.
+    package func response(
+        from request: Request, context: some RequestContext
+    ) throws -> Response { response }
+
+    /// The refusal as a response.
+    var response: Response {
+        var json = JSONWriter()
+        json.object { object in
+            object.key("error")
+            write(to: &object)
+        }
+        return Response(json: json.bytes, status: status, headers: headers)
+    }
+
+    /// Writes the object with code and message.
+    func write(to json: inout JSONWriter) {
+        json.object { error in
+            error.key("code")
+            error.string(code)
+            error.key("message")
+            error.string(message)
+        }
+    }
+
+    private static func meaning(
+        of code: RepriseError.Code
+    ) -> (HTTPResponse.Status, String) {
+        switch code {
+        case .tooLarge: (.contentTooLarge, code.name)
+        case .malformed, .badChannelName, .badID: (.badRequest, code.name)
+        case .timedOut: (.requestTimeout, code.name)
+        case .full: (.serviceUnavailable, RefusalCode.overloaded.name)
+        case .closed, .unavailable, .diskFull, .diskFailed, .busy, .notWritable:
+            (.serviceUnavailable, RefusalCode.unavailable.name)
+        default: (.internalServerError, RepriseError.Code.internal.name)
+        }
+    }
+
+    private static func retry(_ status: HTTPResponse.Status) -> HTTPFields {
+        status == .serviceUnavailable || status == .tooManyRequests ? [.retryAfter: "1"] : [:]
+    }
+}
+
+extension Response {
+    /// A response whose body is JSON text, or lines of it.
+    init(
+        json: [UInt8], status: HTTPResponse.Status = .ok, type: String = "application/json",
+        headers: HTTPFields = [:]
+    ) {
+        var headers = headers
+        headers[.contentType] = type
+        self.init(
+            status: status, headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: json)))
+    }
+
+    /// The same response, for a request whose body was not read to its end.
+    ///
+    /// The answer goes out at once, because the peer may wait for it before it sends on. Then up to `limit` bytes are thrown
+    /// away, so that a peer that sends first and reads then does not lose the answer to a reset; then the connection ends.
+    func endingConnection(with rest: BodyPieces, discarding limit: Int) -> Response {
+        var response = self
+        response.headers[.connection] = "close"
+        let answer = body
+        response.body = ResponseBody(contentLength: answer.contentLength) { writer in
+            try await answer.write(writer)
+            var left = limit
+            while let piece = try await rest.next() {
+                left -= piece.readableBytes
+                guard left > 0 else {
+                    throw RepriseError(.tooLarge, "The peer sends on after its refusal.")
+                }
+            }
+        }
+        return response
+    }
+}

@@ -1,0 +1,37 @@
+package import Hummingbird
+import Logging
+import RepriseCore
+
+/// Turns whatever a route throws into the one form of error that the API has.
+///
+/// What Reprise did not foresee is answered as `internal` and its text goes to the server's log only.
+package struct JSONErrors<Context: RequestContext>: RouterMiddleware {
+    package init() {}
+
+    package func handle(
+        _ request: Request, context: Context,
+        next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let failure as HTTPFailure {
+            return failure.response
+        } catch let error as RepriseError {
+            return HTTPFailure(error).response
+        } catch let error as HTTPError {
+            return Self.failure(error).response
+        } catch {
+            context.logger.error("A route failed.", metadata: ["error": "\(error)"])
+            return HTTPFailure(.internalServerError, "internal", "The server failed.").response
+        }
+    }
+
+    private static func failure(_ error: HTTPError) -> HTTPFailure {
+        guard error.status != .notFound else {
+            return HTTPFailure(.notFound, "notFound", "There is nothing at this path.")
+        }
+        return HTTPFailure(
+            error.status, error.status.code < 500 ? "malformed" : "internal",
+            error.body ?? error.status.reasonPhrase, headers: error.headers)
+    }
+}

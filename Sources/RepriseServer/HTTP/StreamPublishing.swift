@@ -1,0 +1,140 @@
+import Hummingbird
+import NIOCore
+import RepriseCore
+import RepriseWire
+
+/// Stores the lines of an NDJSON body while they arrive.
+///
+/// One batch is being stored while the next is read; nothing is read beyond that, so a fast peer is held back by TCP and
+/// memory stays the same however long the body is.
+struct StreamPublishing {
+    private typealias Outcome = Result<[AppendResult], RepriseError>
+
+    private let channel: ChannelName
+    private let committer: Committer
+    private let limits: HTTPLimits
+    private var answer = StreamAnswer()
+    private var batch: [PublishedMessage.Reading] = []
+    private var batchBytes = 0
+    private var lineCount = 0
+    private var storing: (batch: [PublishedMessage.Reading], task: Task<Outcome, Never>)?
+
+    init(_ channel: ChannelName, _ committer: Committer, _ limits: HTTPLimits) {
+        self.channel = channel
+        self.committer = committer
+        self.limits = limits
+    }
+
+    /// Reads and stores everything, and answers line by line.
+    ///
+    /// A body beyond its bounds is cut: what came before is stored and answered, and one line more says why.
+    mutating func run(_ body: inout BodyReader) async throws -> StreamAnswer {
+        var lines = LineReader(limit: limits.messageBytes)
+        do {
+            while let piece = try await body.next() {
+                var found: [LineReader.Line] = []
+                lines.take(piece) { found.append($0) }
+                try await add(found)
+            }
+            var last: [LineReader.Line] = []
+            lines.finish { last.append($0) }
+            try await add(last)
+        } catch let error as RepriseError {
+            await storeBatch()
+            await settle()
+            answer.cut(HTTPFailure(error))
+            return answer
+        }
+        await storeBatch()
+        await settle()
+        return answer
+    }
+
+    private mutating func add(_ lines: [LineReader.Line]) async throws {
+        for line in lines {
+            guard lineCount < limits.streamLines else {
+                throw RepriseError(
+                    .tooLarge, "A request has at most \(limits.streamLines) lines.",
+                    remedy: "Send the rest in another request.")
+            }
+            lineCount += 1
+            batch.append(read(line))
+            if batch.count >= limits.batchLines || batchBytes >= limits.batchBytes {
+                await storeBatch()
+            }
+        }
+    }
+
+    private mutating func read(_ line: LineReader.Line) -> PublishedMessage.Reading {
+        switch line {
+        case .text(let text):
+            batchBytes += text.count
+            return PublishedMessage.read(text, for: channel)
+        case .tooLong:
+            let error = RepriseError(
+                .tooLarge, "A line has at most \(limits.messageBytes) bytes.")
+            return .refused(HTTPFailure(error), id: nil)
+        }
+    }
+
+    /// Begins to store the batch, once the one before is stored: so the order is kept.
+    private mutating func storeBatch() async {
+        await settle()
+        guard !batch.isEmpty else { return }
+        let messages = batch.compactMap { reading in
+            if case .message(let message) = reading { message } else { nil }
+        }
+        let task = Task { [committer, limits] in
+            await Self.store(messages, with: committer, for: limits.queueTime)
+        }
+        storing = (batch, task)
+        batch = []
+        batchBytes = 0
+    }
+
+    /// Waits for the batch that is being stored and answers its lines.
+    private mutating func settle() async {
+        guard let (batch, task) = storing.take() else { return }
+        var results: ArraySlice<AppendResult> = []
+        var failure: HTTPFailure?
+        switch await task.value {
+        case .success(let all): results = all[...]
+        case .failure(let error): failure = HTTPFailure(error)
+        }
+        for reading in batch {
+            switch reading {
+            case .refused(let failure, let id): answer.refused(failure, id: id)
+            case .message(let message):
+                if let failure {
+                    answer.refused(failure, id: message.id)
+                } else if let result = results.popFirst() {
+                    add(result, message.id)
+                }
+            }
+        }
+    }
+
+    private mutating func add(_ result: AppendResult, _ id: EntryID) {
+        switch result {
+        case .stored(let event): answer.stored(id, event.seq, isDuplicate: false)
+        case .duplicate(let seq): answer.stored(id, seq, isDuplicate: true)
+        case .refused(let code, let text): answer.refused(HTTPFailure(code, text), id: id)
+        }
+    }
+
+    /// Stores a batch; while the queue is full it waits, because a stream has a peer that can be held back.
+    private static func store(
+        _ messages: [NewMessage], with committer: Committer, for time: Duration
+    ) async -> Outcome {
+        let deadline = ContinuousClock.now + time
+        while true {
+            do {
+                return .success(try await committer.commit(messages))
+            } catch {
+                let isFull = error.code == .full
+                guard isFull, ContinuousClock.now < deadline else { return .failure(error) }
+                try? await Task.sleep(for: .milliseconds(20))
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import NIOCore
+import RepriseCore
+import RepriseWire
+
+/// The part of the hub that belongs to one event loop, and is touched by it alone.
+final class Switchboard {
+    let gateway: Gateway
+    let shard: Shard
+    /// Where a message is unmasked before it is read; shared, because only one is read at a time.
+    var text: [UInt8] = []
+
+    /// The time, as of the last turn of the timer.
+    private(set) var time: Duration
+
+    private var connections: [UInt64: ConnectionHandler] = [:]
+    private var channels: [ChannelName: Subscribers] = [:]
+    private var unflushed: [ConnectionHandler] = []
+    /// Channels with events since the last heartbeat.
+    private var changed: Set<ChannelName> = []
+    private var wheel: Wheel
+    private var heartbeatAt: Duration
+    private var timer: RepeatedTask?
+    private var idleHeartbeat: ByteBuffer?
+
+    init(gateway: Gateway, shard: Shard) {
+        self.gateway = gateway
+        self.shard = shard
+        let now = gateway.clock.uptime()
+        time = now
+        wheel = Wheel(tick: gateway.limits.tick, now: now)
+        heartbeatAt = now + gateway.limits.heartbeat
+    }
+
+    // MARK: Connections
+
+    func add(_ connection: ConnectionHandler) {
+        connections[connection.id] = connection
+        if timer == nil { startTimer() }
+    }
+
+    func remove(_ connection: ConnectionHandler) {
+        connections[connection.id] = nil
+        gateway.connectionEnded()
+    }
+
+    /// Asks for a look at the connection's time.
+    ///
+    /// - Returns: the turn that the connection is to answer to.
+    func look(at connection: ConnectionHandler, after delay: Duration) -> Int {
+        wheel.add(connection.id, after: delay)
+    }
+
+    // MARK: Subscriptions
+
+    func add(_ subscription: Subscription) {
+        if let subscribers = channels[subscription.channel] {
+            return subscribers.add(subscription)
+        }
+        let subscribers = Subscribers()
+        subscribers.add(subscription)
+        channels[subscription.channel] = subscribers
+        gateway.hub.interestBegan(in: subscription.channel)
+    }
+
+    func remove(_ subscription: Subscription) {
+        guard let subscribers = channels[subscription.channel] else { return }
+        subscribers.remove(subscription)
+        guard subscribers.all.isEmpty else { return }
+        channels[subscription.channel] = nil
+        changed.remove(subscription.channel)
+        gateway.hub.interestEnded(in: subscription.channel)
+    }
+
+    // MARK: Letters
+
+    func handle(_ letters: [Shard.Letter]) {
+        for letter in letters {
+            switch letter {
+            case .live(let runs): runs.forEach(deliver)
+            case .uncertain(let channels): channels.forEach(doubt)
+            case .answers(let id, let messages, let result):
+                connections[id]?.publishesAnswered(messages, result)
+            case .read(let id, let answer): connections[id]?.readAnswered(answer)
+            case .cutAll: for connection in Array(connections.values) { connection.cut() }
+            }
+        }
+        flush()
+    }
+
+    private func deliver(_ run: LiveRun) {
+        guard let subscribers = channels[run.channel] else { return }
+        changed.insert(run.channel)
+        for subscription in subscribers.all {
+            subscription.connection.deliver(run, to: subscription)
+        }
+    }
+
+    private func doubt(_ channel: ChannelName) {
+        for subscription in channels[channel]?.all ?? [] {
+            subscription.machine.logBecameUncertain()
+            subscription.connection.readIfWanted(subscription)
+        }
+    }
+
+    // MARK: Flushing
+
+    /// The connection has written; it is flushed at the end of this turn, once.
+    func flushLater(_ connection: ConnectionHandler) { unflushed.append(connection) }
+
+    func flush() {
+        while !unflushed.isEmpty {
+            let connections = unflushed
+            unflushed.removeAll(keepingCapacity: true)
+            for connection in connections { connection.flush() }
+        }
+        if text.capacity > 65_536 { text = [] }
+    }
+
+    // MARK: Time
+
+    private func startTimer() {
+        let tick = TimeAmount(gateway.limits.tick)
+        let shard = shard
+        let gateway = gateway
+        timer = shard.loop.scheduleRepeatedTask(initialDelay: tick, delay: tick) { _ in
+            shard.switchboard(for: gateway).ticked()
+        }
+    }
+
+    private func ticked() {
+        let now = gateway.clock.uptime()
+        time = now
+        idleHeartbeat = nil
+        for (id, turn) in wheel.advance(to: now) { connections[id]?.ticked(turn: turn, now: now) }
+        if now >= heartbeatAt {
+            heartbeatAt = now + gateway.limits.heartbeat
+            sendHeartbeats()
+        }
+        flush()
+        if connections.isEmpty {
+            timer?.cancel()
+            timer = nil
+        }
+    }
+
+    /// A heartbeat without heads, one for all that are idle in this turn.
+    func emptyHeartbeat() -> ByteBuffer {
+        if let idleHeartbeat { return idleHeartbeat }
+        let frame = WebSocketFraming.frame(.heartbeat(time: gateway.clock.wall(), heads: [:]))
+        idleHeartbeat = frame
+        return frame
+    }
+
+    /// Tells heads that changed to those who have been sent all that they count.
+    private func sendHeartbeats() {
+        var heads: [UInt64: [ChannelName: Int64]] = [:]
+        var untold: Set<ChannelName> = []
+        for channel in changed {
+            for subscription in channels[channel]?.all ?? [] {
+                if let head = subscription.machine.headToTell {
+                    heads[subscription.connection.id, default: [:]][channel] = head
+                } else {
+                    untold.insert(channel)
+                }
+            }
+        }
+        changed = untold
+        let time = gateway.clock.wall()
+        for (id, heads) in heads { connections[id]?.sendHeartbeat(time, heads) }
+    }
+}

@@ -1,0 +1,35 @@
+/// Which connections to look at when: one timer serves all of them, and one that is idle costs nothing in between.
+package struct Wheel {
+    package let tick: Duration
+    private var slots: [Int: [UInt64]] = [:]
+    private var current = 0
+    private let start: Duration
+
+    package init(tick: Duration, now: Duration) {
+        self.tick = tick
+        start = now
+    }
+
+    /// Enters a connection.
+    ///
+    /// - Returns: the turn at which it comes out, at least one from now.
+    package mutating func add(_ id: UInt64, after delay: Duration) -> Int {
+        let turns = (max(delay, .zero) / tick).rounded(.up)
+        let turn = current + max(1, Int(min(turns, 1e9)))
+        slots[turn, default: []].append(id)
+        return turn
+    }
+
+    /// Turns to `now`.
+    ///
+    /// - Returns: what is due, with the turn it was entered for; an older turn than the connection's newest is to be ignored.
+    package mutating func advance(to now: Duration) -> [(id: UInt64, turn: Int)] {
+        let target = Int((now - start) / tick)
+        var due: [(UInt64, Int)] = []
+        while current < target {
+            current += 1
+            for id in slots.removeValue(forKey: current) ?? [] { due.append((id, current)) }
+        }
+        return due
+    }
+}

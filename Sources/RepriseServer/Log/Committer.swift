@@ -1,0 +1,155 @@
+import Logging
+package import RepriseCore
+package import RepriseWire
+import Synchronization
+
+/// The one place where messages become durable.
+///
+/// Whatever waits is taken as one batch, stored by one transaction, handed to the subscribers and then acknowledged. While
+/// that goes on the next batch collects, so that the cost of a commit is shared by all that arrive during one.
+///
+/// ```swift
+/// let committer = Committer(log: log) { events in hub.fanOut(events) }
+/// async let running: Void = committer.run()
+/// committer.submit([message]) { result in connection.answer(result) }
+/// ```
+package final class Committer: Sendable {
+    /// Called exactly once for each `submit`.
+    package typealias Reply = @Sendable (Result<[AppendResult], RepriseError>) -> Void
+
+    /// The bounds of the queue and of a batch.
+    package struct Limits: Hashable, Sendable {
+        /// The most messages that may wait.
+        package var waitingMessages = 65_536
+        /// The most bytes of bodies that may wait.
+        package var waitingBytes = 64 << 20
+        /// The most messages of one transaction, unless a single submission has more.
+        package var batchMessages = 2_048
+        /// The most bytes of bodies of one transaction, unless a single submission has more.
+        package var batchBytes = 8 << 20
+
+        package init() {}
+    }
+
+    private let log: any MessageLog
+    private let onCommit: @Sendable ([ServerFrame.Event]) -> Void
+    private let onFailure: @Sendable (Set<ChannelName>) -> Void
+    private let logger = Logger(label: "reprise.committer")
+    private let queue: Mutex<CommitQueue>
+
+    /// Makes a committer; it stores nothing before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - log: nobody else may append to it.
+    ///   - limits: the bounds.
+    ///   - onCommit: gets the stored events in commit order, before the replies; must not block.
+    ///   - onFailure: gets the channels of a batch of which nobody knows whether it was stored, before the replies.
+    package init(
+        log: any MessageLog, limits: Limits = Limits(),
+        onCommit: @escaping @Sendable ([ServerFrame.Event]) -> Void,
+        onFailure: @escaping @Sendable (Set<ChannelName>) -> Void = { _ in }
+    ) {
+        self.log = log
+        self.onCommit = onCommit
+        self.onFailure = onFailure
+        queue = Mutex(CommitQueue(limits: limits))
+    }
+
+    /// Queues messages that belong together: they go into one transaction, in this order.
+    ///
+    /// Failures: `full` if the queue is at its limit (nothing is stored; tell the peer `overloaded`), `unavailable` if storing
+    /// failed (nothing is known; the peer retries with the same ids), `closed` after ``shutdown()``.
+    ///
+    /// - Parameters:
+    ///   - messages: valid, and few enough to share a batch with others.
+    ///   - reply: gets one result a message, once they are durable and `onCommit` has returned; may be called before `submit`
+    ///     returns.
+    package func submit(_ messages: [NewMessage], reply: @escaping Reply) {
+        let submission = CommitQueue.Submission(messages: messages, reply: reply)
+        switch queue.withLock({ $0.add(submission) }) {
+        case .queued: break
+        case .wake(let waiter): waiter.resume()
+        case .refused(let error): reply(.failure(error))
+        }
+    }
+
+    /// Stores messages and returns once they are durable; see ``submit(_:reply:)``.
+    package func commit(
+        _ messages: [NewMessage]
+    ) async throws(RepriseError) -> [AppendResult] {
+        let result = await withCheckedContinuation { done in
+            submit(messages) { done.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    /// Stores what is submitted, until ``shutdown()`` is called and all that was accepted before it is answered.
+    ///
+    /// Cancelling it means the same as `shutdown()`. Called once.
+    package func run() async {
+        await withTaskCancellationHandler {
+            while let batch = await nextBatch() { await store(batch) }
+        } onCancel: {
+            shutdown()
+        }
+    }
+
+    /// Accepts nothing from now on, so that ``run()`` ends once the rest is answered; a second call does nothing.
+    package func shutdown() {
+        queue.withLock { $0.close() }?.resume()
+    }
+
+    /// Whether messages can be stored now: the last commit succeeded, or a probe does.
+    package func isReady() async -> Bool {
+        let (isOpen, hasFailed) = queue.withLock { ($0.isOpen, $0.hasFailed) }
+        guard isOpen, hasFailed else { return isOpen }
+        do {
+            try await log.probe()
+        } catch {
+            return false
+        }
+        queue.withLock { $0.hasFailed = false }
+        return true
+    }
+
+    /// - Returns: nil once it is closed and empty.
+    private func nextBatch() async -> [CommitQueue.Submission]? {
+        while true {
+            let (batch, isOpen) = queue.withLock { ($0.take(), $0.isOpen) }
+            if !batch.isEmpty { return batch }
+            guard isOpen else { return nil }
+            await withCheckedContinuation { waiter in
+                let mustWait = queue.withLock { $0.wait(waiter) }
+                if !mustWait { waiter.resume() }
+            }
+        }
+    }
+
+    private func store(_ batch: [CommitQueue.Submission]) async {
+        do {
+            let results = try await log.append(batch.flatMap(\.messages))
+            queue.withLock { $0.hasFailed = false }
+            answer(batch, results)
+        } catch {
+            queue.withLock { $0.hasFailed = true }
+            logger.error("The log could not store a batch.", metadata: ["error": "\(error)"])
+            let failure = RepriseError(
+                .unavailable, "The server does not know whether this was stored.",
+                remedy: "Send it again with the same id.", cause: error)
+            onFailure(Set(batch.lazy.flatMap(\.messages).map(\.channel)))
+            for submission in batch { submission.reply(.failure(failure)) }
+        }
+    }
+
+    private func answer(_ batch: [CommitQueue.Submission], _ results: [AppendResult]) {
+        let events = results.compactMap { result in
+            if case .stored(let event) = result { event } else { nil }
+        }
+        if !events.isEmpty { onCommit(events) }
+        var rest = results[...]
+        for submission in batch {
+            submission.reply(.success(Array(rest.prefix(submission.messages.count))))
+            rest = rest.dropFirst(submission.messages.count)
+        }
+    }
+}

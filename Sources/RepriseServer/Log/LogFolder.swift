@@ -1,0 +1,101 @@
+import Foundation
+import RepriseCore
+import Synchronization
+
+/// The folder of a log and the lock that keeps a second server out of it.
+///
+/// The system releases the lock when the process ends, however it ends, so there is nothing to clean up after a kill.
+final class LogFolder: Sendable {
+    let database: String
+    private let lock: Mutex<Int32>
+
+    /// Creates the folder where there is none, and takes the lock.
+    ///
+    /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`, `.diskFailed`, `.journalOwned`.
+    init(_ path: String) throws {
+        try Self.create(path)
+        database = path + "/messages.sqlite"
+        guard !Self.isFolder(database) else {
+            throw RepriseError(
+                .notAJournal, "\(database) is a folder, and the log's file belongs there.",
+                remedy: "Choose another data folder.")
+        }
+        lock = Mutex(try Self.takeLock(path + "/messages.lock", folder: path))
+    }
+
+    deinit { release() }
+
+    /// Lets another server in; a second call does nothing.
+    func release() {
+        lock.withLock { file in
+            guard file >= 0 else { return }
+            // Said aloud, because a child that is just being spawned still has the file, and with it the lock.
+            flock(file, LOCK_UN)
+            Foundation.close(file)
+            file = -1
+        }
+    }
+
+    private static func create(_ path: String) throws {
+        if isFolder(path) { return }
+        guard !FileManager.default.fileExists(atPath: path) else {
+            throw RepriseError(
+                .notAJournal, "\(path) is a file, and the log needs a folder.",
+                remedy: "Choose another data folder.")
+        }
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw RepriseError(
+                .notWritable, "The data folder \(path) cannot be made.",
+                remedy: "Choose a folder that this user may write to.", cause: error)
+        }
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    private static func takeLock(_ path: String, folder: String) throws -> Int32 {
+        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw failure(errno, folder) }
+        while flock(file, LOCK_EX | LOCK_NB) != 0 {
+            let number = errno
+            if number == EINTR { continue }
+            Foundation.close(file)
+            guard number == EWOULDBLOCK else { throw failure(number, folder) }
+            throw RepriseError(
+                .journalOwned, "Another server uses the data folder \(folder).",
+                remedy: "Stop that server, or give this one a folder of its own.")
+        }
+        return file
+    }
+
+    private static func failure(_ number: Int32, _ folder: String) -> RepriseError {
+        switch number {
+        case ENOSPC, EDQUOT:
+            RepriseError(
+                .diskFull, "There is no space left for the data folder \(folder).",
+                remedy: "Free some space.", cause: POSIXError(number))
+        case EACCES, EPERM, EROFS:
+            RepriseError(
+                .notWritable, "The data folder \(folder) cannot be written.",
+                remedy: "Let this user write to it, or choose another folder.",
+                cause: POSIXError(number))
+        default:
+            RepriseError(
+                .diskFailed, "The data folder \(folder) cannot be locked.",
+                cause: POSIXError(number))
+        }
+    }
+
+    /// An error number as the system names it.
+    private struct POSIXError: Error, CustomStringConvertible {
+        let number: Int32
+        init(_ number: Int32) { self.number = number }
+        var description: String { String(cString: strerror(number)) }
+    }
+}

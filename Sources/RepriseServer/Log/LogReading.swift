@@ -1,0 +1,60 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// Reads pages; everything in it happens in one read transaction.
+struct LogReading {
+    let epoch: Epoch
+
+    /// Where the channel stands, and its key; nil if it has no messages yet.
+    func state(
+        of channel: ChannelName, _ db: Database
+    ) throws -> (state: ChannelState, key: Int64)? {
+        var row = try FastStatement(db, "SELECT key, head, floor FROM channels WHERE name = ?")
+        defer { row.reset() }
+        try row.bind(channel.text)
+        guard try row.step() else { return nil }
+        let state = ChannelState(epoch: epoch, head: row.integer(1), floor: row.integer(2))
+        return (state, row.integer(0))
+    }
+
+    /// Tiles `missing` as far as the limits allow.
+    func page(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int,
+        _ db: Database
+    ) throws -> LogPage {
+        guard let (state, key) = try state(of: channel, db) else {
+            let nothing = ChannelState(epoch: epoch, head: 0, floor: 0)
+            return LogPage(events: [], gone: [], state: nothing, through: 0)
+        }
+        var tiling = Tiling(state: state, limit: max(limit, 1), byteLimit: byteLimit)
+        var rows = try FastStatement(
+            db,
+            """
+            SELECT seq, prev, id, time, body FROM messages
+            WHERE channel = ? AND seq > ? ORDER BY seq
+            """)
+        defer { rows.reset() }
+        for range in missing where tiling.begin(range) {
+            rows.reset()
+            try rows.bind(key)
+            try rows.bind(tiling.position)
+            while tiling.needsRow {
+                guard try rows.step() else {
+                    tiling.rowsEnded()
+                    break
+                }
+                let seq = rows.integer(0)
+                let prev = rows.isNull(1) ? seq - 1 : rows.integer(1)
+                guard tiling.accepts(prev: prev, bytes: rows.byteCount(4)) else { break }
+                tiling.add(
+                    ServerFrame.Event(
+                        channel: channel, seq: seq, prev: prev,
+                        id: EntryID(unchecked: rows.text(2)),
+                        time: WallTime(milliseconds: rows.integer(3)), body: rows.bytes(4)))
+            }
+            if tiling.isFull { break }
+        }
+        return tiling.page
+    }
+}

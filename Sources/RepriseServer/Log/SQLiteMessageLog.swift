@@ -1,0 +1,172 @@
+import Dispatch
+import GRDB
+package import RepriseCore
+package import RepriseWire
+import Synchronization
+
+/// The embedded log: one SQLite database in one folder, one writer, WAL, `synchronous = FULL`.
+///
+/// ```swift
+/// let log = try SQLiteMessageLog.open(at: "/var/lib/reprise")
+/// let committer = Committer(log: log) { events in hub.fanOut(events) }
+/// ```
+package final class SQLiteMessageLog: MessageLog {
+    /// How a log is kept.
+    package struct Configuration: Sendable {
+        /// Gives messages their time.
+        package var clock: any Timekeeper = SystemTimekeeper()
+        /// How many pages may be read at the same moment.
+        package var readers = 4
+        /// The most bytes the database may have; nil is as many as the disk has.
+        ///
+        /// At the limit it behaves as on a full disk.
+        package var maximumBytes: Int64?
+        /// How long an id is known at least.
+        package var idLife: Duration = .seconds(30 * 86_400)
+
+        package init() {}
+    }
+
+    private let folder: LogFolder
+    let pool: DatabasePool
+    private let reading: LogReading
+    let configuration: Configuration
+    private let memory = Mutex<LogMemory?>(nil)
+    /// Where writes wait for the disk, so that no thread of Swift's pool does.
+    private let writing = DispatchQueue(label: "reprise.log.writer")
+
+    /// Opens the log in a folder, and creates both where there is nothing yet.
+    ///
+    /// - Parameters:
+    ///   - path: the folder.
+    ///   - configuration: how it is kept.
+    /// - Returns: the log; nobody else can open this folder until ``close()`` or the process's end.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.corrupt`, `.notWritable`, `.diskFull`,
+    ///   `.diskFailed`. A damaged file is left as it is: on a server an operator decides.
+    package static func open(
+        at path: String, _ configuration: Configuration = Configuration()
+    ) throws -> SQLiteMessageLog {
+        let folder = try LogFolder(path)
+        do {
+            return try SQLiteMessageLog(folder, configuration)
+        } catch {
+            throw LogFailure.typed(error)
+        }
+    }
+
+    private init(_ folder: LogFolder, _ configuration: Configuration) throws {
+        var settings = GRDB.Configuration()
+        settings.maximumReaderCount = configuration.readers
+        settings.label = "reprise.log"
+        // Nobody else should write here; a tool that does for a moment is waited for.
+        settings.busyMode = .timeout(5)
+        self.folder = folder
+        self.configuration = configuration
+        pool = try DatabasePool(path: folder.database, configuration: settings)
+        try LogSchema.prepare(pool)
+        reading = LogReading(epoch: try pool.read { try LogSchema.epoch($0) })
+        try pool.writeWithoutTransaction { try Self.makeDurable($0, configuration) }
+    }
+
+    /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged messages with the power.
+    private static func makeDurable(_ db: Database, _ configuration: Configuration) throws {
+        // A larger cache and rarer checkpoints let a page that many commits change be written once: 16 MiB each.
+        try db.execute(
+            sql: """
+                PRAGMA synchronous = FULL;
+                PRAGMA cache_size = -16384;
+                PRAGMA wal_autocheckpoint = 4096
+                """)
+        let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")
+        let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode")
+        guard synchronous == 2, mode == "wal" else {
+            throw RepriseError(
+                .diskFailed, "The data folder's file system does not support SQLite's WAL mode.",
+                remedy: "Choose a folder on a local disk.")
+        }
+        guard let bytes = configuration.maximumBytes else { return }
+        let pageBytes = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
+        try db.execute(sql: "PRAGMA max_page_count = \(max(bytes / pageBytes, 1))")
+    }
+
+    package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
+        guard !batch.isEmpty else { return [] }
+        return try await commit { [clock = configuration.clock] memory, db in
+            try memory.append(batch, now: clock.wall(), db)
+        }
+    }
+
+    package func probe() async throws {
+        try await commit { _, db in try db.execute(sql: "UPDATE log SET probes = probes + 1") }
+    }
+
+    package func state(of channel: ChannelName) async throws -> ChannelState {
+        try await read { [reading] db in
+            try reading.state(of: channel, db)?.state
+                ?? ChannelState(epoch: reading.epoch, head: 0, floor: 0)
+        }
+    }
+
+    package func page(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
+    ) async throws -> LogPage {
+        try await read { [reading] db in
+            try reading.page(
+                of: channel, missing: missing, limit: limit, byteLimit: byteLimit, db)
+        }
+    }
+
+    package func close() async {
+        await withCheckedContinuation { done in
+            writing.async { [pool, folder] in
+                // It fails only while a statement runs; then the process's end closes the file as safely.
+                try? pool.close()
+                folder.release()
+                done.resume()
+            }
+        }
+    }
+
+    /// What SQLite says when asked how durable a commit is; 2 is FULL.
+    package func synchronous() throws -> Int? {
+        try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+    }
+
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await pool.read(body)
+        } catch {
+            throw LogFailure.typed(error)
+        }
+    }
+
+    /// Runs `body` in one durable transaction on the writer's queue; cancelling the caller does not stop it.
+    func commit<Value: Sendable>(
+        _ body: @escaping @Sendable (inout LogMemory, Database) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { done in
+            writing.async { [self] in
+                done.resume(with: Result { try commitNow(body) }.mapError(LogFailure.typed))
+            }
+        }
+    }
+
+    private func commitNow<Value: Sendable>(
+        _ body: @Sendable (inout LogMemory, Database) throws -> Value
+    ) throws -> Value {
+        try memory.withLock { memory in
+            // Taken out, so that only a commit that succeeded puts it back.
+            var current = memory.take()
+            let value = try pool.write { db in
+                var changed = try current.take() ?? LogMemory(db)
+                let value = try body(&changed, db)
+                current = changed
+                return value
+            }
+            memory = current
+            return value
+        }
+    }
+}

@@ -1,0 +1,37 @@
+/// What a server needs to know before it starts.
+///
+/// ```swift
+/// var configuration = ServerConfiguration(data: "/var/lib/reprise")
+/// configuration.port = 0  // any free one
+/// ```
+public struct ServerConfiguration: Hashable, Sendable {
+    /// The name or address to listen on.
+    public var host: String
+    /// The port to listen on; 0 takes a free one.
+    public var port: Int
+    /// The folder of the message log; created if it is not there.
+    public var data: String
+    /// The most messages that a channel keeps; nil keeps all.
+    public var keptMessages: Int64?
+    /// How long messages are kept; nil keeps them for ever.
+    public var keptFor: Duration?
+    /// The bounds it keeps.
+    public var limits: ServerLimits
+
+    /// Makes a configuration.
+    ///
+    /// - Parameters:
+    ///   - host: the name or address to listen on.
+    ///   - port: the port to listen on; 0 takes a free one.
+    ///   - data: the folder of the message log; created if it is not there.
+    ///   - limits: the bounds it keeps.
+    public init(
+        host: String = "127.0.0.1", port: Int = 8_080, data: String,
+        limits: ServerLimits = ServerLimits()
+    ) {
+        self.host = host
+        self.port = port
+        self.data = data
+        self.limits = limits
+    }
+}

@@ -1,0 +1,53 @@
+import RepriseWire
+
+/// The bounds that a server keeps; `docs/limits.md` lists each with its close code.
+public struct ServerLimits: Hashable, Sendable {
+    /// The most WebSocket connections.
+    ///
+    /// One more is closed with ``RepriseWire/CloseCode/overloaded``.
+    public var connections = 50_000
+    /// The most channels that one connection may be subscribed to.
+    ///
+    /// One more is refused with `tooManyChannels`.
+    public var channelsPerConnection = WireLimits.channelsPerConnection
+    /// The most publishes of one connection that wait to be stored.
+    ///
+    /// Beyond it the socket is not read.
+    public var publishesInFlight = 1_024
+    /// Beyond so many unsent bytes a connection gets no live events, but is demoted to catch-up.
+    public var unsentBytes = 1_048_576
+    /// Once no more than so many bytes are unsent, a demoted connection catches up.
+    public var unsentBytesToResume = 262_144
+    /// The most messages in one page of a catch-up.
+    public var pageMessages = 1_024
+    /// The most bytes of message bodies in one page of a catch-up.
+    public var pageBytes = 262_144
+    /// How long a connection may take for its first request, and again for its `hello`.
+    public var handshake: Duration = WireLimits.handshake
+    /// How often heads that changed are told, and how long nothing may be sent to a client before it is told that.
+    public var heartbeat: Duration = WireLimits.heartbeat
+    /// A peer that has been silent for so long is pinged.
+    public var pingAfter: Duration = .seconds(45)
+    /// A peer that has been silent for so long is closed with ``RepriseWire/CloseCode/idle``.
+    public var idle: Duration = .seconds(90)
+    /// A peer that takes none of the bytes that wait for it is closed with ``RepriseWire/CloseCode/notReading``.
+    public var notReading: Duration = .seconds(60)
+    /// How long a plain HTTP connection may be silent between requests.
+    public var httpIdle: Duration = .seconds(60)
+    /// How long a peer may take to answer a close frame.
+    public var closeHandshake: Duration = .seconds(1)
+    /// How long the server takes to end; what is not done by then is cut off.
+    public var shutdown: Duration = .seconds(4)
+
+    /// The defaults.
+    public init() {}
+
+    /// How finely time is looked at: a quarter of the shortest wait, but no finer than 10 ms.
+    package var tick: Duration {
+        let shortest = [
+            handshake, heartbeat, pingAfter, idle, notReading, closeHandshake, shutdown,
+        ]
+        .reduce(.seconds(4)) { min($0, $1) }
+        return max(shortest / 4, .milliseconds(10))
+    }
+}

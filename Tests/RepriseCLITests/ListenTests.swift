@@ -1,0 +1,160 @@
+import Foundation
+import Testing
+
+@Suite("listen")
+struct ListenTests {
+    private func publish(_ range: ClosedRange<Int>, to channel: String = "a", _ server: TestServer)
+        async throws
+    {
+        let input = Data(range.map { "\($0)\n" }.joined().utf8)
+        let result = try await Tool.run(["publish", channel, "--server", server.url], input: input)
+        #expect(result.status == 0, "\(result.error)")
+    }
+
+    @Test("it goes on where it stopped, and prints nothing twice")
+    func continues() async throws {
+        try await withServer { server, folder in
+            let arguments = [
+                "listen", "a", "--journal", folder.path("j"), "--server", server.url, "--json",
+                "--until-complete",
+            ]
+            try await publish(1...500, server)
+            let first = try Line.all(try await Tool.run(arguments).output)
+            try await publish(501...700, server)
+            let second = try Line.all(try await Tool.run(arguments).output)
+            #expect((first + second).map(\.body) == (1...700).map(String.init))
+            #expect((first + second).allSatisfy { $0.attempt == 1 && $0.channel == "a" })
+            #expect(Set((first + second).map(\.id)).count == 700)
+            #expect(try await Tool.run(arguments).output.isEmpty)
+        }
+    }
+
+    @Test(
+        "promises 1 and 3: SIGKILL to it again and again; every message is printed, and a second time only with attempt above 1"
+    )
+    func killed() async throws {
+        try await withServer { server, folder in
+            let rounds = 6
+            let each = 1_000
+            let arguments = [
+                "listen", "a", "--journal", folder.path("j"), "--server", server.url, "--json",
+            ]
+            var printed = ""
+            for round in 0..<rounds {
+                let listener = try RunningTool(arguments)
+                let publishing = Task {
+                    try await publish((round * each + 1)...((round + 1) * each), server)
+                }
+                // Somewhere in the middle of what is new in this round.
+                let moment = Int.random(in: 1...800)
+                try await listener.wait("\(moment) lines are printed") { text in
+                    text.utf8.count { $0 == 0x0a } >= moment
+                }
+                listener.signal(SIGKILL)
+                _ = await listener.end()
+                // A line that was cut was not finished; it comes again.
+                printed += listener.output.wholeLines
+                try await publishing.value
+            }
+            let count = rounds * each
+            printed += try await Tool.run(arguments + ["--until-complete"], limit: 60).output
+            let lines = try Line.all(printed)
+            #expect(Set(lines.map(\.seq)) == Set(1...count))
+            var seen: Set<Int> = []
+            for line in lines where !seen.insert(line.seq).inserted { #expect(line.attempt > 1) }
+            let ledger = try await Tool.run("ledger", "--journal", folder.path("j"), "--json")
+            #expect(
+                ledger.output.contains(
+                    #""accepted":\#(count),"pending":0,"outcomes":{"applied":\#(count),"#))
+        }
+    }
+
+    @Test("a server that is killed and comes back is listened to again")
+    func serverKilled() async throws {
+        let folder = try Folder()
+        var server = try await TestServer(data: folder.path("data"))
+        let listener = try RunningTool([
+            "listen", "a", "--journal", folder.path("j"), "--server", server.url,
+        ])
+        try await publish(1...2, server)
+        try await listener.wait("two are printed") { $0.contains("2 2\n") }
+        server = try await server.killed()
+        try await publish(3...4, server)
+        try await listener.wait("four are printed") { $0.contains("4 4\n") }
+        #expect(listener.output == "1 1\n2 2\n3 3\n4 4\n")
+        listener.signal(SIGINT)
+        #expect(await listener.end(within: 10) == 0)
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end()
+    }
+
+    @Test(
+        "with --wait it comes before the server; without, --until-complete says that it is not complete"
+    )
+    func waits() async throws {
+        let folder = try Folder()
+        let url = "http://127.0.0.1:\(try freePort())"
+        let listener = try RunningTool([
+            "listen", "a", "--journal", folder.path("j"), "--server", url, "--wait",
+            "--until-complete",
+        ])
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(listener.isRunning)
+        listener.signal(SIGINT)
+        #expect(await listener.end(within: 10) == 1)
+        #expect(listener.error.hasPrefix("reprise: "))
+    }
+
+    @Test("a reader that goes away ends it quietly, and what was not printed is printed next time")
+    func brokenPipe() async throws {
+        try await withServer { server, folder in
+            try await publish(1...2_000, server)
+            let arguments = [
+                "listen", "a", "--journal", folder.path("j"), "--server", server.url, "--json",
+            ]
+            let pipe = Pipe()
+            let listener = try RunningTool(arguments, outputTo: pipe)
+            try pipe.fileHandleForWriting.close()
+            let head = try #require(try pipe.fileHandleForReading.read(upToCount: 1_000))
+            try pipe.fileHandleForReading.close()
+            #expect(await listener.end(within: 10) == 0)
+            #expect(listener.error.isEmpty)
+            let rest = try await Tool.run(arguments + ["--until-complete"])
+            let first = try Line.all(String(decoding: head, as: UTF8.self).wholeLines)
+            let all = try Line.all(rest.output) + first
+            // What fell into the pipe's buffer was written; it is accounted for in the ledger, not here.
+            #expect(first.map(\.seq) == Array(1...first.count))
+            #expect(all.map(\.seq).max() == 2_000)
+        }
+    }
+
+    @Test("control characters in a message do not reach the terminal")
+    func harmless() async throws {
+        try await withServer { server, folder in
+            _ = try await Tool.run("publish", "a", "\u{1b}[31mred\nnext", "--server", server.url)
+            let result = try await Tool.run(
+                "listen", "a", "--journal", folder.path("j"), "--server", server.url,
+                "--until-complete")
+            #expect(result.output == "1 \\u{1b}[31mred\\nnext\n")
+        }
+    }
+
+    @Test("several channels are told apart")
+    func channels() async throws {
+        try await withServer { server, folder in
+            try await publish(1...1, to: "a", server)
+            try await publish(2...2, to: "b", server)
+            let result = try await Tool.run(
+                "listen", "a", "b", "--journal", folder.path("j"), "--server", server.url,
+                "--until-complete")
+            #expect(Set(result.lines) == ["a 1 1", "b 1 2"])
+        }
+    }
+}
+
+extension String {
+    /// Without what stands behind the last line break.
+    fileprivate var wholeLines: String {
+        lastIndex(of: "\n").map { String(self[...$0]) } ?? ""
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import Testing
+
+@Suite("publish")
+struct PublishTests {
+    private func listen(_ channel: String, _ server: TestServer, _ folder: Folder) async throws
+        -> [Line]
+    {
+        let result = try await Tool.run(
+            [
+                "listen", channel, "--journal", folder.path("j-\(channel)"), "--server", server.url,
+                "--until-complete", "--json",
+            ], limit: 60)
+        #expect(result.status == 0, "\(result.error)")
+        return try Line.all(result.output)
+    }
+
+    @Test("texts, lines of a file and lines of standard input become messages, in order")
+    func sources() async throws {
+        try await withServer { server, folder in
+            let options = ["--server", server.url]
+            _ = try await Tool.run(["publish", "a", "one", "t\"w\\o\u{1b}", "drei ü"] + options)
+            let file = try folder.write("one\r\ntwo\n\nfour", to: "lines")
+            _ = try await Tool.run(["publish", "b", "--file", file] + options)
+            let piped = try await Tool.run(["publish", "c"] + options, input: Data("x\ny\n".utf8))
+            #expect(piped.output.hasPrefix("2 messages stored in c at 1–2, "))
+            #expect(piped.error.isEmpty)
+            #expect(
+                try await listen("a", server, folder).map(\.body) == [
+                    "one", "t\"w\\o\u{1b}", "drei ü",
+                ])
+            #expect(
+                try await listen("b", server, folder).map(\.body) == ["one", "two", "", "four"])
+            #expect(try await listen("c", server, folder).map(\.seq) == [1, 2])
+        }
+    }
+
+    @Test("with --json-lines a line stays what it is, and empty lines are nothing")
+    func jsonLines() async throws {
+        try await withServer { server, folder in
+            let result = try await Tool.run(
+                ["publish", "a", "--json-lines", "--json", "--server", server.url],
+                input: Data("{ \"a\" : [1, 2.0] }\n\n\"b\"\n".utf8))
+            #expect(result.output.contains(#""published":2"#))
+            let printed = try await Tool.run(
+                "listen", "a", "--journal", folder.path("j"), "--server", server.url,
+                "--until-complete", "--json")
+            #expect(printed.output.contains(#""body":{ "a" : [1, 2.0] },"#))
+        }
+    }
+
+    @Test("nothing to publish is not an error")
+    func nothing() async throws {
+        try await withServer { server, _ in
+            let result = try await Tool.run(["publish", "a", "--json", "--server", server.url])
+            #expect(result.status == 0)
+            #expect(result.output.contains(#""published":0,"first":null"#))
+        }
+    }
+
+    @Test(
+        "promises 1 and 4: SIGKILL to the server again and again while publishing; every line is stored once, in order"
+    )
+    func serverKilled() async throws {
+        let folder = try Folder()
+        var server = try await TestServer(data: folder.path("data"))
+        let count = 30_000
+        let file = try folder.write((1...count).map { "\($0)\n" }.joined(), to: "lines")
+        let publishing = try RunningTool([
+            "publish", "a", "--file", file, "--server", server.url, "--json",
+        ])
+        for _ in 0..<3 {
+            try await Task.sleep(for: .milliseconds(Int.random(in: 50...250)))
+            server = try await server.killed()
+        }
+        #expect(await publishing.end(within: 60) == 0, "\(publishing.error)")
+        #expect(publishing.output.contains("\"published\":\(count),"))
+        let lines = try await listen("a", server, folder)
+        #expect(lines.map(\.body) == (1...count).map(String.init))
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end()
+    }
+
+    @Test("a server that goes away for good ends it with 69 and an honest count")
+    func serverGone() async throws {
+        let folder = try Folder()
+        let server = try await TestServer(data: folder.path("data"))
+        let publishing = try RunningTool([
+            "publish", "a", "--server", server.url, "--patience", "1", "--json",
+        ])
+        publishing.write(Data("one\n".utf8))
+        let watching = try RunningTool([
+            "listen", "a", "--journal", folder.path("j"), "--server", server.url,
+        ])
+        try await watching.wait("the first is stored") { $0.contains("one") }
+        server.tool.signal(SIGKILL)
+        _ = await server.tool.end()
+        #expect(await publishing.end(within: 20) == 69)
+        #expect(publishing.error.contains("1 message"), "\(publishing.error)")
+        #expect(publishing.output.contains(#""published":1,"#))
+    }
+
+    @Test("Ctrl-C ends it with 1 and a count")
+    func interrupted() async throws {
+        try await withServer { server, _ in
+            let publishing = try RunningTool(["publish", "a", "--server", server.url])
+            publishing.write(Data("one\n".utf8))
+            try await Task.sleep(for: .milliseconds(500))
+            publishing.signal(SIGINT)
+            #expect(await publishing.end(within: 5) == 1)
+            #expect(publishing.error.contains("Interrupted"))
+        }
+    }
+}

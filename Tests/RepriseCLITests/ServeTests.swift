@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+
+@testable import RepriseCLI
+
+@Suite("serve")
+struct ServeTests {
+    @Test(
+        "one line says where it listens, and SIGTERM ends it well within 5 s",
+        arguments: [SIGTERM, SIGINT])
+    func ready(signal: Int32) async throws {
+        let folder = try Folder()
+        let tool = try RunningTool(["serve", "--port", "0", "--data", folder.path("data")])
+        try await tool.wait("the ready line") { $0.contains("\n") }
+        #expect(tool.output.split(separator: "\n").count == 1)
+        #expect(tool.output.contains(try Regex("http://127.0.0.1:[1-9][0-9]*")))
+        tool.signal(signal)
+        #expect(await tool.end(within: 5) == 0)
+        #expect(tool.error.isEmpty)
+    }
+
+    @Test("a flag goes before the environment, the environment before the file")
+    func precedence() async throws {
+        let folder = try Folder()
+        let file = try folder.write(
+            #"{"host": "127.0.0.3", "port": 3, "data": "three", "dev": true, "logLevel": "error"}"#,
+            to: "config.json")
+        let flags = ServeSettings.Flags(port: 1)
+        let environment = ["REPRISE_PORT": "2", "REPRISE_HOST": "127.0.0.2"]
+        let settings = try await ServeSettings(flags: flags, environment: environment, file: file)
+        #expect(settings.port == 1)
+        #expect(settings.host == "127.0.0.2")
+        #expect(settings.data == "three")
+        #expect(settings.isDevelopment)
+        #expect("\(settings.logLevel)" == "error")
+    }
+
+    @Test("without settings it listens on this machine alone")
+    func defaults() async throws {
+        let settings = try await ServeSettings(flags: .init(), environment: [:], file: nil)
+        #expect(settings.host == "127.0.0.1")
+        #expect(settings.port == 8_080)
+        #expect(settings.data == "reprise-data")
+        #expect(settings.isLoopback)
+    }
+
+    @Test("it ends with the process that holds its input, where it is told to")
+    func orphan() async throws {
+        let folder = try Folder()
+        let tool = try RunningTool([
+            "serve", "--port", "0", "--data", folder.path("data"), "--until-input-ends",
+        ])
+        try await tool.wait("the ready line") { $0.contains("\n") }
+        tool.closeInput()
+        #expect(await tool.end(within: 5) == 0)
+    }
+}

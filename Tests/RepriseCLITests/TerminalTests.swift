@@ -1,0 +1,21 @@
+import Testing
+
+@testable import RepriseCLI
+
+@Suite("Terminal")
+struct TerminalTests {
+    @Test(
+        "what could move a cursor or turn text around is written out",
+        arguments: [
+            ("plain ü 漢", "plain ü 漢"), ("a\tb", "a\tb"), ("a\nb", "a\\nb"),
+            ("a\r\nb", "a\\u{d}\\nb"),
+            ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"), ("\u{9b}31m", "\\u{9b}31m"),
+            ("\u{202e}abc", "\\u{202e}abc"),
+        ])
+    func printable(text: String, expected: String) { #expect(text.printable == expected) }
+
+    @Test(
+        "numbers are grouped",
+        arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567")])
+    func grouped(number: Int, expected: String) { #expect(number.grouped == expected) }
+}

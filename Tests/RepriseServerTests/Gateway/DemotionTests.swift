@@ -1,0 +1,85 @@
+import Foundation
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+@Suite("Slow readers")
+struct DemotionTests {
+    @Test(
+        "who stops reading and goes on later gets everything exactly once, and is held no memory for"
+    )
+    func stopAndGoOn() async throws {
+        var limits = ServerLimits()
+        limits.unsentBytes = 262_144
+        limits.unsentBytesToResume = 65_536
+        try await RunningServer.with(limits) { server in
+            let slow = try await server.client(receiveBuffer: 8_192)
+            let quick = try await server.client()
+            var (received, seen) = (Received(), Received())
+            try await CatchUpTests.subscribe(slow)
+            try await CatchUpTests.receive(slow, into: &received)
+            try await CatchUpTests.subscribe(quick)
+            try await CatchUpTests.receive(quick, into: &seen)
+            let before = try residentBytes()
+            // 60 MB that `slow` does not read; `quick` shows that they were fanned out.
+            let total: Int64 = 3_000
+            for _ in 0..<30 {
+                try await server.fill(channel(), messages: 100, bytes: 20_000)
+                let target = try await server.log.state(of: channel()).head
+                while seen.events.last?.seq != target { seen.take(try await quick.nextFrame()) }
+                seen.events.removeFirst(99)
+            }
+            #expect(seen.coverage == Coverage(through: total))
+            // The log and the quick reader's own events are in this process too.
+            #expect(try residentBytes() - before < 60_000_000 + 30_000_000)
+            while received.completed.last?.through != total {
+                received.take(try await slow.nextFrame())
+            }
+            #expect(received.coverage == Coverage(through: total))
+            #expect(received.events.count == Int(total))
+            #expect(received.subscribed.count >= 2, "it was demoted")
+            #expect(received.completed.last?.through == total)
+            try await server.fill(channel(), messages: 1)
+            received.take(try await slow.nextFrame())
+            #expect(received.events.last?.seq == total + 1, "it is live again")
+        }
+    }
+
+    @Test("a publisher beyond its publishes in flight is not read, and loses none")
+    func publishesInFlight() async throws {
+        var limits = ServerLimits()
+        limits.publishesInFlight = 8
+        try await RunningServer.with(limits) { server in
+            server.log.change { $0.appendDelay = .milliseconds(1) }
+            let client = try await server.client()
+            let count = 2_000
+            let socket = client.socket
+            async let sending: Void = {
+                for _ in 0..<count {
+                    let publish = ClientFrame.publish(
+                        .init(channel: channel(), id: .random(), body: json(bytes: 200)))
+                    try await socket.send(TestClient.frame(0x81, publish.encoded()))
+                }
+            }()
+            var sequences: [Int64] = []
+            while sequences.count < count {
+                if case .published(let published) = try await client.nextFrame() {
+                    sequences.append(published.seq)
+                }
+            }
+            try await sending
+            #expect(sequences == (1...Int64(count)).map { $0 })
+        }
+    }
+}
+
+/// What this process holds in memory (Linux).
+func residentBytes() throws -> Int {
+    #if os(Linux)
+        let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+        return (Int(text.split(separator: " ")[1]) ?? 0) * 4_096
+    #else
+        return 0
+    #endif
+}

@@ -1,0 +1,91 @@
+import NIOCore
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+@Suite("Frames that are encoded once")
+struct EncodingTests {
+    static func event(
+        _ seq: Int64, prev: Int64? = nil, in name: String = "general", bytes: Int = 20
+    )
+        throws -> ServerFrame.Event
+    {
+        ServerFrame.Event(
+            channel: channel(name), seq: seq, prev: prev ?? seq - 1, id: try EntryID("m\(seq)"),
+            time: WallTime(milliseconds: seq * 7 - 20), body: json(bytes: bytes))
+    }
+
+    @Test(
+        "an event's bytes are those of its frame",
+        arguments: [1, 9, 10, 99, 1_000_000, WireLimits.greatestSequence],
+        [0, 1, 60, 65_400, 65_536])
+    func sameBytes(_ seq: Int64, _ size: Int) throws {
+        for prev in [0, seq / 2, seq - 1] where prev < seq {
+            let event = try Self.event(seq, prev: prev, bytes: size)
+            var buffer = ByteBuffer()
+            let encoder = EventEncoder(channel: event.channel)
+            encoder.write(event, to: &buffer)
+            #expect(buffer.readableBytes <= encoder.capacity(for: event))
+            var expected = ByteBuffer()
+            WebSocketFraming.write(.event(event), to: &expected)
+            #expect(buffer == expected)
+        }
+    }
+
+    @Test("a time before 1970 is written like any other")
+    func negativeTime() throws {
+        var event = try Self.event(1)
+        event.time = WallTime(milliseconds: .min)
+        var (buffer, expected) = (ByteBuffer(), ByteBuffer())
+        EventEncoder(channel: event.channel).write(event, to: &buffer)
+        WebSocketFraming.write(.event(event), to: &expected)
+        #expect(buffer == expected)
+    }
+
+    @Test("a commit becomes one run a channel, in order, for the channels that are wanted")
+    func runs() throws {
+        let events = try [
+            Self.event(5, in: "a"), Self.event(1, in: "b"), Self.event(9, prev: 5, in: "a"),
+            Self.event(1, in: "c"), Self.event(10, in: "a"),
+        ]
+        let runs = LiveRun.encode(events, of: [channel("a"), channel("c")])
+        #expect(runs.map(\.channel.text) == ["a", "c"])
+        #expect(runs.map(\.prev) == [4, 0])
+        #expect(runs.map(\.seq) == [10, 1])
+        func frames(_ indices: [Int]) -> ByteBuffer {
+            var buffer = ByteBuffer()
+            for index in indices { WebSocketFraming.write(.event(events[index]), to: &buffer) }
+            return buffer
+        }
+        #expect(runs[0].bytes == frames([0, 2, 4]))
+        #expect(runs[0].bytes(after: 5) == frames([2, 4]))
+        #expect(runs[0].bytes(after: 7) == frames([2, 4]))
+        #expect(runs[0].bytes(after: 9) == frames([4]))
+        #expect(runs[0].bytes(after: 2) == frames([0, 2, 4]))
+    }
+
+    @Test("a run ends where it is large enough, and the next one follows on it")
+    func runsAreBounded() throws {
+        let events = try (1...10).map { try Self.event($0, bytes: 1_000) }
+        let runs = LiveRun.encode(events, of: [channel()], bytesPerRun: 3_000)
+        #expect(runs.allSatisfy { $0.bytes.readableBytes < 4_200 })
+        #expect(runs.map(\.prev) == [0] + runs.dropLast().map(\.seq))
+        #expect(runs.last?.seq == 10)
+    }
+
+    @Test("what is due comes out of the wheel in its turn")
+    func wheel() {
+        var wheel = Wheel(tick: .milliseconds(100), now: .seconds(50))
+        let soon = wheel.add(1, after: .zero)
+        let later = wheel.add(2, after: .milliseconds(250))
+        let early = wheel.advance(to: .seconds(50))
+        #expect(early.isEmpty)
+        let first = wheel.advance(to: .milliseconds(50_100))
+        #expect(first.map(\.id) == [1])
+        #expect(soon == 1)
+        let due = wheel.advance(to: .seconds(60))
+        #expect(due.map(\.id) == [2])
+        #expect(due.map(\.turn) == [later])
+    }
+}

@@ -1,0 +1,119 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+@Suite("Publishing over WebSocket")
+struct PublishingTests {
+    static func answer(_ client: TestClient, to text: String) async throws -> ServerFrame {
+        try await client.send(text: text)
+        return try await client.nextFrame()
+    }
+
+    @Test("each publish is answered, a repeated one with the same sequence")
+    func answers() async throws {
+        try await RunningServer.with { server in
+            let client = try await server.client()
+            let ids = try (0..<3).map { try EntryID("m\($0)") }
+            try await client.send(
+                (ids + ids).map { .publish(.init(channel: channel(), id: $0, body: [0x31])) })
+            var answers: [ServerFrame.Published] = []
+            while answers.count < 6 {
+                guard case .published(let published) = try await client.nextFrame() else {
+                    continue
+                }
+                answers.append(published)
+            }
+            #expect(answers.map(\.id) == ids + ids)
+            #expect(answers.map(\.seq) == [1, 2, 3, 1, 2, 3])
+        }
+    }
+
+    @Test(
+        "what cannot be stored is refused, and the connection stays",
+        arguments: [
+            (#"{"type":"publish","channelId":"no good","id":"a","body":1}"#, "badChannelName"),
+            (#"{"type":"publish","channelId":"c","id":"with space","body":1}"#, "badID"),
+            (#"{"type":"publish","channelId":"d","id":"known","body":1}"#, "conflict"),
+            (
+                #"{"type":"publish","channelId":"c","id":"x","after":"y","body":1}"#,
+                "predecessorMissing"
+            ),
+            (#"{"type":"subscribe","channels":[{"channelId":"no good"}]}"#, "badChannelName"),
+        ])
+    func refusals(_ text: String, _ code: String) async throws {
+        try await RunningServer.with { server in
+            let client = try await server.client()
+            let known = #"{"type":"publish","channelId":"c","id":"known","body":1}"#
+            guard case .published = try await Self.answer(client, to: known),
+                case .refused(let refused) = try await Self.answer(client, to: text)
+            else {
+                Issue.record("not refused")
+                return
+            }
+            #expect(refused.code.name == code)
+            if text.contains("publish") { #expect(refused.id != nil && refused.channel != nil) }
+            guard case .published = try await Self.answer(client, to: known) else {
+                Issue.record("the connection is gone")
+                return
+            }
+        }
+    }
+
+    @Test("a body beyond the limit is refused as too large, one at the limit is stored")
+    func bodySize() async throws {
+        try await RunningServer.with { server in
+            let client = try await server.client()
+            try await client.send([
+                .publish(
+                    .init(channel: channel(), id: try EntryID("big"), body: json(bytes: 65_537))),
+                .publish(
+                    .init(channel: channel(), id: try EntryID("fits"), body: json(bytes: 65_536))),
+            ])
+            guard case .refused(let refused) = try await client.nextFrame(),
+                case .published(let published) = try await client.nextFrame()
+            else {
+                Issue.record("not refused")
+                return
+            }
+            #expect(refused.code == .tooLarge)
+            #expect(refused.id == "big")
+            #expect(published.seq == 1)
+        }
+    }
+
+    @Test("a failed commit is answered with unavailable, and the same id can be sent again")
+    func failedCommit() async throws {
+        try await RunningServer.with { server in
+            server.log.change { $0.failures = 1 }
+            let client = try await server.client()
+            let text = #"{"type":"publish","channelId":"c","id":"m","body":1}"#
+            guard case .refused(let refused) = try await Self.answer(client, to: text) else {
+                Issue.record("not refused")
+                return
+            }
+            #expect(refused.code == .unavailable)
+            #expect(refused.retryAfter != nil)
+            guard case .published(let published) = try await Self.answer(client, to: text) else {
+                Issue.record("not published")
+                return
+            }
+            #expect(published.seq == 1)
+        }
+    }
+
+    @Test("a body comes back byte for byte")
+    func bytes() async throws {
+        try await RunningServer.with { server in
+            let body = #"{ "b":1.00e+2 ,"a":"\u00e9é\/" }"#
+            let client = try await server.client()
+            try await CatchUpTests.subscribe(client)
+            var received = Received()
+            try await CatchUpTests.receive(client, into: &received)
+            try await client.send(
+                text: #"{"body":\#(body),"id":"m","channelId":"general","type":"publish"}"#)
+            while received.events.isEmpty { received.take(try await client.nextFrame()) }
+            #expect(received.events[0].body == Array(body.utf8))
+        }
+    }
+}

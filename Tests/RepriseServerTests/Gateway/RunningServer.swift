@@ -1,0 +1,96 @@
+import Foundation
+import Logging
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import ServiceLifecycle
+import Synchronization
+import Testing
+
+/// A server on a free port for the time of one test.
+struct RunningServer: Sendable {
+    let port: Int
+    let log: MemoryLog
+    let gateway: Gateway
+    let group: ServiceGroup
+
+    /// Runs `body` against a server, then shuts it down; what the server throws, this throws.
+    static func with(
+        _ limits: ServerLimits = ServerLimits(), log: MemoryLog? = nil,
+        _ body: (RunningServer) async throws -> Void
+    ) async throws {
+        let log = try log ?? MemoryLog()
+        let (ready, isReady) = AsyncStream<(Int, Gateway)>.makeStream()
+        let server = Server(
+            configuration: ServerConfiguration(port: 0, data: "", limits: limits),
+            logger: Self.logger, onReady: { isReady.yield(($0.port, $1)) }, openLog: { log })
+        let group = ServiceGroup(
+            services: [server], logger: Self.logger)
+        async let running: Void = {
+            defer { isReady.finish() }
+            try await group.run()
+        }()
+        var ports = ready.makeAsyncIterator()
+        if let (port, gateway) = await ports.next() {
+            do {
+                try await body(RunningServer(port: port, log: log, gateway: gateway, group: group))
+            } catch {
+                await group.triggerGracefulShutdown()
+                throw error
+            }
+            await group.triggerGracefulShutdown()
+        }
+        try await running
+    }
+
+    static let logger: Logger = {
+        var logger = Logger(label: "test")
+        logger.logLevel =
+            ProcessInfo.processInfo.environment["REPRISE_TEST_LOG"] == nil ? .critical : .debug
+        return logger
+    }()
+
+    func client(hello: Bool = true, receiveBuffer: Int32? = nil) async throws -> TestClient {
+        try await TestClient.connect(port: port, hello: hello, receiveBuffer: receiveBuffer)
+    }
+}
+
+extension RunningServer {
+    /// How many WebSocket connections there are.
+    var connections: Int { gateway.connectionCount }
+
+    /// Stores messages of so many bytes each, through the committer like everybody else.
+    func fill(_ channel: ChannelName, messages count: Int, bytes: Int = 10) async throws {
+        let body = json(bytes: bytes)
+        for start in stride(from: 0, to: count, by: 1_000) {
+            let batch = (start..<min(count, start + 1_000)).map { _ in
+                NewMessage(channel: channel, id: .random(), body: body)
+            }
+            _ = try await gateway.committer.commit(batch)
+        }
+    }
+}
+
+/// A JSON string of so many bytes.
+func json(bytes: Int) -> [UInt8] {
+    [UInt8(ascii: "\"")] + [UInt8](repeating: UInt8(ascii: "x"), count: max(0, bytes - 2))
+        + [UInt8(ascii: "\"")]
+}
+
+/// Waits for something that must become true soon.
+func untilTrue(
+    _ what: Comment, within limit: Duration = .seconds(10), _ condition: () -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + limit
+    while !condition() {
+        guard ContinuousClock.now < deadline else {
+            Issue.record(what)
+            return
+        }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+}
+
+func channel(_ name: String = "general") -> ChannelName {
+    do { return try ChannelName(name) } catch { preconditionFailure("\(error)") }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+/// The routes on a real socket, where bodies come in pieces and peers misbehave.
+@Suite("The HTTP API on a socket")
+struct LiveHTTPTests {
+    private static let path = "/v1/channels/room/messages"
+
+    @Test("stores a stream of 5,000 lines that comes in pieces")
+    func stream() async throws {
+        try await withAPI(over: .live) { api in
+            let text = (1...5_000).map { #"{"id":"m\#($0)","body":"\#($0)"}"# + "\n" }.joined()
+            let answer = try await api.post(
+                Self.path, [.contentType: "application/x-ndjson"], text)
+            #expect(answer.status == .ok)
+            #expect(answer.text.split(separator: "\n").count == 5_000)
+            #expect(try await api.log.state(of: try ChannelName("room")).head == 5_000)
+            #expect(try await api.get(Self.path + "?after=4999").text.contains(#""body":"5000""#))
+        }
+    }
+
+    @Test(
+        "refuses a body by its Content-Length before it comes, and ends a connection that sends on")
+    func contentLength() async throws {
+        try await withAPI(over: .live) { api in
+            let socket = try RawSocket(port: try #require(api.client.port))
+            try await socket.send(Self.head("application/json", "Content-Length: 999999999"))
+            // A peer that waits for leave to send (RFC 9110 §10.1.1) has its answer now.
+            let answer = try await socket.receive(until: "}}")
+            let piece = String(repeating: "x", count: 65_536)
+            let sent = await Self.send(piece, times: 1_000, to: socket)
+            #expect(answer.hasPrefix("HTTP/1.1 413"))
+            #expect(answer.lowercased().contains("connection: close"))
+            #expect(answer.contains(#"{"error":{"code":"tooLarge""#))
+            #expect(sent < 1_000)
+        }
+    }
+
+    @Test("ends a stream without end at its bound, with what was stored")
+    func endless() async throws {
+        var limits = HTTPLimits()
+        limits.streamBytes = 200_000
+        limits.discardedBytes = 100_000
+        try await withAPI(limits, over: .live) { api in
+            let socket = try RawSocket(port: try #require(api.client.port))
+            try await socket.send(Self.head("application/x-ndjson", "Transfer-Encoding: chunked"))
+            let line = #"{"body":"\#(String(repeating: "x", count: 1_000))"}"# + "\n"
+            let chunk = String(line.utf8.count, radix: 16) + "\r\n" + line + "\r\n"
+            _ = await Self.send(chunk, times: 5_000, to: socket)
+            let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 207"))
+            #expect(answer.contains(#""code":"tooLarge""#))
+            let head = try await api.log.state(of: try ChannelName("room")).head
+            #expect(head > 100 && head < 300)
+        }
+    }
+
+    @Test("gives up on a body that comes too slowly")
+    func slow() async throws {
+        var limits = HTTPLimits()
+        limits.messageTime = .milliseconds(100)
+        try await withAPI(limits, over: .live) { api in
+            let socket = try RawSocket(port: try #require(api.client.port))
+            try await socket.send(Self.head("application/json", "Content-Length: 1000") + "{")
+            for _ in 0..<20 {
+                try await Task.sleep(for: .milliseconds(20))  // it is the slowness that is tested
+                if await Self.send(" ", times: 1, to: socket) == 0 { break }
+            }
+            socket.endSending()
+            let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 408"))
+            #expect(answer.contains(#""code":"timedOut""#))
+        }
+    }
+
+    /// - Returns: how often it could be sent before the peer ended the connection.
+    private static func send(_ text: String, times: Int, to socket: RawSocket) async -> Int {
+        for count in 0..<times {
+            do { try await socket.send(text) } catch { return count }
+        }
+        return times
+    }
+
+    private static func head(_ type: String, _ framing: String) -> String {
+        "POST \(path) HTTP/1.1\r\nHost: x\r\nContent-Type: \(type)\r\n\(framing)\r\n\r\n"
+    }
+}

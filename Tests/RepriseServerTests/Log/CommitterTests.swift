@@ -1,0 +1,196 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Synchronization
+import Testing
+
+@Suite("The committer")
+struct CommitterTests {
+    let room: ChannelName
+
+    init() throws { room = try ChannelName("room") }
+
+    /// What came out of a committer, in order.
+    final class Record: Sendable {
+        private let lines = Mutex<[String]>([])
+        var all: [String] { lines.withLock { $0 } }
+        func add(_ line: String) { lines.withLock { $0.append(line) } }
+    }
+
+    /// Waits until `condition` holds; the commits run on other threads.
+    func eventually(_ condition: () -> Bool) async throws {
+        for _ in 0..<20_000 {
+            if condition() { return }
+            await Task.yield()
+        }
+        try #require(condition(), "it never came to that")
+    }
+
+    @Test("hands events to subscribers before it answers, and neither before the commit")
+    func order() async throws {
+        let log = ScriptedLog()
+        let record = Record()
+        let committer = Committer(log: log) { events in record.add("out \(events.map(\.seq))") }
+        log.hold()
+        let running = Task { await committer.run() }
+        committer.submit([message(room), message(room)]) { result in
+            record.add("reply \((try? result.get())?.count ?? -1)")
+        }
+        try await eventually { log.heldCount == 1 }
+        #expect(record.all.isEmpty)
+        log.letThrough()
+        committer.shutdown()
+        await running.value
+        #expect(record.all == ["out [1, 2]", "reply 2"])
+    }
+
+    @Test("stores in one commit what arrived during the one before, and answers each its own")
+    func groupCommit() async throws {
+        let log = ScriptedLog()
+        let record = Record()
+        let committer = Committer(log: log) { _ in }
+        log.hold()
+        let running = Task { await committer.run() }
+        committer.submit([message(room)]) { _ in record.add("first") }
+        try await eventually { log.heldCount == 1 }
+        for size in [2, 1, 3] {
+            committer.submit((0..<size).map { _ in message(room) }) { result in
+                let seqs = (try? result.get())?.compactMap { $0.event?.seq } ?? []
+                record.add("\(seqs)")
+            }
+        }
+        log.letThrough()
+        committer.shutdown()
+        await running.value
+        #expect(log.batches.map(\.count) == [1, 6])
+        #expect(record.all == ["first", "[2, 3]", "[4]", "[5, 6, 7]"])
+    }
+
+    @Test("keeps a transaction within its bounds and never splits a submission")
+    func batchBounds() async throws {
+        var limits = Committer.Limits()
+        limits.batchMessages = 3
+        limits.batchBytes = 100
+        let log = ScriptedLog()
+        let committer = Committer(log: log, limits: limits) { _ in }
+        let long = "\"" + String(repeating: "x", count: 88) + "\""
+        for batch in [["1", "1"], ["1"], ["1"], ["1", "1", "1", "1"], [long], ["1"], [long]] {
+            committer.submit(batch.map { message(room, body: $0) }) { _ in }
+        }
+        committer.shutdown()
+        await committer.run()
+        #expect(log.batches.map(\.count) == [3, 1, 4, 2, 1])
+    }
+
+    @Test("refuses at once what its queue has no room for, and takes the next when there is room")
+    func fullQueue() async throws {
+        var limits = Committer.Limits()
+        limits.waitingMessages = 2
+        limits.waitingBytes = 50
+        let log = ScriptedLog()
+        let committer = Committer(log: log, limits: limits) { _ in }
+        let record = Record()
+        let submit = { (name: String, body: String) in
+            committer.submit([message(room, body: body)]) { result in
+                switch result {
+                case .success: record.add(name)
+                case .failure(let error): record.add("\(name) \(error.code)")
+                }
+            }
+        }
+        submit("a", "1")
+        submit("b", "1")
+        submit("c", "1")
+        #expect(record.all == ["c full"])
+        log.hold()
+        let running = Task { await committer.run() }
+        try await eventually { log.heldCount == 1 }
+        submit("d", "\"" + String(repeating: "x", count: 60) + "\"")
+        submit("e", "1")
+        log.letThrough()
+        committer.shutdown()
+        await running.value
+        #expect(record.all == ["c full", "d full", "a", "b", "e"])
+    }
+
+    @Test(
+        "fans nothing out and tells every publisher \"unavailable\" when a commit fails, then goes on"
+    )
+    func failedCommit() async throws {
+        let log = ScriptedLog()
+        let record = Record()
+        let committer = Committer(log: log) { events in record.add("out \(events.count)") }
+        let running = Task { await committer.run() }
+        log.fail(with: RepriseError(.diskFull, "full"))
+        await #expect(throws: RepriseError(.unavailable, "")) {
+            try await committer.commit([message(room)])
+        }
+        #expect(record.all.isEmpty)
+        #expect(await committer.isReady() == false)
+        log.fail(with: nil)
+        #expect(await committer.isReady())
+        #expect(try await committer.commit([message(room)]).count == 1)
+        #expect(record.all == ["out 1"])
+        committer.shutdown()
+        await running.value
+        #expect(await committer.isReady() == false)
+    }
+
+    @Test(
+        "answers all it accepted before it ends, and refuses what comes later",
+        arguments: [true, false])
+    func shutdown(byCancelling: Bool) async throws {
+        let log = ScriptedLog()
+        let record = Record()
+        let committer = Committer(log: log) { _ in }
+        log.hold()
+        let running = Task { await committer.run() }
+        for name in ["a", "b"] {
+            committer.submit([message(room)]) { result in
+                record.add("\(name) \((try? result.get())?.count ?? -1)")
+            }
+        }
+        try await eventually { log.heldCount == 1 }
+        if byCancelling { running.cancel() } else { committer.shutdown() }
+        await #expect(throws: RepriseError(.closed, "")) {
+            try await committer.commit([message(room)])
+        }
+        log.letThrough()
+        await running.value
+        #expect(record.all == ["a 1", "b 1"])
+    }
+
+    @Test("reads the heads again after a failed commit: no sequence is lost, none is used twice")
+    func headsAfterFailure() async throws {
+        let store = try SQLiteStore { $0.maximumBytes = 400_000 }
+        try await store.reopen()
+        let record = Mutex<[Int64]>([])
+        let committer = Committer(log: store.log) { events in
+            record.withLock { $0 += events.map(\.seq) }
+        }
+        let running = Task { await committer.run() }
+        let body = "\"" + String(repeating: "x", count: 30_000) + "\""
+        var isFull = false
+        while !isFull {
+            do {
+                _ = try await committer.commit([message(room, body: body)])
+            } catch {
+                #expect(error.code == .unavailable)
+                isFull = true
+            }
+        }
+        let head = try await store.log.state(of: room).head
+        #expect(record.withLock { $0 } == Array(1...head))
+        _ = try await store.log.trim(room, through: head - 2)
+        let next = try await committer.commit([message(room)])
+        #expect(next[0].event?.seq == head + 1)
+        #expect(next[0].event?.prev == head)
+        #expect(await committer.isReady())
+        committer.shutdown()
+        await running.value
+        try await store.reopen()
+        #expect(
+            try await store.everything(in: room).events.map(\.seq) == Array(head - 1...head + 1))
+        await store.remove()
+    }
+}

@@ -1,0 +1,222 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Synchronization
+import Testing
+
+/// One implementation of ``MessageLog`` that the shared tests run against; add another to ``all`` and it must keep the same promises.
+struct LogUnderTest: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    /// Makes an empty store and opens it.
+    let make: @Sendable (TestClock) async throws -> any LogStore
+
+    static let all = [sqlite]
+
+    static let sqlite = LogUnderTest(testDescription: "SQLite") { clock in
+        let store = try SQLiteStore(clock: clock)
+        try await store.reopen()
+        return store
+    }
+
+    /// Runs `body` on a store of its own and removes it.
+    func run(
+        clock: TestClock = TestClock(), _ body: (any LogStore) async throws -> Void
+    ) async throws {
+        let store = try await make(clock)
+        do {
+            try await body(store)
+        } catch {
+            await store.remove()
+            throw error
+        }
+        await store.remove()
+    }
+}
+
+/// What lies under a log and outlives it.
+protocol LogStore: AnyObject, Sendable {
+    var log: any MessageLog { get }
+    /// Closes the log, as a restart of the server does, and opens it again.
+    func reopen() async throws
+    /// Moves a channel's last message on, so that it accounts for more than its own sequence; false if this kind of log cannot.
+    func widenLast(by count: Int64, in channel: ChannelName) async throws -> Bool
+    /// Closes the log and takes everything away.
+    func remove() async
+}
+
+extension LogStore {
+    func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
+        try await log.append(batch)
+    }
+
+    /// Stores messages with new ids and short bodies.
+    @discardableResult
+    func fill(_ channel: ChannelName, _ count: Int) async throws -> [ServerFrame.Event] {
+        try await append((0..<count).map { message(channel, body: "\($0)") }).compactMap(\.event)
+    }
+
+    /// The whole channel, or what is left of it.
+    func everything(in channel: ChannelName) async throws -> LogPage {
+        try await log.history(of: channel, after: 0, limit: .max)
+    }
+}
+
+/// A store on disk.
+final class SQLiteStore: LogStore {
+    let folder = TestFolder()
+    private let configuration: SQLiteMessageLog.Configuration
+    private let open = Mutex<SQLiteMessageLog?>(nil)
+
+    init(
+        clock: TestClock = TestClock(),
+        configure: (inout SQLiteMessageLog.Configuration) -> Void = { _ in }
+    ) throws {
+        var configuration = SQLiteMessageLog.Configuration()
+        configuration.clock = clock
+        configure(&configuration)
+        self.configuration = configuration
+    }
+
+    var log: any MessageLog { sqlite }
+
+    var sqlite: SQLiteMessageLog {
+        guard let log = open.withLock({ $0 }) else { preconditionFailure("the store is closed") }
+        return log
+    }
+
+    func reopen() async throws {
+        await close()
+        let log = try SQLiteMessageLog.open(at: folder.path, configuration)
+        open.withLock { $0 = log }
+    }
+
+    func close() async {
+        let log = open.withLock { $0.take() }
+        await log?.close()
+    }
+
+    func widenLast(by count: Int64, in channel: ChannelName) async throws -> Bool {
+        await close()
+        try change(
+            """
+            UPDATE messages SET prev = coalesce(prev, seq - 1), seq = seq + \(count)
+            WHERE (channel, seq) = (SELECT key, head FROM channels WHERE name = '\(channel)');
+            UPDATE channels SET head = head + \(count) WHERE name = '\(channel)'
+            """)
+        try await reopen()
+        return true
+    }
+
+    /// Changes the closed file behind the log's back.
+    func change(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: folder.path + "/messages.sqlite")
+        try queue.write { try $0.execute(sql: sql) }
+        try queue.close()
+    }
+
+    func remove() async {
+        await close()
+        folder.remove()
+    }
+}
+
+/// A folder of its own for one test.
+struct TestFolder: Sendable {
+    let path: String
+
+    init() {
+        path =
+            FileManager.default.temporaryDirectory
+            .appendingPathComponent("reprise-log-\(EntryID.random())").path
+    }
+
+    func remove() { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// A clock that stands until a test moves it.
+final class TestClock: Timekeeper {
+    private struct Hands {
+        var wall: WallTime
+        var uptime: Duration = .zero
+    }
+
+    private let hands: Mutex<Hands>
+    let boot = "test"
+
+    init(_ milliseconds: Int64 = 1_800_000_000_000) {
+        hands = Mutex(Hands(wall: WallTime(milliseconds: milliseconds)))
+    }
+
+    func wall() -> WallTime { hands.withLock { $0.wall } }
+    func uptime() -> Duration { hands.withLock { $0.uptime } }
+
+    /// Time passes.
+    func move(by duration: Duration) {
+        hands.withLock { hands in
+            hands.wall = hands.wall.advanced(by: duration)
+            hands.uptime += duration
+        }
+    }
+
+    /// Somebody sets the calendar.
+    func jump(by duration: Duration) {
+        hands.withLock { $0.wall = $0.wall.advanced(by: duration) }
+    }
+
+    func sleep(until moment: Duration) async throws {
+        let left = moment - uptime()
+        if left > .zero { move(by: left) }
+        try Task.checkCancellation()
+    }
+}
+
+func message(
+    _ channel: ChannelName, id: EntryID = .random(), after: EntryID? = nil, body: String = "1"
+) -> NewMessage {
+    NewMessage(channel: channel, id: id, after: after, body: Array(body.utf8))
+}
+
+extension AppendResult {
+    var event: ServerFrame.Event? {
+        if case .stored(let event) = self { event } else { nil }
+    }
+
+    var refusal: RefusalCode? {
+        if case .refused(let code, _) = self { code } else { nil }
+    }
+}
+
+/// A generator whose seed is printed, so that what failed can be run again with `REPRISE_SEED`.
+struct Seeded: RandomNumberGenerator {
+    let seed: UInt64
+    private var state: UInt64
+
+    init() {
+        let given = ProcessInfo.processInfo.environment["REPRISE_SEED"].flatMap { UInt64($0) }
+        self.init(seed: given ?? UInt64.random(in: 0...UInt64(UInt32.max)))
+    }
+
+    init(seed: UInt64) {
+        self.seed = seed
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var word = state
+        word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
+        word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
+        return word ^ word >> 31
+    }
+}
+
+/// Runs what blocks on a thread of its own, because Swift's pool has few and the code under test needs them.
+func blocking<Value: Sendable>(
+    _ body: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+    try await withCheckedThrowingContinuation { done in
+        Thread.detachNewThread { done.resume(with: Result(catching: body)) }
+    }
+}

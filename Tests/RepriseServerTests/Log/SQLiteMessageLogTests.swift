@@ -1,0 +1,109 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+/// The SQLite log and the file system.
+@Suite("The SQLite log")
+struct SQLiteMessageLogTests {
+    let room: ChannelName
+
+    init() throws { room = try ChannelName("room") }
+
+    private func open(_ path: String) throws { _ = try SQLiteMessageLog.open(at: path) }
+
+    @Test("commits with synchronous = FULL although GRDB's pool sets NORMAL")
+    func durability() async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        #expect(try store.sqlite.synchronous() == 2)
+        try await store.reopen()
+        #expect(try store.sqlite.synchronous() == 2)
+        await store.remove()
+    }
+
+    @Test("is opened by one server at a time")
+    func oneOwner() async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        #expect(throws: RepriseError(.journalOwned, "")) { try open(store.folder.path) }
+        await store.close()
+        try await store.reopen()
+        await store.remove()
+    }
+
+    @Test("refuses a newer schema and leaves it as it is")
+    func newerSchema() async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        try await store.fill(room, 3)
+        await store.close()
+        try store.change("INSERT INTO grdb_migrations VALUES ('99 tomorrow')")
+        #expect(throws: RepriseError(.journalNewer, "")) { try open(store.folder.path) }
+        try store.change("DELETE FROM grdb_migrations WHERE identifier = '99 tomorrow'")
+        try await store.reopen()
+        #expect(try await store.log.state(of: room).head == 3)
+        await store.remove()
+    }
+
+    @Test("refuses a file that is not SQLite, cut, or of another program, and moves nothing aside")
+    func foreignFiles() async throws {
+        let folder = TestFolder()
+        try FileManager.default.createDirectory(
+            atPath: folder.path, withIntermediateDirectories: true)
+        let file = folder.path + "/messages.sqlite"
+        let garbage = Data((0..<9_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        try garbage.write(to: URL(fileURLWithPath: file))
+        #expect(throws: RepriseError(.corrupt, "")) { try open(folder.path) }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == garbage)
+
+        try FileManager.default.removeItem(atPath: file)
+        let queue = try DatabaseQueue(path: file)
+        try await queue.write { try $0.execute(sql: "CREATE TABLE notes (text)") }
+        try queue.close()
+        #expect(throws: RepriseError(.notAJournal, "")) { try open(folder.path) }
+        folder.remove()
+    }
+
+    @Test("says what is wrong with a folder that is a file, or a file that is a folder")
+    func wrongKind() throws {
+        let folder = TestFolder()
+        try Data("hello".utf8).write(to: URL(fileURLWithPath: folder.path))
+        #expect(throws: RepriseError(.notAJournal, "")) { try open(folder.path) }
+        folder.remove()
+        try FileManager.default.createDirectory(
+            atPath: folder.path + "/messages.sqlite", withIntermediateDirectories: true)
+        #expect(throws: RepriseError(.notAJournal, "")) { try open(folder.path) }
+        folder.remove()
+    }
+
+    @Test("says that a folder cannot be written")
+    func readOnly() throws {
+        // Root may write anywhere except where nobody may.
+        #expect(throws: RepriseError(.notWritable, "")) { try open("/proc/reprise-log") }
+        let folder = TestFolder()
+        try FileManager.default.createDirectory(
+            atPath: folder.path, withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o500])
+        if geteuid() != 0 {
+            #expect(throws: RepriseError(.notWritable, "")) { try open(folder.path) }
+        }
+        folder.remove()
+    }
+
+    @Test("stores nothing of a batch that the disk has no room for, and goes on once there is room")
+    func bounded() async throws {
+        let store = try SQLiteStore { $0.maximumBytes = 300_000 }
+        try await store.reopen()
+        let body = "\"" + String(repeating: "x", count: 20_000) + "\""
+        try await store.fill(room, 5)
+        let batch = (0..<20).map { _ in message(room, body: body) }
+        await #expect(throws: RepriseError(.diskFull, "")) { try await store.append(batch) }
+        #expect(try await store.log.state(of: room).head == 5)
+        let less = try await store.append(Array(batch.prefix(3)))
+        #expect(less.map { $0.event?.seq } == [6, 7, 8])
+        await store.remove()
+    }
+}

@@ -1,0 +1,83 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Synchronization
+
+/// A log whose commits a test holds back, lets through or fails.
+final class ScriptedLog: MessageLog {
+    private struct State {
+        var batches: [[NewMessage]] = []
+        var isHolding = false
+        var held: [CheckedContinuation<Void, Never>] = []
+        var failure: RepriseError?
+        var heads: [ChannelName: Int64] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let epoch = Epoch.random()
+
+    var batches: [[NewMessage]] { state.withLock { $0.batches } }
+    var heldCount: Int { state.withLock { $0.held.count } }
+
+    /// From now on commits wait for ``letThrough()``.
+    func hold() { state.withLock { $0.isHolding = true } }
+
+    /// Lets every commit that waits, and all later ones, go on.
+    func letThrough() {
+        let held = state.withLock { state in
+            defer { state.held = [] }
+            state.isHolding = false
+            return state.held
+        }
+        for waiter in held { waiter.resume() }
+    }
+
+    /// Fails every commit with this, until nil is given.
+    func fail(with error: RepriseError?) { state.withLock { $0.failure = error } }
+
+    func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
+        await withCheckedContinuation { waiter in
+            let goesOn = state.withLock { state in
+                state.batches.append(batch)
+                if state.isHolding { state.held.append(waiter) }
+                return !state.isHolding
+            }
+            if goesOn { waiter.resume() }
+        }
+        return try state.withLock { state in
+            if let failure = state.failure { throw failure }
+            return batch.map { Self.store($0, &state) }
+        }
+    }
+
+    private static func store(_ message: NewMessage, _ state: inout State) -> AppendResult {
+        let seq = state.heads[message.channel, default: 0] + 1
+        state.heads[message.channel] = seq
+        return .stored(
+            ServerFrame.Event(
+                channel: message.channel, seq: seq, prev: seq - 1, id: message.id,
+                time: WallTime(milliseconds: 0), body: message.body))
+    }
+
+    func probe() async throws {
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+    }
+
+    func state(of channel: ChannelName) async throws -> ChannelState {
+        ChannelState(
+            epoch: epoch, head: state.withLock { $0.heads[channel] ?? 0 }, floor: 0)
+    }
+
+    func page(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
+    ) async throws -> LogPage {
+        LogPage(events: [], gone: [], state: try await state(of: channel), through: 0)
+    }
+
+    func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
+        try await state(of: channel)
+    }
+
+    func trim(_ policy: RetentionPolicy, now: WallTime) async throws {}
+    func close() async { letThrough() }
+}
