@@ -33,6 +33,10 @@ public enum ConnectionState: Equatable, Sendable {
     case connecting
     /// The server has welcomed this device.
     case connected
+    /// What the server sends cannot be written to the journal: a full disk, say.
+    ///
+    /// Nothing is lost: it is tried again, with growing pauses, and ``connected`` follows.
+    case stuck(RepriseError)
     /// The connection could not be made, or ended; the next attempt comes after `delay`.
     case waiting(delay: Duration, because: Disconnection)
     /// The client has given up, because coming back would end the same way.

@@ -8,6 +8,8 @@ struct Listener: Sendable {
     /// The reader's name in the journal: the same in every run, because its position hangs on it.
     static let reader = "listen"
 
+    private static let needsPerson: [RepriseError.Code] = [.diskFull, .diskFailed, .notWritable]
+
     let reprise: Reprise
     let channels: [String]
     let printer: MessagePrinter
@@ -41,7 +43,7 @@ struct Listener: Sendable {
                 return Task.isCancelled ? .cancelled : .outputClosed
             }
             group.addTask {
-                try await firstContact()
+                try await watch()
                 return nil
             }
             if untilComplete { group.addTask { try await complete() } }
@@ -73,16 +75,18 @@ struct Listener: Sendable {
         }
     }
 
-    /// Fails if nobody has ever answered in this run: then the address is likelier wrong than the server away.
-    private func firstContact() async throws {
-        if waitsForServer { return }
+    /// Fails where a person has to do something: the disk is full, or nobody has ever answered in this run. (Then the address
+    /// is likelier wrong than the server away; later it is tried again for as long as it takes.)
+    private func watch() async throws {
+        var waits = waitsForServer
         for await state in reprise.channels.connectionStates {
             switch state {
-            case .connected: return
-            case .waiting(_, let reason), .stopped(let reason):
+            case .connected: waits = true
+            case .stuck(let error) where Self.needsPerson.contains(error.code): throw error
+            case .waiting(_, let reason) where !waits, .stopped(let reason):
                 throw reason.error
                     ?? RepriseError(.unavailable, reason.description, remedy: "Try again later.")
-            case .idle, .connecting: continue
+            case .idle, .connecting, .waiting, .stuck: continue
             }
         }
     }

@@ -16,6 +16,8 @@ final class PublishQueue: Sendable {
         var lastNews = ContinuousClock.now
         /// Whether an answer is waited for.
         var isWaiting = false
+        /// Why the server has refused a message since it stored the last one.
+        var refusal: String?
     }
 
     /// What a writer does next.
@@ -32,6 +34,7 @@ final class PublishQueue: Sendable {
         var isConnected = false
         var pausedUntil: ContinuousClock.Instant?
         var lastNews = ContinuousClock.now
+        var refusal: String?
     }
 
     /// Rung when there may be room.
@@ -51,7 +54,7 @@ final class PublishQueue: Sendable {
                 admitted: $0.window.admitted, acknowledged: $0.window.acknowledged,
                 repeated: $0.window.repeated, firstSequence: $0.window.firstSequence,
                 lastSequence: $0.window.lastSequence, isConnected: $0.isConnected,
-                lastNews: $0.lastNews, isWaiting: !$0.window.isEmpty)
+                lastNews: $0.lastNews, isWaiting: !$0.window.isEmpty, refusal: $0.refusal)
         }
     }
 
@@ -121,6 +124,7 @@ final class PublishQueue: Sendable {
             case .published(let published):
                 let isNews = state.withLock { state in
                     state.lastNews = .now
+                    state.refusal = nil
                     return state.window.published(published)
                 }
                 if isNews { onAcknowledged(published.id, published.seq) }
@@ -129,6 +133,8 @@ final class PublishQueue: Sendable {
                     let jitter = Double.random(in: 0..<1)
                     if let wait = try state.window.refused(refused, jitter: jitter) {
                         state.pausedUntil = .now + wait
+                        // The echo of a refusal says less than the refusal itself.
+                        if refused.code != .predecessorMissing { state.refusal = refused.message }
                     }
                 }
             default: break

@@ -139,16 +139,23 @@ struct Publisher: Sendable {
         }
     }
 
-    /// Ends a connection on which nothing is answered any more.
+    /// Ends a connection on which nothing is answered any more, and everything if the server only refuses.
     private func watch() async throws {
         while true {
-            try await Task.sleep(for: .seconds(1))
+            try await Task.sleep(for: .milliseconds(250))
             let progress = queue.progress
-            guard progress.isWaiting, ContinuousClock.now - progress.lastNews > Self.silence
-            else { continue }
-            throw RepriseError(
-                .timedOut, "The server has not answered for \(Self.silence.shown).",
-                remedy: "Look at the server's log, and publish again.")
+            let quiet = ContinuousClock.now - progress.lastNews
+            guard progress.isWaiting else { continue }
+            if let refusal = progress.refusal, quiet > patience {
+                throw CommandFailure(
+                    .unavailable, "The server stores nothing: \(refusal.printable) Try again later."
+                )
+            }
+            if progress.refusal == nil, quiet > Self.silence {
+                throw RepriseError(
+                    .timedOut, "The server has not answered for \(Self.silence.shown).",
+                    remedy: "Look at the server's log, and publish again.")
+            }
         }
     }
 }

@@ -20,6 +20,7 @@ extension ChannelsDriver {
         do {
             let moved = try await store.write(
                 batch, at: positions.filter { channels.contains($0.key) })
+            if failedCommits > 0 { connectionStates.announce(.connected) }
             failedCommits = 0
             positions.merge(moved.filter { subscriptions[$0.key] != nil }) { $1 }
             for channel in channels { readers.signal(channel) }
@@ -54,6 +55,7 @@ extension ChannelsDriver {
                 await socket?.close(code: CloseCode.normal.number)
                 return
             }
+            connectionStates.announce(.stuck(Self.described(error)))
             do {
                 try await configuration.timekeeper.sleep(for: pause)
                 try await reload()
