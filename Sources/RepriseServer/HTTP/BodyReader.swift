@@ -6,14 +6,15 @@ import RepriseCore
 ///
 /// The time is looked at whenever something arrives; a peer that sends nothing at all meets the connection's idle timeout.
 struct BodyReader {
-    private var pieces: RequestBody.AsyncIterator
+    /// What is left of the body.
+    let pieces: BodyPieces
     private let byteLimit: Int
     private let deadline: ContinuousClock.Instant
     private(set) var byteCount = 0
     private(set) var isAtEnd = false
 
     init(_ request: Request, byteLimit: Int, time: Duration) {
-        pieces = request.body.makeAsyncIterator()
+        pieces = BodyPieces(request.body)
         self.byteLimit = byteLimit
         deadline = .now + time
     }
@@ -26,7 +27,7 @@ struct BodyReader {
 
     /// The next piece; nil at the end.
     mutating func next() async throws -> ByteBuffer? {
-        guard let piece = try await pieces.next(isolation: #isolation) else {
+        guard let piece = try await pieces.next() else {
             isAtEnd = true
             return nil
         }
@@ -45,20 +46,6 @@ struct BodyReader {
         var bytes: [UInt8] = []
         while let piece = try await next() { bytes.append(contentsOf: piece.readableBytesView) }
         return bytes
-    }
-
-    /// Reads on without keeping anything.
-    ///
-    /// - Returns: whether the end was reached within `limit` bytes.
-    mutating func discard(limit: Int) async throws -> Bool {
-        var left = limit
-        while !isAtEnd, left > 0, ContinuousClock.now < deadline {
-            guard let piece = try await pieces.next(isolation: #isolation) else {
-                isAtEnd = true; break
-            }
-            left -= piece.readableBytes
-        }
-        return isAtEnd
     }
 
     private static func tooLarge(_ limit: Int) -> RepriseError {

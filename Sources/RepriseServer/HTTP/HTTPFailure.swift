@@ -100,14 +100,23 @@ extension Response {
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: json)))
     }
 
-    /// The same response; when it is written the connection ends, because the rest of the request is not worth reading.
-    func endingConnection() -> Response {
+    /// The same response, for a request whose body was not read to its end.
+    ///
+    /// The answer goes out at once, because the peer may wait for it before it sends on. Then up to `limit` bytes are thrown
+    /// away, so that a peer that sends first and reads then does not lose the answer to a reset; then the connection ends.
+    func endingConnection(with rest: BodyPieces, discarding limit: Int) -> Response {
         var response = self
         response.headers[.connection] = "close"
-        let whole = body
-        response.body = ResponseBody(contentLength: whole.contentLength) { writer in
-            try await whole.write(writer)
-            throw RepriseError(.tooLarge, "The connection ends with its request unread.")
+        let answer = body
+        response.body = ResponseBody(contentLength: answer.contentLength) { writer in
+            try await answer.write(writer)
+            var left = limit
+            while let piece = try await rest.next() {
+                left -= piece.readableBytes
+                guard left > 0 else {
+                    throw RepriseError(.tooLarge, "The peer sends on after its refusal.")
+                }
+            }
         }
         return response
     }

@@ -149,8 +149,8 @@ package struct HTTPRoutes: Sendable {
         } catch let failure as HTTPFailure {
             response = failure.response
         }
-        if try await body.discard(limit: limits.discardedBytes) { return response }
-        return response.endingConnection()
+        if body.isAtEnd { return response }
+        return response.endingConnection(with: body.pieces, discarding: limits.discardedBytes)
     }
 
     // MARK: History

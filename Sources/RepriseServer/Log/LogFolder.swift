@@ -28,7 +28,10 @@ final class LogFolder: Sendable {
     /// Lets another server in; a second call does nothing.
     func release() {
         lock.withLock { file in
-            if file >= 0 { Foundation.close(file) }
+            guard file >= 0 else { return }
+            // Said aloud, because a child that is just being spawned still has the file, and with it the lock.
+            flock(file, LOCK_UN)
+            Foundation.close(file)
             file = -1
         }
     }

@@ -58,6 +58,8 @@ package final class SQLiteMessageLog: MessageLog {
         var settings = GRDB.Configuration()
         settings.maximumReaderCount = configuration.readers
         settings.label = "reprise.log"
+        // Nobody else should write here; a tool that does for a moment is waited for.
+        settings.busyMode = .timeout(5)
         self.folder = folder
         self.configuration = configuration
         pool = try DatabasePool(path: folder.database, configuration: settings)

@@ -54,7 +54,6 @@
                     refused.append(id)
                 }
             }
-            #expect(await committer.isReady() == false)
             try FileManager.default.removeItem(at: ballast)
             #expect(await committer.isReady())
             for id in refused {

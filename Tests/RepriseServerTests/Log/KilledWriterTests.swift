@@ -26,7 +26,7 @@ struct KilledWriterTests {
         var acknowledged: [Acknowledged] = []
         for _ in 0..<Self.kills {
             let pause = UInt32.random(in: 0...25_000, using: &random)
-            acknowledged += try runAndKill(in: folder, after: pause)
+            acknowledged += try await blocking { try runAndKill(in: folder, after: pause) }
         }
         #expect(acknowledged.count > Self.kills)
         try await check(acknowledged, in: folder)

@@ -40,8 +40,8 @@ protocol LogStore: AnyObject, Sendable {
     var log: any MessageLog { get }
     /// Closes the log, as a restart of the server does, and opens it again.
     func reopen() async throws
-    /// Uses up sequences that no message will have; false if this kind of log cannot.
-    func skip(_ count: Int64, in channel: ChannelName) async throws -> Bool
+    /// Moves a channel's last message on, so that it accounts for more than its own sequence; false if this kind of log cannot.
+    func widenLast(by count: Int64, in channel: ChannelName) async throws -> Bool
     /// Closes the log and takes everything away.
     func remove() async
 }
@@ -97,9 +97,14 @@ final class SQLiteStore: LogStore {
         await log?.close()
     }
 
-    func skip(_ count: Int64, in channel: ChannelName) async throws -> Bool {
+    func widenLast(by count: Int64, in channel: ChannelName) async throws -> Bool {
         await close()
-        try change("UPDATE channels SET head = head + \(count) WHERE name = '\(channel)'")
+        try change(
+            """
+            UPDATE messages SET prev = coalesce(prev, seq - 1), seq = seq + \(count)
+            WHERE (channel, seq) = (SELECT key, head FROM channels WHERE name = '\(channel)');
+            UPDATE channels SET head = head + \(count) WHERE name = '\(channel)'
+            """)
         try await reopen()
         return true
     }
@@ -132,16 +137,33 @@ struct TestFolder: Sendable {
 
 /// A clock that stands until a test moves it.
 final class TestClock: Timekeeper {
-    private let now: Mutex<WallTime>
+    private struct Hands {
+        var wall: WallTime
+        var uptime: Duration = .zero
+    }
+
+    private let hands: Mutex<Hands>
     let boot = "test"
 
     init(_ milliseconds: Int64 = 1_800_000_000_000) {
-        now = Mutex(WallTime(milliseconds: milliseconds))
+        hands = Mutex(Hands(wall: WallTime(milliseconds: milliseconds)))
     }
 
-    func wall() -> WallTime { now.withLock { $0 } }
-    func uptime() -> Duration { .milliseconds(wall().milliseconds) }
-    func move(by duration: Duration) { now.withLock { $0 = $0.advanced(by: duration) } }
+    func wall() -> WallTime { hands.withLock { $0.wall } }
+    func uptime() -> Duration { hands.withLock { $0.uptime } }
+
+    /// Time passes.
+    func move(by duration: Duration) {
+        hands.withLock { hands in
+            hands.wall = hands.wall.advanced(by: duration)
+            hands.uptime += duration
+        }
+    }
+
+    /// Somebody sets the calendar.
+    func jump(by duration: Duration) {
+        hands.withLock { $0.wall = $0.wall.advanced(by: duration) }
+    }
 
     func sleep(until moment: Duration) async throws {
         let left = moment - uptime()
@@ -187,5 +209,14 @@ struct Seeded: RandomNumberGenerator {
         word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
         word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
         return word ^ word >> 31
+    }
+}
+
+/// Runs what blocks on a thread of its own, because Swift's pool has few and the code under test needs them.
+func blocking<Value: Sendable>(
+    _ body: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+    try await withCheckedThrowingContinuation { done in
+        Thread.detachNewThread { done.resume(with: Result(catching: body)) }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import RepriseCore
 import RepriseServer
 import RepriseWire
@@ -18,14 +19,36 @@ struct Measurement {
     func run() async throws {
         let log = try SQLiteMessageLog.open(at: folder)
         let committer = Committer(log: log) { _ in }
-        let running = Task { await committer.run() }
         let channels = try (0..<64).map { try ChannelName("channel-\($0)") }
+        try await appending(log, channels, batch: 1_024)
+        let running = Task { await committer.run() }
         try await throughput(committer, channels, publishers: 64, window: 16)
         try await latency(committer, channels[0])
         try await reading(log, channels[0])
         committer.shutdown()
         await running.value
         await log.close()
+    }
+
+    /// The log alone; what the publishers cost is not counted.
+    private func appending(
+        _ log: SQLiteMessageLog, _ channels: [ChannelName], batch: Int
+    ) async throws {
+        var (spent, longest) = (Duration.zero, Duration.zero)
+        for turn in 0..<count / batch {
+            let messages = (0..<batch).map {
+                NewMessage(
+                    channel: channels[(turn + $0) % channels.count], id: .random(), body: body)
+            }
+            let start = ContinuousClock.now
+            _ = try await log.append(messages)
+            let duration = ContinuousClock.now - start
+            spent += duration
+            longest = max(longest, duration)
+        }
+        print("longest commit: \(Int(longest.inSeconds * 1e3)) ms")
+        print(
+            "append, \(batch) a commit: \(rate(count / batch * batch, spent.inSeconds)) messages/s")
     }
 
     private func throughput(
@@ -52,15 +75,42 @@ struct Measurement {
     }
 
     private func latency(_ committer: Committer, _ channel: ChannelName) async throws {
-        let turns = 2_000
-        let start = ContinuousClock.now
-        for _ in 0..<turns {
+        try await measure("1 × 1 in flight") {
             _ = try await committer.commit([
                 NewMessage(channel: channel, id: .random(), body: body)
             ])
         }
+        let bare = try bareDatabase()
+        try await measure("a bare SQLite commit") { try insert(into: bare) }
+    }
+
+    private func measure(_ name: String, _ body: () async throws -> Void) async throws {
+        let turns = 2_000
+        let start = ContinuousClock.now
+        for _ in 0..<turns { try await body() }
         let seconds = (ContinuousClock.now - start).inSeconds
-        print("1 × 1 in flight: \(Int(seconds / Double(turns) * 1e6)) µs a message")
+        print("\(name): \(Int(seconds / Double(turns) * 1e6)) µs")
+    }
+
+    /// What a commit costs at least: one table, one row, nothing around it.
+    private func bareDatabase() throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.journalMode = .wal
+        let queue = try DatabaseQueue(path: folder + "/bare.sqlite", configuration: configuration)
+        try queue.writeWithoutTransaction { db in
+            try db.execute(
+                sql: """
+                    PRAGMA synchronous = FULL;
+                    CREATE TABLE IF NOT EXISTS row (key INTEGER PRIMARY KEY, body BLOB)
+                    """)
+        }
+        return queue
+    }
+
+    private func insert(into queue: DatabaseQueue) throws {
+        try queue.writeWithoutTransaction { db in
+            try db.cachedStatement(sql: "INSERT INTO row (body) VALUES (zeroblob(128))").execute()
+        }
     }
 
     private func reading(_ log: SQLiteMessageLog, _ channel: ChannelName) async throws {

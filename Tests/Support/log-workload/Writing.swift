@@ -28,7 +28,8 @@ enum Writing {
             let batch = (0..<Int.random(in: 1...20)).map { _ in
                 NewMessage(channel: channel, id: .random(), body: Array(#"{"n":1}"#.utf8))
             }
-            guard let results = try? await committer.commit(batch) else { return }
+            // What failed is not known to be stored; the parent is told nothing and the next batch goes on.
+            guard let results = try? await committer.commit(batch) else { continue }
             for (message, result) in zip(batch, results) {
                 guard case .stored(let event) = result else { continue }
                 say("\(channel) \(event.seq) \(message.id)\n")
