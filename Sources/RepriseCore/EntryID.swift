@@ -45,6 +45,12 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
         return EntryID(unchecked: text)
     }
 
+    /// For bytes in a frame; the generic one is not specialised across modules, and this runs once a message.
+    package static func isValid(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        (1...maximumBytes).contains(bytes.count)
+            && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != 0x22 && $0 != 0x5c }
+    }
+
     package static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
         (1...maximumBytes).contains(bytes.count)
             && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != 0x22 && $0 != 0x5c }
