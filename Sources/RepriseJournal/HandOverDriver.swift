@@ -27,6 +27,8 @@ final class HandOverDriver: Sendable {
         var timer: (until: Duration, task: Task<Void, Never>)?
         /// Resumed when nothing is in hand and nothing is on its way to the disk any more.
         var drained: CheckedContinuation<Void, Never>?
+        /// Ends the wait for `drained`.
+        var grace: Task<Void, Never>?
     }
 
     private enum Effect {
@@ -214,17 +216,20 @@ final class HandOverDriver: Sendable {
     }
 
     private func drained(within grace: Duration) async {
-        let bound = Task { [self] in
-            do { try await clock.sleep(for: grace) } catch { return }
-            state.withLock { $0.drained.take() }?.resume()
-        }
         await withCheckedContinuation { continuation in
             state.withLock { state in
                 state.drained = continuation
                 resumeIfDrained(&state)
+                guard state.drained != nil else { return }
+                // Begun only now: a grace that ends before anybody waits would wake nobody, for ever.
+                state.grace = Task { [self] in
+                    do { try await clock.sleep(for: grace) } catch { return }
+                    guard !Task.isCancelled else { return }  // that wait is over
+                    state.withLock { $0.drained.take() }?.resume()
+                }
             }
         }
-        bound.cancel()
+        state.withLock { $0.grace.take() }?.cancel()
     }
 
     private func resumeIfDrained(_ state: inout State) {

@@ -59,7 +59,7 @@ public final class MemorySocket: Sendable {
         }
     }
 
-    /// The next frame that the client sends; nil when the connection has ended.
+    /// The next frame that the client sends; nil when the connection has ended or the task is cancelled.
     public func sent() async -> [UInt8]? {
         while true {
             let (frame, isOver) = state.withLock { state in
@@ -67,13 +67,20 @@ public final class MemorySocket: Sendable {
             }
             if let frame { return frame }
             if isOver { return nil }
-            await withCheckedContinuation { continuation in
-                let isReady = state.withLock { state in
-                    guard state.outgoing.isEmpty, !state.ended else { return true }
-                    state.taker = continuation
-                    return false
+            if Task.isCancelled { return nil }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isReady = state.withLock { state in
+                        guard state.outgoing.isEmpty, !state.ended, !Task.isCancelled else {
+                            return true
+                        }
+                        state.taker = continuation
+                        return false
+                    }
+                    if isReady { continuation.resume() }
                 }
-                if isReady { continuation.resume() }
+            } onCancel: {
+                change { _ in }
             }
         }
     }
@@ -173,19 +180,31 @@ public final class MemoryDialer: SocketDialer {
     public var count: Int { state.withLock { $0.count } }
 
     /// The next connection that was dialled.
-    public func accept() async -> MemorySocket {
+    ///
+    /// - Returns: the test's side of it.
+    /// - Throws: `CancellationError`.
+    public func accept() async throws -> MemorySocket {
         while true {
             let next: MemorySocket? = state.withLock { state in
                 state.dialled.isEmpty ? nil : state.dialled.removeFirst()
             }
             if let next { return next }
-            await withCheckedContinuation { continuation in
-                let isReady = state.withLock { state in
-                    guard state.dialled.isEmpty else { return true }
-                    state.acceptor = continuation
-                    return false
+            try Task.checkCancellation()
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isReady = state.withLock { state in
+                        guard state.dialled.isEmpty, !Task.isCancelled else { return true }
+                        state.acceptor = continuation
+                        return false
+                    }
+                    if isReady { continuation.resume() }
                 }
-                if isReady { continuation.resume() }
+            } onCancel: {
+                let acceptor = state.withLock { state in
+                    defer { state.acceptor = nil }
+                    return state.acceptor
+                }
+                acceptor?.resume()
             }
         }
     }

@@ -80,7 +80,7 @@ final class Bench: Sendable {
 
     /// Accepts the next connection and welcomes the device.
     func accept() async throws -> ScriptedServer {
-        let server = ScriptedServer(socket: await dialer.accept())
+        let server = ScriptedServer(socket: try await dialer.accept())
         guard case .hello = try await server.next() else {
             throw RepriseError(.malformed, "hello comes first")
         }

@@ -153,7 +153,7 @@ struct ChaosTests {
         let dialer = bench.dialer
         Task {
             while true {
-                let socket = await dialer.accept()
+                let socket = try await dialer.accept()
                 Task { try await server.serve(socket) }
             }
         }

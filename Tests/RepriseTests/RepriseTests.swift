@@ -59,7 +59,7 @@ struct RepriseTests {
         try await general.read("inbox") { voice.yield($0) }
         let id = try await general.publish(#""hello""#)
         let running = Task { try await reprise.run() }
-        let socket = await dialer.accept()
+        let socket = try await dialer.accept()
         let serving = Task { try await Self.serve(socket) }
         var iterator = heard.makeAsyncIterator()
         let message = try #require(await iterator.next())

@@ -90,7 +90,7 @@ struct ShutdownTests {
         var began = ContinuousClock.now
         try await RunningServer.with(limits) { server in
             let stubborn = try await server.client()
-            let upload = try RawSocket(port: server.port)
+            let upload = try PlainSocket(port: server.port)
             try await upload.send(
                 "POST /v1/channels/general/messages HTTP/1.1\r\nHost: test\r\n"
                     + "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{")

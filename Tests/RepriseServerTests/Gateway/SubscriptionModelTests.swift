@@ -15,7 +15,7 @@ struct SubscriptionModelTests {
         var read: (SubscriptionMachine.Read, UInt32, ChannelState)?
         var isComplete = false
         let epoch: Epoch
-        var generator: SeededGenerator
+        var generator: Seeded
 
         mutating func step() {
             switch Int.random(in: 0..<10, using: &generator) {
@@ -95,7 +95,7 @@ struct SubscriptionModelTests {
     @Test("whatever the order, each missing sequence comes exactly once", arguments: 0..<8)
     func exactlyOnce(_ block: UInt64) throws {
         for seed in block * 500..<(block + 1) * 500 {
-            var generator = SeededGenerator(seed: seed)
+            var generator = Seeded(seed: seed)
             var coverage = Coverage()
             let head = Int64.random(in: 0...30, using: &generator)
             for _ in 0..<Int.random(in: 0...3, using: &generator) where head > 0 {
@@ -121,20 +121,5 @@ struct SubscriptionModelTests {
             #expect(world.isComplete, "seed \(seed)")
             #expect(world.machine.headToTell == world.head, "seed \(seed)")
         }
-    }
-}
-
-/// SplitMix64: a seed replays a run exactly.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-        return word ^ (word >> 31)
     }
 }

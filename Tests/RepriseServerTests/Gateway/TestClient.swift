@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseWire
 
-/// A WebSocket client on a ``RawSocket``, able to break every rule.
+/// A WebSocket client on a ``PlainSocket``, able to break every rule.
 final class TestClient {
     enum Incoming: Equatable {
         case frame(ServerFrame)
@@ -21,29 +21,29 @@ final class TestClient {
             + "Sec-WebSocket-Version: \(version)\r\n\(offered)\r\n"
     }
 
-    let socket: RawSocket
+    let socket: PlainSocket
     private(set) var response = ""
     private var bytes: [UInt8] = []
     private var start = 0
     private var decoder = FrameDecoder()
 
-    init(socket: RawSocket) { self.socket = socket }
+    init(socket: PlainSocket) { self.socket = socket }
 
     /// Connects, and says hello unless told not to.
     static func connect(
         port: Int, hello: Bool = true, receiveBuffer: Int32? = nil
     ) async throws -> TestClient {
         let client = TestClient(
-            socket: try RawSocket(port: port, receiveBuffer: receiveBuffer))
+            socket: try PlainSocket(port: port, receiveBuffer: receiveBuffer))
         try await client.socket.send(handshake())
         try await client.readResponse()
         guard client.response.hasPrefix("HTTP/1.1 101") else {
-            throw RawSocket.Failure(description: client.response)
+            throw PlainSocket.Failure(description: client.response)
         }
         guard hello else { return client }
         try await client.send(.hello(.init(device: .random(), client: "test")))
         guard case .frame(.welcome) = try await client.next() else {
-            throw RawSocket.Failure(description: "no welcome")
+            throw PlainSocket.Failure(description: "no welcome")
         }
         return client
     }
@@ -110,8 +110,8 @@ final class TestClient {
             switch try await next(within: limit) {
             case .frame(let frame): return frame
             case .ping, .pong: continue
-            case .close(let code): throw RawSocket.Failure(description: "closed with \(code)")
-            case .ended: throw RawSocket.Failure(description: "ended")
+            case .close(let code): throw PlainSocket.Failure(description: "closed with \(code)")
+            case .ended: throw PlainSocket.Failure(description: "ended")
             }
         }
     }
@@ -135,7 +135,7 @@ final class TestClient {
         guard available >= 2 else { return nil }
         var header = 2
         var length = Int(bytes[start + 1])
-        guard length < 128 else { throw RawSocket.Failure(description: "a masked frame") }
+        guard length < 128 else { throw PlainSocket.Failure(description: "a masked frame") }
         if length >= 126 {
             let wide = length == 126 ? 2 : 8
             header += wide
@@ -149,13 +149,13 @@ final class TestClient {
         switch opcode {
         case 0x81:
             guard let frame = try decoder.serverFrame(payload) else {
-                throw RawSocket.Failure(description: "an unknown frame")
+                throw PlainSocket.Failure(description: "an unknown frame")
             }
             return .frame(frame)
         case 0x88: return .close(payload.prefix(2).reduce(0) { $0 << 8 | UInt16($1) })
         case 0x89: return .ping(payload)
         case 0x8a: return .pong(payload)
-        default: throw RawSocket.Failure(description: "opcode \(opcode)")
+        default: throw PlainSocket.Failure(description: "opcode \(opcode)")
         }
     }
 }

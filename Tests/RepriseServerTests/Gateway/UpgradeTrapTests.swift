@@ -19,7 +19,7 @@ struct UpgradeTrapTests {
     @Test("1: an upgrade that nobody accepts is answered by the router", arguments: strange)
     func unacceptedUpgradeIsAnswered(_ case: (String, String, String)) async throws {
         try await RunningServer.with { server in
-            let socket = try RawSocket(port: server.port)
+            let socket = try PlainSocket(port: server.port)
             try await socket.send(`case`.1)
             let reply = try await socket.receive(until: "\r\n\r\n")
             #expect(reply.hasPrefix("HTTP/1.1 \(`case`.2) "))
@@ -29,7 +29,7 @@ struct UpgradeTrapTests {
     @Test("1: a handshake that is refused says what is missing")
     func refusalTeaches() async throws {
         try await RunningServer.with { server in
-            let socket = try RawSocket(port: server.port)
+            let socket = try PlainSocket(port: server.port)
             try await socket.send(TestClient.handshake(protocol: nil))
             let reply = try await socket.receive(until: "connection.\"}}")
             #expect(reply.lowercased().contains("sec-websocket-version: 13"))
@@ -40,7 +40,7 @@ struct UpgradeTrapTests {
     @Test("2: WebSocket bytes that come with the handshake are read as WebSocket")
     func bytesBehindTheHandshake() async throws {
         try await RunningServer.with { server in
-            let client = TestClient(socket: try RawSocket(port: server.port))
+            let client = TestClient(socket: try PlainSocket(port: server.port))
             let hello = ClientFrame.hello(.init(device: .random(), client: "test")).encoded()
             try await client.socket.send(
                 Array(TestClient.handshake().utf8) + TestClient.frame(0x81, hello))
@@ -68,8 +68,8 @@ struct UpgradeTrapTests {
     @Test("4: at shutdown silent connections of every stage end")
     func shutdownEndsEveryStage() async throws {
         try await RunningServer.with { server in
-            let silent = try RawSocket(port: server.port)
-            let kept = try RawSocket(port: server.port)
+            let silent = try PlainSocket(port: server.port)
+            let kept = try PlainSocket(port: server.port)
             try await kept.send("GET /v1/nothing HTTP/1.1\r\nHost: test\r\n\r\n")
             _ = try await kept.receive(until: "\r\n\r\n")
             let upgraded = try await server.client(hello: false)
@@ -87,7 +87,7 @@ struct UpgradeTrapTests {
     @Test("5: garbage gets a 400 and the end")
     func garbage() async throws {
         try await RunningServer.with { server in
-            let socket = try RawSocket(port: server.port)
+            let socket = try PlainSocket(port: server.port)
             try await socket.send("\u{1}\u{2}garbage\r\n\r\n")
             let reply = String(
                 decoding: try await socket.receiveAll(within: .seconds(5)), as: UTF8.self)
@@ -98,7 +98,7 @@ struct UpgradeTrapTests {
     @Test("5: garbage behind a good request gets one 400 and the end")
     func garbageLater() async throws {
         try await RunningServer.with { server in
-            let socket = try RawSocket(port: server.port)
+            let socket = try PlainSocket(port: server.port)
             try await socket.send("GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n")
             _ = try await socket.receive(until: "ok\"}")
             try await socket.send("\u{1}\u{2}garbage\r\n\r\n")
@@ -116,7 +116,7 @@ struct UpgradeTrapTests {
         var limits = ServerLimits()
         limits.handshake = .milliseconds(200)
         try await RunningServer.with(limits) { server in
-            let socket = try RawSocket(port: server.port)
+            let socket = try PlainSocket(port: server.port)
             try await socket.send(beginning)
             let began = ContinuousClock.now
             _ = try await socket.receiveAll()
@@ -127,7 +127,7 @@ struct UpgradeTrapTests {
     @Test("7: a handshake as the second request of a connection is refused, not misread")
     func secondRequest() async throws {
         try await RunningServer.with { server in
-            let socket = try RawSocket(port: server.port)
+            let socket = try PlainSocket(port: server.port)
             try await socket.send("GET /v1/nothing HTTP/1.1\r\nHost: test\r\n\r\n")
             #expect(try await socket.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 404 "))
             try await socket.send(TestClient.handshake())

@@ -3,7 +3,7 @@ import Foundation
 /// A plain TCP socket, so that tests can send what no client library would.
 ///
 /// It never blocks a thread: the server under test runs on the same few threads.
-final class RawSocket: Sendable {
+final class PlainSocket: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
