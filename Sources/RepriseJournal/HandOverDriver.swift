@@ -225,7 +225,7 @@ final class HandOverDriver: Sendable {
                 state.grace = Task { [self] in
                     do { try await clock.sleep(for: grace) } catch { return }
                     guard !Task.isCancelled else { return }  // that wait is over
-                    state.withLock { $0.drained.take() }?.resume()
+                    self.state.withLock { $0.drained.take() }?.resume()
                 }
             }
         }

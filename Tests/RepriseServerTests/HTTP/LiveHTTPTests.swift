@@ -29,7 +29,7 @@ struct LiveHTTPTests {
         "refuses a body by its Content-Length before it comes, and ends a connection that sends on")
     func contentLength() async throws {
         try await withAPI(over: .live) { api in
-            let socket = try RawSocket(port: try #require(api.client.port))
+            let socket = try PlainSocket(port: try #require(api.client.port))
             try await socket.send(Self.head("application/json", "Content-Length: 999999999"))
             // A peer that waits for leave to send (RFC 9110 §10.1.1) has its answer now.
             let answer = try await socket.receive(until: "}}")
@@ -48,7 +48,7 @@ struct LiveHTTPTests {
         limits.streamBytes = 200_000
         limits.discardedBytes = 100_000
         try await withAPI(limits, over: .live) { api in
-            let socket = try RawSocket(port: try #require(api.client.port))
+            let socket = try PlainSocket(port: try #require(api.client.port))
             try await socket.send(Self.head("application/x-ndjson", "Transfer-Encoding: chunked"))
             let line = #"{"body":"\#(String(repeating: "x", count: 1_000))"}"# + "\n"
             let chunk = String(line.utf8.count, radix: 16) + "\r\n" + line + "\r\n"
@@ -66,7 +66,7 @@ struct LiveHTTPTests {
         var limits = HTTPLimits()
         limits.messageTime = .milliseconds(100)
         try await withAPI(limits, over: .live) { api in
-            let socket = try RawSocket(port: try #require(api.client.port))
+            let socket = try PlainSocket(port: try #require(api.client.port))
             try await socket.send(Self.head("application/json", "Content-Length: 1000") + "{")
             for _ in 0..<20 {
                 try await Task.sleep(for: .milliseconds(20))  // it is the slowness that is tested
@@ -80,7 +80,7 @@ struct LiveHTTPTests {
     }
 
     /// - Returns: how often it could be sent before the peer ended the connection.
-    private static func send(_ text: String, times: Int, to socket: RawSocket) async -> Int {
+    private static func send(_ text: String, times: Int, to socket: PlainSocket) async -> Int {
         for count in 0..<times {
             do { try await socket.send(text) } catch { return count }
         }
