@@ -36,7 +36,7 @@ struct KillScenario: Sendable {
         let traffic = Traffic(text: text)
         var watch = Watch(stage: stage, traffic: traffic, timeline: timeline)
         try await stage.startServer()
-        try watch.note("the server is ready at \(await stage.url)")
+        try watch.note("server ready at \(await stage.url)")
         try await stage.startDevices()
         try watch.note("both devices listen; \(Traffic.connections) connections publish")
         let url = await stage.url

@@ -31,7 +31,7 @@ struct Watch {
     var verdict: String {
         switch (oursAfter, naiveAfter) {
         case (.some, .some): "both have everything"
-        case (.some, nil): "reprise has everything; nothing more comes for naive"
+        case (.some, nil): "reprise has everything; naive gets no more"
         case (nil, _): "reprise does not have everything"
         }
     }
