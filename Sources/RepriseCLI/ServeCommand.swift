@@ -99,7 +99,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     private func announce(_ address: Server.Address, _ settings: ServeSettings) {
-        var line = "Reprise is ready at \(address.url), messages in \(settings.data)"
+        var line = "Reprise is ready at \(address.url) (messages in \(settings.data))"
         if json {
             var writer = JSONWriter()
             writer.object { json in
