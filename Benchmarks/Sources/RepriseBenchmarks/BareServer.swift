@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -19,7 +20,8 @@ enum BareServer {
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
-        print("ready \(channel.localAddress?.port ?? 0)")
+        // Not print: its buffer would keep the line until the process ends.
+        FileHandle.standardOutput.write(Data("ready \(channel.localAddress?.port ?? 0)\n".utf8))
         try await channel.closeFuture.get()
     }
 

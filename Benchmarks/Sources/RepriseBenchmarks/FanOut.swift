@@ -72,7 +72,7 @@ struct FanOut {
         var delivered: Int { connections.reduce(0) { $0 + $1.frames } }
 
         func add(_ connection: RawConnection) {
-            connection.onRead = { [unowned self] _ in topUp() }
+            connection.onRead = { [weak self] _ in self?.topUp() }
             connections.append(connection)
         }
 
