@@ -80,7 +80,8 @@ struct Publish {
         func start(inFlight: Int) {
             self.inFlight = inFlight
             let welcome = connection.frames
-            connection.onRead = { [weak self] connection in answered(connection.frames - welcome)
+            connection.onRead = { [weak self] connection in
+                self?.answered(connection.frames - welcome)
             }
             answered(0)
         }
