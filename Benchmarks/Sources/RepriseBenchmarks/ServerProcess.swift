@@ -11,15 +11,25 @@ final class ServerProcess: @unchecked Sendable {
     let address: Address
     private let process: Process
     private let folder: URL
+    private let arguments: [String]
 
     /// Starts this executable again with `arguments` and a folder, and waits for the line `ready PORT`.
-    init(_ arguments: [String]) throws {
-        folder = FileManager.default.temporaryDirectory
+    ///
+    /// - Parameters:
+    ///   - arguments: which server, and how.
+    ///   - folder: that of a server that has stopped; nil makes an empty one.
+    /// - Throws: `BenchmarkError` when it ends before it is ready.
+    init(_ arguments: [String], folder: URL? = nil) throws {
+        self.arguments = arguments
+        self.folder =
+            folder
+            ?? FileManager.default.temporaryDirectory
             .appendingPathComponent("reprise-bench-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            at: self.folder, withIntermediateDirectories: true)
         process = Process()
         process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).absoluteURL
-        process.arguments = arguments + ["--data", folder.path]
+        process.arguments = arguments + ["--data", self.folder.path]
         let output = Pipe()
         process.standardOutput = output
         try process.run()
@@ -57,9 +67,19 @@ final class ServerProcess: @unchecked Sendable {
         return (line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1_024
     }
 
-    func stop() {
+    /// The same server over the same data, in a new process whose memory nothing has used yet.
+    func restarted() throws -> ServerProcess {
+        end()
+        return try ServerProcess(arguments, folder: folder)
+    }
+
+    private func end() {
         process.terminate()
         process.waitUntilExit()
+    }
+
+    func stop() {
+        end()
         try? FileManager.default.removeItem(at: folder)
     }
 }

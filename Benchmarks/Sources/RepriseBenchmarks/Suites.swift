@@ -70,7 +70,10 @@ enum Suites {
             let rate = try await some.read(100_000)
             let many = CatchUp(server: server, channel: "many")
             try await many.fill(1_000_000)
-            let large = try await many.read(1_000_000)
+            // A new process: what filling the log has allocated would hide what reading it costs.
+            let fresh = try server.restarted()
+            defer { fresh.stop() }
+            let large = try await CatchUp(server: fresh, channel: "many").read(1_000_000)
             return [
                 Figure(
                     name: "catch-up of 100,000, the server's side alone", value: rate.perSecond,
@@ -79,7 +82,7 @@ enum Suites {
                     name: "catch-up of 1,000,000, the server's side alone", value: large.perSecond,
                     unit: "messages/s"),
                 Figure(
-                    name: "catch-up of 1,000,000, the server's memory above idle",
+                    name: "catch-up of 1,000,000, a fresh server's memory above idle",
                     value: Double(large.memory) / 1_048_576, unit: "MB", target: 64,
                     smallerIsBetter: true),
             ]
