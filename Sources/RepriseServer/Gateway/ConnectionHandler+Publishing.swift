@@ -11,10 +11,7 @@ extension ConnectionHandler {
                         channel: publish.channel.text, id: publish.id.text, code: .tooLarge,
                         message: "A body has at most \(WireLimits.bodyBytes) bytes.")))
         }
-        publishes.append(
-            NewMessage(
-                channel: publish.channel, id: publish.id, after: publish.after,
-                body: publish.body))
+        publishes.append(publish)
     }
 
     /// Submits what came in one turn together: one entry in the committer's queue, one flush for the answers.

@@ -1,4 +1,5 @@
 import RepriseCore
+import RepriseWire
 
 /// Decides what waits for the committer, within bounds; `Committer` acts.
 struct CommitQueue {
