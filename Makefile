@@ -6,12 +6,15 @@ SEED ?=
 FILTER ?=
 CONFIGURATION ?= debug
 ARGS ?=
+TARGET ?=
+SECONDS ?= 60
+SANITIZER ?=
 
 SWIFT_SOURCES = Package.swift Sources Tests \
 	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint docs bench clean
+.PHONY: help setup demo test build format lint docs bench fuzz sanitize clean
 
 help: ## List what can be made
 	@echo 'Reprise. What was meant for an app must not be lost.'
@@ -25,6 +28,8 @@ help: ## List what can be made
 	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
 	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
+	@echo '  TARGET=json SECONDS=10  the parser to fuzz, and for how long; scripts/fuzz --list has the names'
+	@echo '  SANITIZER=thread       the one sanitizer to run, address or thread; FILTER chooses the tests'
 	@echo '  REPRISE_STRICT=1       warnings in our own code are errors, as in CI'
 
 setup: ## Check what this machine lacks, and install it where that is possible
@@ -53,6 +58,12 @@ docs: setup ## Write the API documentation as a static site to .docs/
 
 bench: setup ## Measure; Benchmarks/README.md says what
 	@cd Benchmarks && swift run --configuration release RepriseBenchmarks $(ARGS)
+
+fuzz: setup ## Look for inputs that break a parser, a minute each, with libFuzzer
+	@FUZZ_SECONDS=$(SECONDS) ./scripts/fuzz $(TARGET)
+
+sanitize: setup ## Run the tests under the Address and the Thread Sanitizer
+	@./scripts/sanitize $(SANITIZER) $(if $(FILTER),'$(FILTER)')
 
 clean: ## Remove what was built
 	@rm -rf .build .build-* .build_* .docs .demo Benchmarks/.build
