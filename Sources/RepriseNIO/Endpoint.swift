@@ -56,7 +56,8 @@ package struct Endpoint: Hashable, Sendable {
             port = text[text.index(after: colon)...]
         }
         // User names and passwords in URLs end up in logs and process lists; none is accepted.
-        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 0x40 })
+        guard !host.isEmpty,
+            host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && !"@[]".utf8.contains($0) })
         else { throw unusable(url) }
         guard let port else { return (String(host), 80) }
         guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(port),

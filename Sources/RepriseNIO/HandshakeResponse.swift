@@ -14,10 +14,11 @@ struct HandshakeResponse {
 
     /// Takes the head, if all of it has come; what stands behind it stays in the buffer.
     ///
+    /// It is nil if more is needed.
+    ///
     /// - Parameters:
     ///   - buffer: all that has come.
     ///   - searched: how much of it has been looked at before, so that a head in many pieces is not searched as often.
-    /// - Returns: nil if more is needed.
     /// - Throws: ``Malformed``.
     init?(readingFrom buffer: inout ByteBuffer, searched: inout Int) throws {
         let bytes = buffer.readableBytesView.prefix(Self.maximumBytes)

@@ -27,7 +27,8 @@ struct EndpointTests {
             "ws://a:65536",
             "ws://a:-1", "ws://a:+1", "ws://a:8 0", "ws://a b", "ws://[::1", "ws://[::1]x",
             "ws://ä",
-            "ws://me:secret@a", "ws://a/\r\nX: y", "wss://a", "https://a",
+            "ws://me:secret@a", "ws://a/\r\nX: y", "wss://a", "https://a", "http://[[*1]:80/",
+            "http://a]b",
         ])
     func refuses(url: String) {
         let error = #expect(throws: RepriseError.self) { try Endpoint(url) }
