@@ -46,14 +46,13 @@ public struct Mirror<Value: Codable & Sendable>: Sendable {
             return nil
         }
         do {
-            let decoder = JSONDecoder()
-            let found = try decoder.decode(MirrorVersion.self, from: Data(bytes)).version
+            let found = try ForeignJSON.decode(MirrorVersion.self, from: bytes).version
             guard found <= version else {
                 throw RepriseError(
                     .journalNewer, "The mirror was written by a newer version.",
                     remedy: "Update this program.")
             }
-            return try decoder.decode(Content.self, from: Data(bytes))
+            return try ForeignJSON.decode(Content.self, from: bytes)
         } catch let error as RepriseError {
             throw error
         } catch {

@@ -72,7 +72,7 @@ public struct Spool: Sendable {
             return nil
         }
         do {
-            return try JSONDecoder().decode(SpoolRecord.self, from: Data(bytes))
+            return try ForeignJSON.decode(SpoolRecord.self, from: bytes)
         } catch {
             throw RepriseError(.malformed, "It is not a spool record.", cause: error)
         }

@@ -1,0 +1,44 @@
+import Foundation
+import RepriseCore
+
+/// JSON from a file that others write.
+enum ForeignJSON {
+    /// Deeper than any record or mirror, and far from where Foundation gives up.
+    static let nestingDepth = 64
+
+    /// Decodes, once the nesting is known to be shallow.
+    ///
+    /// Foundation's decoder refuses arrays and objects nested more than 512 deep, but when a line break stands before them it
+    /// traps while it works out the column for its error (Swift 6.3). One such file would end the app at every start.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and what the decoder throws.
+    static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws -> Value {
+        guard isShallow(bytes) else {
+            throw RepriseError(
+                .malformed, "It is nested deeper than \(nestingDepth), or not UTF-8.")
+        }
+        return try JSONDecoder().decode(type, from: Data(bytes))
+    }
+
+    /// Counts brackets outside strings; whether they match, the decoder sees.
+    private static func isShallow(_ bytes: [UInt8]) -> Bool {
+        var depth = 0
+        var isInString = false
+        var isEscaped = false
+        for byte in bytes {
+            switch byte {
+            case 0: return false  // UTF-16 or UTF-32, whose bytes are no brackets and quotes
+            case _ where isEscaped: isEscaped = false
+            case UInt8(ascii: "\\") where isInString: isEscaped = true
+            case UInt8(ascii: "\""): isInString.toggle()
+            case UInt8(ascii: "[") where !isInString, UInt8(ascii: "{") where !isInString:
+                depth += 1
+                guard depth <= nestingDepth else { return false }
+            case UInt8(ascii: "]") where !isInString, UInt8(ascii: "}") where !isInString:
+                depth -= 1
+            default: break
+            }
+        }
+        return true
+    }
+}
