@@ -41,7 +41,7 @@ struct WorstCaseTests {
         ]
     }()
 
-    @Test("A frame of a megabyte is read or refused within a second", arguments: texts.map(\.name))
+    @Test("A frame of a megabyte is read or refused in time", arguments: texts.map(\.name))
     func inTime(name: String) throws {
         let text = try #require(Self.texts.first { $0.name == name }?.text)
         let bytes = Array(text.utf8)
