@@ -129,7 +129,16 @@ struct KnownIDs: Sendable {
     ///
     /// - Returns: whether there was one, so that the next may be tried in a transaction of its own.
     mutating func forgetRun(before limit: WallTime, _ db: Database) throws -> Bool {
-        let run = try Int64.fetchOne(
+        let run = try Self.forgettableRun(before: limit, db)
+        guard let run else { return false }
+        try db.execute(sql: "DELETE FROM ids WHERE run = ?", arguments: [run])
+        try db.execute(sql: "DELETE FROM id_runs WHERE run = ?", arguments: [run])
+        runs.removeAll { $0.number == run }
+        return true
+    }
+
+    static func forgettableRun(before limit: WallTime, _ db: Database) throws -> Int64? {
+        try Int64.fetchOne(
             db,
             sql: """
                 SELECT run FROM id_runs WHERE newest < ? AND NOT EXISTS (
@@ -137,10 +146,5 @@ struct KnownIDs: Sendable {
                   WHERE ids.run = id_runs.run AND ids.seq > channels.floor)
                 ORDER BY run LIMIT 1
                 """, arguments: [limit.milliseconds])
-        guard let run else { return false }
-        try db.execute(sql: "DELETE FROM ids WHERE run = ?", arguments: [run])
-        try db.execute(sql: "DELETE FROM id_runs WHERE run = ?", arguments: [run])
-        runs.removeAll { $0.number == run }
-        return true
     }
 }

@@ -5,8 +5,17 @@ package import RepriseWire
 /// What the log does, on the caller's thread: for the simulation, in which nothing waits. Not while something else uses the log.
 extension SQLiteMessageLog {
     /// `append(_:)`, with the time that the messages get.
-    package func appendNow(_ batch: [NewMessage], now: WallTime) throws -> [AppendResult] {
-        try commitNow { memory, db in try memory.append(batch, now: now, db) }
+    ///
+    /// - Parameter check: looks at the results before they are committed; what it throws undoes them.
+    package func appendNow(
+        _ batch: [NewMessage], now: WallTime,
+        check: ([AppendResult]) throws -> Void = { _ in }
+    ) throws -> [AppendResult] {
+        try commitNow { memory, db in
+            let results = try memory.append(batch, now: now, db)
+            try check(results)
+            return results
+        }
     }
 
     /// `state(of:)`.
@@ -38,6 +47,16 @@ extension SQLiteMessageLog {
         }
         let limit = now.advanced(by: .zero - configuration.idLife)
         while try commitNow({ memory, db in try memory.forgetRun(before: limit, db) }) {}
+    }
+
+    /// Whether `trimNow(_:now:)` would change anything.
+    package func trimsNow(_ policy: RetentionPolicy, now: WallTime) throws -> Bool {
+        if policy.count != nil || policy.age != nil {
+            let due = try readNow { try Self.due(behind: 0, policy, now, $0) }
+            if !due.channels.isEmpty { return true }
+        }
+        let limit = now.advanced(by: .zero - configuration.idLife)
+        return try readNow { try KnownIDs.forgettableRun(before: limit, $0) != nil }
     }
 
     /// Every row that counts, in order, as text: what two logs that stored the same have in common.
