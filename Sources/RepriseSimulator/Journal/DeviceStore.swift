@@ -6,7 +6,7 @@ package import RepriseJournal
 /// Three implementations: `ModelStore` (memory), `GRDBStore` (the shipping journal), `ComparedStore` (both, compared after
 /// every transaction).
 package protocol DeviceStore: AnyObject {
-    /// Opens it for a process: a new incarnation; what was in hand is pending again.
+    /// Opens it for a process: a new incarnation; what was in hand is pending again. It is closed when the process is killed.
     ///
     /// Nobody is kept out: a process that opened it before finds at its next commit that it owns it no longer.
     func open(by process: SimulatedProcess, kinds: [EntryKind]) throws -> any OpenStore
@@ -16,16 +16,31 @@ package protocol DeviceStore: AnyObject {
     func dump() throws -> [String]
 }
 
+/// What a transaction is made of: each in a savepoint of its own.
+package typealias StoreJob = (any DeviceTransaction) throws -> Void
+
+/// What one commit brought.
+package struct GroupResult {
+    package var results: [Result<Void, any Error>]
+    package var news: CommitNews
+}
+
+/// What can be set about a store: bounds that a run can reach.
+package struct StoreSettings {
+    package var retention: Duration = .seconds(7 * 86_400)
+    package var pendingLimit = 100_000
+
+    package init() {}
+}
+
 /// A store as one process has it open.
 package protocol OpenStore: AnyObject {
-    typealias Job = (any DeviceTransaction) throws -> Void
-
     var incarnation: Int64 { get }
     /// One transaction, each job in a savepoint of its own; durable when it returns.
     ///
     /// - Returns: how each job went, and what the hand-over has to hear of.
     /// - Throws: the `RepriseError` of the shipping journal; then nothing of it is there (after `.diskFailed`, perhaps).
-    func commit(_ jobs: [Job]) throws -> GroupResult
+    func commit(_ jobs: [StoreJob]) throws -> GroupResult
     /// Reads what is committed.
     func read<T>(_ body: (any DeviceTransaction) throws -> T) throws -> T
 }
@@ -72,18 +87,20 @@ package struct SimulatedTurn {
     package typealias Transaction = (any DeviceTransaction, Entry) throws -> Void
 
     package struct Outcome {
-        package var result: TurnResult
-        package var taken: [Taken]
+        package var result = TurnResult()
+        package var taken: [Taken] = []
     }
 
     /// An entry whose handler can start.
-    package struct Taken: Equatable {
+    package struct Taken {
         package var seq: Int64
         package var entry: Entry
         package var failures: Int
+        package var isReleased: Bool
     }
 
     package var turn: Turn
+    /// As it is when the turn is performed.
     package var gate: GateMachine
     package var transactions: [String: Transaction]
     package var asking: Set<String>
