@@ -16,17 +16,46 @@ final class Producers {
     private let simulation: Simulation
     private let server: SimulatedServer
     private var random: SeededRandom
-    /// What the server has acknowledged to a producer.
-    private(set) var acknowledged: [EntryID: Message] = [:]
-    /// What was refused for good.
-    private(set) var refused = 0
-    /// Asked for, and not answered yet.
-    private(set) var open = 0
+    /// What the server has acknowledged, to a producer or through a device.
+    private(set) var acknowledged: Set<EntryID> = []
+    /// Asked for over HTTP, and not answered yet.
+    private var open = 0
+    /// Given to a device's outbox and recorded there, or to be given to it once it runs.
+    private var entrusted: Set<EntryID> = []
 
     init(_ simulation: Simulation, server: SimulatedServer) {
         self.simulation = simulation
         self.server = server
         random = simulation.random("producers")
+    }
+
+    var isDone: Bool { unanswered == 0 }
+
+    var unanswered: Int { open + entrusted.subtracting(acknowledged).count }
+
+    /// Publishes through a device's outbox: records until that has said that it is durable, and leaves the rest to the device.
+    func publish(_ message: Message, through device: SimulatedDevice) {
+        entrusted.insert(message.id)
+        let again = { [self] in
+            simulation.after(.seconds(2)) { [self] in publish(message, through: device) }
+        }
+        var isAnswered = false
+        let isRunning = device.publish(message.id, message.body, to: message.channel) { result in
+            isAnswered = true
+            if case .failure = result { again() }
+        }
+        guard isRunning else { return again() }
+        // A process that was killed meanwhile never answers.
+        let life = device.process.life
+        device.process.whenKilled {
+            if !isAnswered, device.process.life == life { again() }
+        }
+    }
+
+    /// A device heard that the server has its message.
+    func heard(_ id: EntryID) {
+        simulation.trace("producer", "\(id) is acknowledged to its device")
+        acknowledged.insert(id)
     }
 
     /// Publishes messages together, and does not let go before they are answered.
@@ -56,8 +85,9 @@ final class Producers {
             switch result {
             case .stored, .duplicate:
                 simulation.trace("producer", "\(message.id) is acknowledged")
-                acknowledged[message.id] = message
-            case .refused: refused += 1
+                acknowledged.insert(message.id)
+            case .refused(let code, _):
+                simulation.violated(.recorded, "\(message.id) is refused: \(code)")
             }
         }
     }

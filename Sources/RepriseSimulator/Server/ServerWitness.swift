@@ -35,6 +35,8 @@ package final class ServerWitness {
     private var stored = History()
     /// What each epoch's sequences have meant at any time.
     private var meanings: [Epoch: [ChannelName: [Int64: EntryID]]] = [:]
+    /// What went with a log that was replaced.
+    private var replacedAway: Set<EntryID> = []
     private var epoch: Epoch?
     private var sent: [Slot: Sent] = [:]
 
@@ -50,6 +52,14 @@ package final class ServerWitness {
 
     /// Messages that were acknowledged or may have been, and are stored as far as anybody outside can know.
     package func holds(_ id: EntryID) -> Bool { stored.ids[id] != nil }
+
+    /// Whether the message is stored, or went with a log that was replaced.
+    package func accountsFor(_ id: EntryID) -> Bool { holds(id) || replacedAway.contains(id) }
+
+    /// What a sequence has meant in an epoch.
+    package func meaning(of seq: Int64, in channel: ChannelName, _ epoch: Epoch) -> EntryID? {
+        meanings[epoch]?[channel]?[seq]
+    }
 
     package func saw(_ sight: SimulatedServer.Sight) {
         switch sight {
@@ -112,7 +122,9 @@ package final class ServerWitness {
     /// Another log: what it holds is what is stored now.
     private func replaced() {
         let channels = stored.events.keys.sorted()
+        let former = stored.ids.keys
         stored = History()
+        defer { replacedAway.formUnion(former.filter { stored.ids[$0] == nil }) }
         epoch = nil
         for channel in channels {
             let epoch = currentEpoch(channel)
