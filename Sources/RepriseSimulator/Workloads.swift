@@ -1,9 +1,12 @@
-/// The workloads that `reprise simulate` knows.
+/// What `reprise simulate` can play.
 package enum Workloads {
+    /// What should hold whatever goes wrong.
     package static let all: [any Workload] = []
+    /// The seeds' own algorithms, which should not.
+    package static let baselines: [any Workload] = []
 
     /// The workload of this name.
     package static func named(_ name: String) -> (any Workload)? {
-        all.first { $0.name == name }
+        (all + baselines).first { $0.name == name }
     }
 }
