@@ -33,9 +33,9 @@ final class ChannelsWorld {
         var machines: [FaultInjector.Machine] = []
         var devices: [SimulatedDevice] = []
         for index in 0..<simulation.schedule.devices {
-            let name = "device \(index)"
+            let name = "device-\(index)"
             let disk = SimulatedDisk(simulation, name: name)
-            let store = try Self.store(simulation, tier, "device-\(index)", disk)
+            let store = try Self.store(simulation, tier, name, disk)
             let device = SimulatedDevice(
                 simulation, name: name, network: network, store: store,
                 plan: try Self.plan(channels, simulation))

@@ -1,6 +1,6 @@
 package import RepriseCore
 import RepriseServer
-import RepriseWire
+package import RepriseWire
 
 /// Watches a server from outside and remembers for itself: what is durable, what each connection was sent, and what it may be told.
 ///
