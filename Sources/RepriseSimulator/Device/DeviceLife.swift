@@ -104,13 +104,15 @@ final class DeviceLife {
             }
         }
         reading { [unowned self] in
-            // A read that fails is tried again: the app would.
-            guard let stored = try? journal.read({ try $0.stored(channel) }) else {
-                return simulation.after(.milliseconds(100), on: process) { [unowned self] in
+            switch Result(catching: { try journal.read { try $0.stored(channel) } }) {
+            case .success(let stored):
+                perform(machine.subscribed(channel, stored: stored, at: now))
+            case .failure:
+                // The app tries again.
+                simulation.after(.milliseconds(100), on: process) { [unowned self] in
                     subscribe(channel)
                 }
             }
-            perform(machine.subscribed(channel, stored: stored, at: now))
         }
     }
 
