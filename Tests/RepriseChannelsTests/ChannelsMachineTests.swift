@@ -212,6 +212,17 @@ struct ChannelsMachineTests {
         #expect(bed.machine.machine(of: other)?.coverage == Coverage(through: 7))
     }
 
+    @Test("a timer that fires and is set again does not hide one that is due before it")
+    func soonestTimer() throws {
+        var bed = try Bed.ready()
+        let begun = bed.now
+        bed.now += .seconds(10)
+        _ = bed.machine.subscribed(try ChannelName("other"), stored: nil, at: bed.now)
+        let fired = bed.machine.woke(at: begun + .seconds(30), jitter: 0)
+        #expect(fired.asked.map(\.channel) == [bed.general])
+        #expect(fired.alarms.last == begun + .seconds(40))
+    }
+
     @Test("timers that are due together fire in the same order in every process")
     func order() throws {
         var bed = try Bed()

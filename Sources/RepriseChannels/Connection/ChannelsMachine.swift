@@ -197,7 +197,10 @@ package struct ChannelsMachine: Sendable {
             }
         }
         flush()
-        if alarm == nil, let soonest = timers.soonest { wake(at: soonest) }
+        // What was set meanwhile may be later than what was there before.
+        if let soonest = timers.soonest, soonest < alarm ?? soonest + .seconds(1) {
+            wake(at: soonest)
+        }
         return take()
     }
 

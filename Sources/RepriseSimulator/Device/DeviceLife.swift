@@ -104,13 +104,15 @@ final class DeviceLife {
             }
         }
         reading { [unowned self] in
-            // A read that fails is tried again: the app would.
-            guard let stored = try? journal.read({ try $0.stored(channel) }) else {
-                return simulation.after(.milliseconds(100), on: process) { [unowned self] in
+            switch Result(catching: { try journal.read { try $0.stored(channel) } }) {
+            case .success(let stored):
+                perform(machine.subscribed(channel, stored: stored, at: now))
+            case .failure:
+                // The app tries again.
+                simulation.after(.milliseconds(100), on: process) { [unowned self] in
                     subscribe(channel)
                 }
             }
-            perform(machine.subscribed(channel, stored: stored, at: now))
         }
     }
 
@@ -226,7 +228,8 @@ final class DeviceLife {
     // MARK: The connection
 
     private func dial() {
-        device.network.dial(from: process, to: device.plan.server) { [unowned self] socket in
+        device.network.dial(from: process, to: device.plan.server) { [weak self] socket in
+            guard let self else { return }  // of an earlier life
             guard let socket else {
                 let error = RepriseError(.unreachable, "Nothing answers.")
                 return perform(machine.dialFailed(error, at: now, jitter: jitter))

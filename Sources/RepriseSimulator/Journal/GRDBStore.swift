@@ -90,7 +90,7 @@ package final class GRDBStore: DeviceStore {
                 FROM entry ORDER BY seq
                 """)
             try add("effect", "SELECT what FROM appEffect ORDER BY id")
-            return lines
+            return lines + (try GRDBTransaction.channelsDump(db))
         }
     }
 

@@ -217,5 +217,9 @@ extension ModelTransaction: EntryTransaction {
         state.entries.index(of: id).map { state.entries.entry(state.entries.rows[$0]) }
     }
 
-    package func ledger() -> LedgerSum { state.entries.ledger }
+    package func ledger() -> LedgerSum {
+        var sum = state.entries.ledger
+        sum.add(state.channels.ledger())
+        return sum
+    }
 }
