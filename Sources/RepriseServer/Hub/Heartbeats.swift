@@ -20,9 +20,9 @@ package struct Heartbeats<Connection: Hashable> {
 
     /// Time has passed.
     ///
-    /// A channel stays changed for the next heartbeat if one of its subscribers still waits for events below its head.
+    /// A channel stays changed for the next heartbeat if one of its subscribers still waits for events below its head. `subscribers` gives
+    /// each subscriber of a channel, with the head that it may be told.
     ///
-    /// - Parameter subscribers: each subscriber of a channel, with the head that it may be told.
     /// - Returns: the heads to tell; nil if it is not time yet.
     package mutating func ticked<Subscribers: Sequence>(
         now: Duration, subscribers: (ChannelName) -> Subscribers

@@ -49,9 +49,8 @@ package enum AppendRules {
 
     /// Why a message is not stored; nil if it is to be.
     ///
-    /// - Parameters:
-    ///   - channel: the key of the message's channel; nil if nothing was stored in it yet.
-    ///   - position: where the message with an id was stored.
+    /// `channel` is the key of the message's channel, nil if nothing was stored in it yet; `position` says where the message with an id
+    /// was stored.
     package static func obstacle(
         to message: NewMessage, in channel: Int64?, position: (EntryID) throws -> Position?
     ) rethrows -> AppendResult? {

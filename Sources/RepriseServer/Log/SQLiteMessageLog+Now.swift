@@ -6,7 +6,7 @@ package import RepriseWire
 extension SQLiteMessageLog {
     /// `append(_:)`, with the time that the messages get.
     ///
-    /// - Parameter check: looks at the results before they are committed; what it throws undoes them.
+    /// `check` looks at the results before they are committed; what it throws undoes them.
     package func appendNow(
         _ batch: [NewMessage], now: WallTime,
         check: ([AppendResult]) throws -> Void = { _ in }

@@ -169,7 +169,7 @@ package struct LogModel: Sendable {
         excess(policy, now: now).contains { $0 > 0 } || forgettableRun(now: now) != nil
     }
 
-    /// - Parameter leavingFloor: wrong: the messages go, and the floor does not say so.
+    /// With `leavingFloor`, which is wrong, the messages go and the floor does not say so.
     package mutating func trim(
         _ policy: RetentionPolicy, now: WallTime, leavingFloor: Bool = false
     ) {

@@ -28,12 +28,13 @@ package protocol LogStore: AnyObject {
     ///   - losingPower: what was not synced goes too.
     ///   - keepsUnsynced: whether a commit whose sync had failed is found.
     /// - Returns: what turns out to be stored though that had been called a failure.
+    /// - Throws: what opening the log throws.
     func crash(losingPower: Bool, keepsUnsynced: Bool) throws -> [ServerFrame.Event]
     /// Copies the log away; there is one backup at a time.
     func backUp() throws
     /// Puts the backup in place of a log that is not open; without one, an empty log.
     ///
-    /// - Parameter epoch: the one that `--restored` mints; nil leaves the backup's.
+    /// `epoch` is the one that `--restored` mints; nil leaves the backup's.
     func restore(epoch: Epoch?) throws
     /// Puts an empty log in place of one that is not open.
     func replace(epoch: Epoch) throws

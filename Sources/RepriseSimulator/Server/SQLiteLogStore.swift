@@ -24,6 +24,7 @@ package final class SQLiteLogStore: LogStore {
     ///   - folder: where its files are; the caller removes it.
     ///   - epoch: of the first log.
     ///   - configure: how it is kept.
+    /// - Throws: what opening the log throws.
     package init(
         in folder: URL, epoch: Epoch,
         configure: @escaping (inout SQLiteMessageLog.Configuration) -> Void = { _ in }
@@ -45,7 +46,7 @@ package final class SQLiteLogStore: LogStore {
         }
     }
 
-    /// - Parameter again: makes the commit, should its sync fail and a crash find it nevertheless.
+    /// `again` makes the commit, should its sync fail and a crash find it nevertheless.
     private func meet(
         _ fate: SimulatedDisk.Fate,
         again: @escaping (SQLiteMessageLog) throws -> [ServerFrame.Event]

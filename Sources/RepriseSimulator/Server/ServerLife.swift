@@ -171,8 +171,10 @@ final class ServerLife {
         if box.post(letter) { openLater() }
     }
 
+    /// A loop that is busy with others lets its letters wait: that is when live events are left out.
     private func openLater() {
-        later(.microseconds(5), .milliseconds(5)) { [self] in
+        let isBusy = server.random.chance(0.1)
+        later(.microseconds(5), isBusy ? .seconds(1) : .milliseconds(5)) { [self] in
             let (letters, missed) = box.open()
             for letter in letters { handle(letter) }
             if !missed.isEmpty { handle(.uncertain(missed)) }

@@ -62,7 +62,7 @@ package final class SimulatedServer {
             settings.limits.unsentBytesToResume = settings.limits.unsentBytes / 4
             settings.commits.batchMessages = 1 + random.index(40)
             settings.bytesPerRun = 300 + random.index(4_000)
-            if random.chance(0.5) { settings.waitingBytes = 300 + random.index(2_000) }
+            if random.chance(0.5) { settings.waitingBytes = 100 + random.index(600) }
             if random.chance(0.3) { settings.failingReads = 0.1 }
             return settings
         }
@@ -261,7 +261,7 @@ package final class SimulatedServer {
     ///
     /// After a failure the producer knows nothing: it asks again with the same ids.
     ///
-    /// - Parameter then: called once, away from the server.
+    /// `then` is called once, away from the server.
     package func publish(
         _ messages: [NewMessage],
         then: @escaping (Result<[AppendResult], RepriseError>) -> Void
