@@ -21,28 +21,51 @@ package struct Baseline: Sendable {
 
     /// Lets the simulation find what it loses or does twice.
     ///
-    /// - Returns: the first seed that convicts it, shrunk, with its trace; nil: it stands acquitted.
-    package func convict(seeds: Range<UInt64> = Baseline.seeds) -> Conviction? {
-        workload.conviction(seeds: seeds)
+    /// A story is for people, so of the first few seeds that convict it the one with the shortest trace is told.
+    ///
+    /// - Parameters:
+    ///   - seeds: where to look.
+    ///   - kinds: leave all faults but these out of the schedules; empty: leave them as they are drawn.
+    ///   - count: how many convictions to choose from.
+    /// - Returns: the conviction, shrunk, with its trace, and how many seeds the first one took; nil: it stands acquitted.
+    package func convict(
+        seeds: Range<UInt64> = Baseline.seeds, by kinds: [Fault.Kind] = [],
+        choosingFrom count: Int = 8
+    ) -> Conviction? {
+        var shortest: Conviction?
+        var tried: Int?
+        var from = seeds.lowerBound
+        for _ in 0..<count {
+            guard from < seeds.upperBound,
+                let found = conviction(workload, seeds: from..<seeds.upperBound, by: kinds)
+            else { break }
+            tried = tried ?? found.tried
+            if found.lines.count < shortest?.lines.count ?? .max { shortest = found }
+            from = found.whole.seed + 1
+        }
+        if let tried { shortest?.tried = tried }
+        return shortest
     }
 
-    /// The judgement in plain words, the trace line by line.
+    private func conviction(
+        _ workload: some Workload, seeds: Range<UInt64>, by kinds: [Fault.Kind]
+    ) -> Conviction? {
+        guard !kinds.isEmpty else { return workload.conviction(seeds: seeds) }
+        return OfSomeKinds(workload: workload, kinds: kinds).conviction(seeds: seeds)
+    }
+
+    /// The judgement in plain words, with the trace line by line and the options that replay it.
     package func account(of conviction: Conviction) -> String {
         let shrunk = conviction.shrunk
+        let options = shrunk.options(reducedFrom: workload.schedule(seed: shrunk.seed))
         var lines = [
             "\(name): \(does)",
-            "convicted by seed \(shrunk.seed) of \(conviction.tried) tried: \(conviction.violation)",
-            "shrunk to \(shrunk.devices) device(s), \(shrunk.messages) message(s), "
-                + "\(shrunk.faults.count) fault(s):",
+            "convicted after \(conviction.tried) seed(s); one that convicts it, shrunk:",
+            "reprise simulate --workload \(workload.name) \(options)",
         ]
-        lines += conviction.lines.map { "  \(Self.moment($0.at))  \($0.who)  \($0.what)" }
+        lines += conviction.lines.timeline()
         lines.append("it should have kept: \(shouldHaveKept)")
         return lines.joined(separator: "\n")
-    }
-
-    private static func moment(_ time: Duration) -> String {
-        let text = seconds(time)
-        return String(repeating: " ", count: max(0, 12 - text.count)) + text
     }
 
     /// With three digits behind the point; without a formatter, which depends on the place.
@@ -52,4 +75,20 @@ package struct Baseline: Sendable {
         let zeros = String(repeating: "0", count: 3 - fraction.count)
         return "\(milliseconds / 1_000)." + zeros + fraction + " s"
     }
+}
+
+/// A workload whose schedules are those of another, with some kinds of faults left in them.
+private struct OfSomeKinds<W: Workload>: Workload {
+    let workload: W
+    let kinds: [Fault.Kind]
+
+    var name: String { workload.name }
+    var summary: String { workload.summary }
+
+    func schedule(seed: UInt64) -> Schedule {
+        let whole = workload.schedule(seed: seed)
+        return whole.reduced(faults: whole.faults.filter { kinds.contains($0.kind) }.map(\.index))
+    }
+
+    func play(_ simulation: Simulation, on tier: Tier) { workload.play(simulation, on: tier) }
 }

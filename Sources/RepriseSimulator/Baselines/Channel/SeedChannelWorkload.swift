@@ -11,7 +11,7 @@ package struct SeedChannelWorkload: Workload {
         .draw(
             seed: seed,
             kinds: [
-                (.cut, 4), (.partition, 2), (.reorder, 2), (.delay, 2), (.suspend, 2),
+                (.cut, 4), (.partition, 2), (.reorder, 1), (.delay, 2), (.suspend, 2),
                 (.killDevice, 2), (.handlerThrows, 2), (.handlerLate, 2),
             ])
     }

@@ -115,7 +115,7 @@ final class SleepingRouterApp {
         guard screen == expected(tap) else {
             return observer.landedWhereNotReady(
                 tap, device: device,
-                "was shown \(screen.rawValue), but goal \(goal(of: tap)) exists: its store had not loaded"
+                "was shown \(screen.rawValue), but goal \(goal(of: tap)) exists: its store had not answered yet"
             )
         }
         simulation.trace(process.name, "tap \(tap) is shown \(screen.rawValue)")
