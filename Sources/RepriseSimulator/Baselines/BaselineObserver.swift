@@ -44,7 +44,9 @@ final class BaselineObserver {
 
     /// Everything has healed and had its time: what was accepted must have taken effect.
     ///
-    /// - Parameter reason: what else is known of a device, for people.
+    /// - Parameters:
+    ///   - promise: which one a loss on a device breaks.
+    ///   - reason: what else is known of a device, for people.
     func finish(_ promise: (Int) -> Promise, _ reason: (Int) -> String) {
         for device in items.indices {
             let lost = items[device].indices.filter {

@@ -86,13 +86,16 @@ package struct SingleValueChains {
         guard let index = states.firstIndex(where: { $0.chainId == task.chain }),
             states[index].currentStep == task.step
         else { return [] }
-        guard succeeded else { return end(index, failed: true) }  // "Removed immediately upon failure" (130)
+        // "Removed immediately upon failure" (130)
+        guard succeeded else { return end(index, failed: true) }
         running[task.chain, default: 1] -= 1
-        guard running[task.chain] == 0 else { return [] }  // "Update state on completion" of the step (89)
+        // "Update state on completion" of the step (89)
+        guard running[task.chain] == 0 else { return [] }
         states[index].currentStep += 1  // advanceToNextStep (60)
         states[index].lastUpdatedAt = wall
         guard states[index].currentStep < states[index].steps.count else {
-            return end(index, failed: false)  // markChainCompleted (63), "Removed immediately" (129)
+            // markChainCompleted (63), "Removed immediately" (129)
+            return end(index, failed: false)
         }
         // "If save fails, logs error but doesn't crash chain execution" (158): nobody waits for the answer.
         return save() + run(states[index])

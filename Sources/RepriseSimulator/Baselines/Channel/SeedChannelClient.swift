@@ -76,7 +76,10 @@ package struct SeedChannelClient {
 
     /// `checkCatchUpProgress` (98–113), or the old look at the queue (18–20).
     ///
-    /// - Parameter isQueueEmpty: whether everything that came has been processed.
+    /// - Parameters:
+    ///   - now: the time since the run began.
+    ///   - isQueueEmpty: whether everything that came has been processed.
+    /// - Returns: the next look, while the catch-up lasts.
     package mutating func checked(at now: Duration, isQueueEmpty: Bool) -> [Action] {
         guard sync.isCatchingUp else { return [] }
         switch version {

@@ -8,7 +8,9 @@ final class SeedChannelDevice {
     private let observer: BaselineObserver
     private let version: SeedChannelClient.Version
     private let device: Int
-    /// On disk. The seed does not say where it keeps it; kinder than any guess, it is written with the event, in one.
+    /// On disk.
+    ///
+    /// The seed does not say where it keeps it; kinder than any guess, it is written with the event, in one.
     private var storedHighest: Int64 = 0
 
     // The memory of one life.

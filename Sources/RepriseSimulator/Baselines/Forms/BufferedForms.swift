@@ -78,15 +78,6 @@ package struct BufferedForms {
         return look(at: now)
     }
 
-    /// The web view's process has ended and there is a new one to come. The seed does not speak of it; the kindest
-    /// reading is that everything about the page begins again.
-    package mutating func webViewLost() {
-        hasViewController = false
-        isFormsDataLoaded = false
-        hasReplayed = false
-        waitStarted = nil
-    }
-
     private mutating func publish(_ event: Int) -> [Action] {
         switch version {
         case .first:

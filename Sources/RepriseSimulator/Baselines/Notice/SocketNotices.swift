@@ -15,7 +15,9 @@ package struct SocketNotices {
     private var stored: Set<Int> = []
     private var unread = 0
 
-    /// - Parameter stored: what the app's database holds.
+    /// - Parameters:
+    ///   - stored: what the app's database holds.
+    ///   - unread: how many of them have not been read.
     package init(stored: some Sequence<Int>, unread: Int) {
         self.stored = Set(stored)
         self.unread = unread
@@ -28,7 +30,7 @@ package struct SocketNotices {
         return [.store(message: message), .banner(message: message), .badge(unread)]
     }
 
-    /// "Message waits in database. Delivered when app opens (catch-up)" (106–107): no banner, "badge updates" (122).
+    /// What waited in the database comes when the app opens (106–107): no banner, "badge updates" (122).
     package mutating func caughtUp(_ messages: [Int]) -> [Action] {
         let new = messages.filter { stored.insert($0).inserted }
         unread += new.count

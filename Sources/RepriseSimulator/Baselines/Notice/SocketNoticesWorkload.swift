@@ -3,7 +3,9 @@ package struct SocketNoticesWorkload: Workload {
     package var name: String { "seed-004" }
     package var summary: String { "seed 004: local notifications over a socket" }
 
-    /// Within how long the person is told while their phone has a network. Ours pushes after 5 s.
+    /// Within how long the person is told while their phone has a network.
+    ///
+    /// Ours pushes after 5 s.
     static let patience: Duration = .seconds(60)
 
     package func schedule(seed: UInt64) -> Schedule {
