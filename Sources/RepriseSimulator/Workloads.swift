@@ -3,7 +3,7 @@ package enum Workloads {
     /// What should hold whatever goes wrong.
     package static let all: [any Workload] = [ChannelsWorkload()]
     /// The seeds' own algorithms, which should not.
-    package static let baselines: [any Workload] = []
+    package static let baselines: [any Workload] = Baseline.all.map(\.workload)
 
     /// The workload of this name.
     package static func named(_ name: String) -> (any Workload)? {
