@@ -83,10 +83,12 @@ final class ReaderLine: Sendable {
     /// Waits until the signal is raised, or the calendar says `due`.
     func wait(until due: WallTime?) async {
         guard let due else { return await signal.wait() }
+        // The moment is fixed here: a task that starts late, on a busy or frozen device, must not add its delay.
+        let now = timekeeper.uptime()
         // A calendar that was set back must not make anything wait for longer than its longest backoff.
-        let left = timekeeper.wall().duration(to: due)
-        let alarm = Task { [timekeeper, signal, options] in
-            try await timekeeper.sleep(for: min(max(left, .zero), options.backoff.longest))
+        let left = min(max(timekeeper.wall().duration(to: due), .zero), options.backoff.longest)
+        let alarm = Task { [timekeeper, signal] in
+            try await timekeeper.sleep(until: now + left)
             signal.raise()
         }
         await signal.wait()
