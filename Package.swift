@@ -150,7 +150,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RepriseReliabilityTests",
-            dependencies: ["crash-loop", "RepriseTesting"], swiftSettings: strict),
+            dependencies: [
+                "crash-loop", "Reprise", "RepriseCore", "RepriseJournal", "RepriseTesting",
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "RepriseSimulatorTests",
             dependencies: [
