@@ -151,7 +151,8 @@ let package = Package(
         .testTarget(
             name: "RepriseReliabilityTests",
             dependencies: [
-                "crash-loop", "Reprise", "RepriseCore", "RepriseJournal", "RepriseTesting",
+                "crash-loop", "Reprise", "RepriseCore", "RepriseJournal", "RepriseServer",
+                "RepriseTesting", grdb,
             ],
             swiftSettings: strict),
         .testTarget(

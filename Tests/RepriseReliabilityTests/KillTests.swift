@@ -24,7 +24,8 @@ struct KillTests {
             ("acknowledgeBeforeCommit", "the server has lost"),
         ])
     func mutated(name: String, finding: String) async throws {
-        let run = try await LoopRun("kills", ["--kills", "400", "--mutation", name])
+        let run = try await LoopRun(
+            "kills", ["--kills", "20", "--mutation", name, "--patience", "3"])
         #expect(run.status == 1)
         #expect(run.faults.contains { $0.contains(finding) }, "\(run.faults) (seed \(run.seed))")
     }

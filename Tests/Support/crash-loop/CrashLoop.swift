@@ -3,10 +3,15 @@ import RepriseCore
 
 /// Kills real processes until they have lost something, or the time is up.
 ///
-///     crash-loop kills [--kills N | --minutes M] [--seed S] [--devices D] [--mutation NAME] [--json]
+///     crash-loop kills [--kills N | --minutes M] [--seed S] [--devices D]
+///         [--mutation NAME] [--patience SECONDS] [--json]
 ///
-/// Three verbs more are its own children: `device` and `server` are the processes that it kills. They live with the
-/// tests, and not in the tool that ships, because they can be told to break the promises (``Mutation``).
+///     crash-loop powerloss [--images N] [--seed S] [--unsafe bare|lying] [--probe] [--json]
+///     crash-loop faults --kind fdatasync|pwrite64|full [--rounds N] [--seed S] [--probe] [--json]
+///     crash-loop damage [--seeds N] [--seed S] [--json]
+///
+/// The other verbs are its own children. They live with the tests, and not in the tool that ships, because they can be
+/// told to break the promises (``Mutation``).
 @main
 enum CrashLoop {
     static func main() async {
@@ -14,6 +19,11 @@ enum CrashLoop {
             let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
             switch arguments.verb {
             case "kills": try await KillLoop(arguments).run()
+            case "powerloss": try await PowerLoss(arguments).run()
+            case "damage": try await DamageLoop(arguments).run()
+            case "damaged": try await DamagedRole(arguments).run()
+            case "faults": try await DiskFaults(arguments).run()
+            case "write": try await WriterRole(arguments).run()
             case "device": try await DeviceRole(arguments).run()
             case "server": try await ServerRole(arguments).run()
             default: throw Arguments.Misuse(description: "There is no verb \(arguments.verb).")

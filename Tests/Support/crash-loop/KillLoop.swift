@@ -1,6 +1,5 @@
 import Foundation
 import RepriseCore
-import RepriseWire
 
 /// `crash-loop kills`: rounds until so many were killed, or the time is up, or something is lost.
 struct KillLoop: Sendable {
@@ -11,6 +10,7 @@ struct KillLoop: Sendable {
     private let kills: Int
     private let deadline: ContinuousClock.Instant?
     private let devices: Int
+    private let patience: Duration
     private let isJSON: Bool
     private let start = ContinuousClock.now
 
@@ -20,6 +20,7 @@ struct KillLoop: Sendable {
         deadline = minutes.map { .now + .seconds($0 * 60) }
         kills = try arguments.number("kills") ?? (minutes == nil ? 200 : .max)
         devices = max(1, try arguments.number("devices") ?? 3)
+        patience = .seconds(try arguments.number("patience") ?? 60)
         isJSON = arguments.has("json")
         if let name = arguments.text("mutation") {
             guard Mutation(rawValue: name) != nil else {
@@ -39,7 +40,8 @@ struct KillLoop: Sendable {
             if let deadline, ContinuousClock.now > deadline { break }
             let round = Round(
                 seed: seed &+ number &* 1_000_003, devices: devices,
-                kills: min(Self.killsARound, kills - total.killCount), deadline: deadline)
+                kills: min(Self.killsARound, kills - total.killCount), deadline: deadline,
+                patience: patience)
             total.add(try await round.run())
             number += 1
             complain("round \(number): \(progress(total))")
@@ -59,7 +61,14 @@ struct KillLoop: Sendable {
 
     private func report(_ total: Round.Result) {
         if isJSON {
-            print(json(total))
+            Summary.print(
+                seed: seed,
+                [
+                    ("killCount", total.killCount), ("promised", total.promised),
+                    ("spooled", total.spooled), ("ledgersRead", total.readings),
+                    ("repeated", total.repeats), ("unconfirmed", total.unconfirmed),
+                    ("seconds", Int(seconds)), ("devices", devices),
+                ], also: ["kills": total.kills], faults: total.faults)
         } else {
             print(progress(total))
             for (what, count) in total.kills.sorted(by: { $0.key < $1.key }) {
@@ -68,33 +77,5 @@ struct KillLoop: Sendable {
             for fault in total.faults { print("FAULT \(fault)") }
             print(total.faults.isEmpty ? "nothing was lost" : "seed \(seed): see above")
         }
-    }
-
-    private func json(_ total: Round.Result) -> String {
-        var writer = JSONWriter()
-        writer.object { json in
-            let numbers: [(String, Int)] = [
-                ("killCount", total.killCount), ("promised", total.promised),
-                ("spooled", total.spooled), ("ledgersRead", total.readings),
-                ("repeated", total.repeats), ("unconfirmed", total.unconfirmed),
-                ("seconds", Int(seconds)), ("devices", devices),
-            ]
-            json.key("seed")
-            json.string("\(seed)")
-            for (name, number) in numbers {
-                json.key(plain: name)
-                json.integer(Int64(number))
-            }
-            json.key("kills")
-            json.object { json in
-                for (what, count) in total.kills.sorted(by: { $0.key < $1.key }) {
-                    json.key(plain: what)
-                    json.integer(Int64(count))
-                }
-            }
-            json.key("faults")
-            json.array { json in for fault in total.faults { json.string(fault) } }
-        }
-        return String(decoding: writer.bytes, as: UTF8.self)
     }
 }

@@ -28,14 +28,13 @@ struct Round {
         }
     }
 
-    /// How long everybody has to come to rest.
-    static let patience = Duration.seconds(60)
-
     let seed: UInt64
     let devices: Int
     /// How many are killed at least.
     let kills: Int
     let deadline: ContinuousClock.Instant?
+    /// How long everybody has to come to rest.
+    let patience: Duration
 
     func run() async throws -> Result {
         let folder = FileManager.default.temporaryDirectory
@@ -53,7 +52,7 @@ struct Round {
             try await Task.sleep(for: strike.delay)
             try stage.perform(strike)
         }
-        for publisher in publishers { publisher.end(within: Self.patience) }
+        for publisher in publishers { publisher.end(within: patience) }
         try stage.calm()
         try await publishing
         let promised = promises(publishers, stage)
@@ -83,7 +82,7 @@ struct Round {
 
     /// Waits until nothing is under way any more; what never comes is found by the audit.
     private func rest(_ stage: Stage, _ promised: Set<String>) async throws {
-        let end = ContinuousClock.now + Self.patience
+        let end = ContinuousClock.now + patience
         while ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(50))
             let before = try ServerLog(data: stage.data).ids.count
