@@ -9,7 +9,7 @@ struct KillTests {
         "Promises 1, 3, 4, 5: devices and server are killed 40 times, and every effect is there as often as promised"
     )
     func nothingIsLost() async throws {
-        let run = try await LoopRun("kills", ["--kills", "40"])
+        let run = try await LoopRun("kills", ["--kills", "40", "--devices", "2"])
         #expect(run.status == 0, "\(run.faults) (seed \(run.seed))")
         #expect(try #require(run.numbers["killCount"]) >= 40)
         #expect(try #require(run.numbers["promised"]) > 0)
@@ -25,7 +25,7 @@ struct KillTests {
         ])
     func mutated(name: String, finding: String) async throws {
         let run = try await LoopRun(
-            "kills", ["--kills", "20", "--mutation", name, "--patience", "3"])
+            "kills", ["--kills", "14", "--devices", "2", "--mutation", name, "--patience", "2"])
         #expect(run.status == 1)
         #expect(run.faults.contains { $0.contains(finding) }, "\(run.faults) (seed \(run.seed))")
     }

@@ -59,8 +59,10 @@ struct Round {
         try await rest(stage, promised)
         stage.clear()
         let result = try await audit(stage, promised, publishers)
-        // What went wrong is kept, to be looked at.
-        if result.faults.isEmpty { try FileManager.default.removeItem(at: folder) }
+        // What went wrong is kept, to be looked at; unless it was ordered.
+        if result.faults.isEmpty || Mutation.current != nil {
+            try FileManager.default.removeItem(at: folder)
+        }
         return result
     }
 
@@ -113,7 +115,9 @@ struct Round {
             result.unconfirmed += audit.unconfirmed
             result.spooled += device.spooled.count
         }
-        if !result.faults.isEmpty { result.faults.append("kept for you: \(stage.folder.path)") }
+        if !result.faults.isEmpty, Mutation.current == nil {
+            result.faults.append("kept for you: \(stage.folder.path)")
+        }
         return result
     }
 }
