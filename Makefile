@@ -6,17 +6,22 @@ SEED ?=
 FILTER ?=
 CONFIGURATION ?= debug
 ARGS ?=
+KILLS ?=
+MINUTES ?=
+IMAGES ?= 100
+SEEDS ?= 1000
+ROUNDS ?= 20
 
 SWIFT_SOURCES = Package.swift Sources Tests \
 	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint docs bench clean
+.PHONY: help setup demo test build format lint docs bench crash powerloss damage clean
 
 help: ## List what can be made
 	@echo 'Reprise. What was meant for an app must not be lost.'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'Settings, for example: make demo SEED=7'
 	@echo
@@ -25,6 +30,9 @@ help: ## List what can be made
 	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
 	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
+	@echo '  MINUTES=60, KILLS=5000  how long `make crash` goes on; 200 kills if nothing is said'
+	@echo '  IMAGES=100             of `make powerloss`'
+	@echo '  SEEDS=1000, ROUNDS=20  of `make damage`'
 	@echo '  REPRISE_STRICT=1       warnings in our own code are errors, as in CI'
 
 setup: ## Check what this machine lacks, and install it where that is possible
@@ -53,6 +61,19 @@ docs: setup ## Write the API documentation as a static site to .docs/
 
 bench: setup ## Measure; Benchmarks/README.md says what
 	@cd Benchmarks && swift run --configuration release RepriseBenchmarks $(ARGS)
+
+crash: setup ## Kill devices and a server for MINUTES=60, or KILLS=5000 times, and compare
+	@./scripts/crash-loop kills $(if $(KILLS),--kills $(KILLS)) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+powerloss: setup ## Cut the power under a journal and a log IMAGES=100 times (Linux, root)
+	@./scripts/crash-loop powerloss --images $(IMAGES) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+damage: setup ## Damage SEEDS=1000 journals and logs; then ROUNDS=20 on disks that fail and fill
+	@./scripts/crash-loop damage --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@for kind in fdatasync pwrite64 full; do \
+		./scripts/crash-loop faults --kind $$kind --rounds $(ROUNDS) \
+			$(if $(SEED),--seed $(SEED)) $(ARGS) || exit; done
 
 clean: ## Remove what was built
 	@rm -rf .build .build-* .build_* .docs .demo Benchmarks/.build

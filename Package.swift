@@ -99,6 +99,13 @@ let package = Package(
             name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
             path: "Tests/Support/JournalWriter", swiftSettings: strict),
         .executableTarget(
+            name: "crash-loop",
+            dependencies: [
+                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
+                "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle, logging,
+            ],
+            path: "Tests/Support/crash-loop", swiftSettings: strict),
+        .executableTarget(
             name: "log-workload",
             dependencies: ["RepriseCore", "RepriseWire", "RepriseServer", grdb],
             path: "Tests/Support/log-workload", swiftSettings: strict),
@@ -140,6 +147,13 @@ let package = Package(
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ] + nio,
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseReliabilityTests",
+            dependencies: [
+                "crash-loop", "Reprise", "RepriseCore", "RepriseJournal", "RepriseServer",
+                "RepriseTesting", grdb,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseSimulatorTests",

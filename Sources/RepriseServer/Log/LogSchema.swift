@@ -31,7 +31,13 @@ enum LogSchema {
         let migrator = migrator(newEpoch: newEpoch)
         try writer.writeWithoutTransaction { db in
             let found = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            let isEmpty = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") == 0
+            // The migrator makes its table in a transaction of its own, before the first that is ours: a server that
+            // was killed in between has left that table and nothing in it.
+            let isEmpty =
+                try Int.fetchOne(
+                    db,
+                    sql: "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'")
+                == 0 && migrator.appliedIdentifiers(db).isEmpty
             guard found == applicationID || (found == 0 && isEmpty) else {
                 throw RepriseError(
                     .notAJournal, "The log's file is a database of another program.",
