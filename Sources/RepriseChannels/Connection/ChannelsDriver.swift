@@ -57,9 +57,8 @@ actor ChannelsDriver {
 
     var now: Duration { configuration.timekeeper.uptime() }
 
-    private static let subprotocol = "reprise.v1"
     private var url: String {
-        (server.hasSuffix("/") ? server.dropLast() : server[...]) + "/v1/connect"
+        (server.hasSuffix("/") ? server.dropLast() : server[...]) + WireHandshake.path
     }
 
     // MARK: The life of the connection
@@ -120,7 +119,8 @@ actor ChannelsDriver {
         do {
             if isStale { try await reload() }
             socket = try await dialer.dial(
-                url: url, protocol: Self.subprotocol, maximumFrameBytes: WireLimits.frameBytes)
+                url: url, protocol: WireHandshake.subprotocol,
+                maximumFrameBytes: WireLimits.frameBytes)
         } catch {
             ending = Disconnection(error: Self.described(error))
             return connection.dialFailed(at: now, jitter: configuration.jitter())
