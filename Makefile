@@ -6,12 +6,13 @@ SEED ?=
 FILTER ?=
 CONFIGURATION ?= debug
 ARGS ?=
+MINUTES ?= 10
 
 SWIFT_SOURCES = Package.swift Sources Tests \
 	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint docs bench clean
+.PHONY: help setup demo test network build format lint docs bench clean
 
 help: ## List what can be made
 	@echo 'Reprise. What was meant for an app must not be lost.'
@@ -23,6 +24,7 @@ help: ## List what can be made
 	@echo '  SCENARIO=kill          the demo to play'
 	@echo '  SEED=7                 the demo'\''s random seed; without it each run has a new one'
 	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
+	@echo '  MINUTES=10             how long `make network` goes on; SEED is its first seed'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
 	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
 	@echo '  REPRISE_STRICT=1       warnings in our own code are errors, as in CI'
@@ -37,6 +39,11 @@ demo: setup ## Kill a device again and again, and count what it lost
 
 test: setup ## Run all tests, and build an app that depends on the SDK
 	@./scripts/test $(if $(FILTER),'$(FILTER)')
+
+network: setup ## Cut, truncate, half-open real connections by seed, for MINUTES
+	@swift build --build-tests
+	@REPRISE_NETWORK_MINUTES=$(MINUTES) REPRISE_NETWORK_SEED=$(SEED) \
+		swift test --skip-build --disable-xctest --no-parallel --filter NetworkSeedTests
 
 build: setup ## Build everything
 	@swift build --configuration $(CONFIGURATION)

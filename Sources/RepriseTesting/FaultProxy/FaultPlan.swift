@@ -76,7 +76,9 @@ extension FaultProxy {
 }
 
 extension FaultProxy.Plan {
-    /// Draws one connection. SplitMix64 (Steele, Lea and Flood, 2014): small, and the same everywhere.
+    /// Draws one connection.
+    ///
+    /// SplitMix64 (Steele, Lea and Flood, 2014): small, and the same everywhere.
     private struct Dice {
         private var state: UInt64
 
