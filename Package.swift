@@ -39,6 +39,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(
             url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["JSON"]),
@@ -75,11 +76,18 @@ let package = Package(
             ] + nio,
             swiftSettings: strict),
         .target(name: "RepriseTesting", dependencies: ["RepriseCore"], swiftSettings: strict),
+        .target(
+            name: "RepriseSimulator",
+            dependencies: [
+                "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseServer", "RepriseWire",
+                grdb, .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: strict),
         .executableTarget(
             name: "RepriseCLI",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "RepriseServer", "RepriseWire", grdb, lifecycle, logging,
+                "RepriseServer", "RepriseSimulator", "RepriseWire", grdb, lifecycle, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -142,6 +150,13 @@ let package = Package(
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ] + nio,
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseSimulatorTests",
+            dependencies: [
+                "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseServer",
+                "RepriseSimulator", "RepriseWire", grdb,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseCLITests",

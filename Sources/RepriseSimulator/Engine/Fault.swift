@@ -1,0 +1,73 @@
+/// Something that goes wrong at a moment of a schedule.
+package struct Fault: Hashable, Sendable {
+    package enum Kind: String, CaseIterable, Hashable, Sendable {
+        // The network of one device.
+        case delay, slow, reorder, drop, duplicate, cut, halfOpen, partition
+        // Processes: killed between any two effects, frozen, without power.
+        case killDevice, killServer, powerLossDevice, powerLossServer, suspend, secondOwner
+        // Disks.
+        case diskFull, syncFails, serverDiskFull, serverSyncFails
+        // Clocks of a device.
+        case clockJump, clockDrift
+        // The server's log.
+        case retention, restore, newEpoch
+        // Gates and handlers.
+        case gateCloses, handlerThrows, handlerHangs, handlerLate
+
+        /// What happens, for people.
+        package var text: String {
+            switch self {
+            case .delay: "the network delays"
+            case .slow: "the network is slow"
+            case .reorder: "the network reorders events"
+            case .drop: "the network drops events"
+            case .duplicate: "the network repeats events"
+            case .cut: "the connection is cut"
+            case .halfOpen: "the connection is half open: nothing goes through, nobody is told"
+            case .partition: "the device has no network"
+            case .killDevice: "the app is killed"
+            case .killServer: "the server is killed"
+            case .powerLossDevice: "the device loses power"
+            case .powerLossServer: "the server loses power"
+            case .suspend: "the app is suspended"
+            case .secondOwner: "a second process opens the journal"
+            case .diskFull: "the device's disk is full"
+            case .syncFails: "the device's disk fails a sync"
+            case .serverDiskFull: "the server's disk is full"
+            case .serverSyncFails: "the server's disk fails a sync"
+            case .clockJump: "the device's calendar jumps"
+            case .clockDrift: "the device's calendar drifts"
+            case .retention: "the server's retention takes messages away"
+            case .restore: "the server is restored from a backup"
+            case .newEpoch: "the server begins a new log"
+            case .gateCloses: "a gate closes"
+            case .handlerThrows: "a handler throws"
+            case .handlerHangs: "a handler hangs"
+            case .handlerLate: "a handler is late"
+            }
+        }
+    }
+
+    package var kind: Kind
+    package var at: Duration
+    /// How long it lasts; after a kill: how long until the process is started again.
+    package var length: Duration
+    /// Which device (or server), counted from 0.
+    package var target: Int
+    /// Bits for what else has to be chosen.
+    package var bits: UInt64
+    /// Its place in the schedule that the seed draws; stays when others are taken away.
+    package var index: Int
+
+    package init(
+        _ kind: Kind, at: Duration, length: Duration = .zero, target: Int = 0, bits: UInt64 = 0,
+        index: Int = 0
+    ) {
+        self.kind = kind
+        self.at = at
+        self.length = length
+        self.target = target
+        self.bits = bits
+        self.index = index
+    }
+}

@@ -1,0 +1,57 @@
+/// A driver that is wrong on purpose, at the seam between machine and driver.
+///
+/// Each must be convicted: a proof that the proof can fail. None of it is in shipping code.
+package enum Mutation: String, CaseIterable, Hashable, Sendable {
+    // The device's channels.
+    case keepMemoryAfterFailedCommit, widenPrev, silenceCompletes, subscribeFromHighest
+    case coverageApart, storeDuplicates, ignoreEpoch, liveBeforeDurable, lossesForgotten
+    case cursorBeforeEffect, handingUnwritten, effectApart, outboxNewID, outboxEndsWhenSent
+    // The journal's entries.
+    case acknowledgeBeforeCommit, ignoreIncarnation, skipSync, forgetInterrupted
+    case endBeforeHandler, acceptedApart, expireInDoubt, ignoreClosedGate, sleepReleases
+    case keepBooksAfterFailedCommit
+    // The server.
+    case fanOutBeforeCommit, acknowledgeBeforeCommitOnServer, keepHeadsAfterFailedCommit
+    case forgetIDs, registerAfterRead, silentDoubt, trimWithoutFloor, restoreKeepsEpoch
+    case serverSkipsSync, earlySyncComplete
+
+    /// What the wrong driver does.
+    package var text: String {
+        switch self {
+        case .keepMemoryAfterFailedCommit: "after a failed commit memory is believed"
+        case .widenPrev: "an event behind a hole accounts for the hole as well"
+        case .silenceCompletes: "30 s of silence end a catch-up"
+        case .subscribeFromHighest: "the device asks from its highest sequence on"
+        case .coverageApart: "coverage is committed before its messages"
+        case .storeDuplicates: "an event that is covered is stored again"
+        case .ignoreEpoch: "a new epoch is overlooked"
+        case .liveBeforeDurable: "live is said before the last messages are durable"
+        case .lossesForgotten: "what is lost is not written down"
+        case .cursorBeforeEffect: "a reader moves on before its handler ran"
+        case .handingUnwritten: "a reader hands over what was not marked as in hand"
+        case .effectApart: "an effect has a transaction of its own, apart from the cursor"
+        case .outboxNewID: "an unanswered message is sent again with a new id"
+        case .outboxEndsWhenSent: "a message is finished once it is sent"
+        case .acknowledgeBeforeCommit: "recording is confirmed before the commit"
+        case .ignoreIncarnation: "a former owner's commits are taken"
+        case .skipSync: "the device commits without a sync"
+        case .forgetInterrupted: "what was in hand at a kill stays in hand"
+        case .endBeforeHandler: "an entry is finished when it is handed over"
+        case .acceptedApart: "the counter has a transaction of its own"
+        case .expireInDoubt: "entries expire although the calendar is doubted"
+        case .ignoreClosedGate: "entries are handed over although their gate is closed"
+        case .sleepReleases: "three seconds open a gate"
+        case .keepBooksAfterFailedCommit: "after a failed commit the counters are believed"
+        case .fanOutBeforeCommit: "subscribers get events before the commit"
+        case .acknowledgeBeforeCommitOnServer: "publishers are answered before the commit"
+        case .keepHeadsAfterFailedCommit: "after a failed commit the server's heads are believed"
+        case .forgetIDs: "a restart forgets which ids are known"
+        case .registerAfterRead: "a subscriber is entered after its catch-up was read"
+        case .silentDoubt: "after a failed commit nobody looks at the log"
+        case .trimWithoutFloor: "retention takes messages and leaves the floor"
+        case .restoreKeepsEpoch: "a restored backup keeps its epoch"
+        case .serverSkipsSync: "the server commits without a sync"
+        case .earlySyncComplete: "sync_complete follows the first page"
+        }
+    }
+}

@@ -1,0 +1,57 @@
+/// A source of random numbers that gives the same ones for the same seed, on every machine.
+///
+/// SplitMix64: Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014.
+package struct SeededRandom: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    package init(seed: UInt64) { state = seed }
+
+    /// A source of its own for `purpose`, so that drawing more for one purpose changes nothing for another.
+    package init(seed: UInt64, purpose: String) {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325  // FNV-1a: Swift's own hash differs from process to process
+        for byte in purpose.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+        var mixed = SeededRandom(seed: seed ^ hash)
+        state = mixed.next()
+    }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// 0..<1.
+    package mutating func fraction() -> Double { Double(next() >> 11) * 0x1p-53 }
+
+    /// True with this probability.
+    package mutating func chance(_ probability: Double) -> Bool { fraction() < probability }
+
+    /// 0..<count; 0 if there is nothing to choose from.
+    package mutating func index(_ count: Int) -> Int {
+        count > 1 ? Int(truncatingIfNeeded: next() % UInt64(count)) : 0
+    }
+
+    package mutating func duration(_ from: Duration, _ to: Duration) -> Duration {
+        from + (to - from) * fraction()
+    }
+
+    /// Short ones often, long ones seldom: even over the logarithm.
+    package mutating func spread(_ from: Duration, _ to: Duration) -> Duration {
+        let ratio = to / from
+        var factor = 1.0
+        var left = fraction()
+        // ratio to the power of `left`, by halves, so that no mathematics library decides the last bit
+        var step = ratio
+        for _ in 0..<20 {
+            step = step.squareRoot()
+            left *= 2
+            if left >= 1 {
+                factor *= step
+                left -= 1
+            }
+        }
+        return from * factor
+    }
+}

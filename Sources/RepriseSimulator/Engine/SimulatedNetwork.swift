@@ -1,0 +1,135 @@
+package import RepriseCore
+package import RepriseWire
+
+/// The network between devices and servers: connections that carry WebSocket messages, and what goes wrong on them.
+///
+/// What TCP promises holds within a connection (in order, once, or not at all) but for the faults `reorder`, `drop` and
+/// `duplicate`: these stand for proxies and for servers that answer over several streams, and touch events and gones alone,
+/// which the protocol allows in any order.
+package final class SimulatedNetwork {
+    /// What is wrong with the network of one process.
+    struct Weather {
+        var delay: Duration = .zero
+        var delayUntil: Duration = .zero
+        var partitionedUntil: Duration = .zero
+        /// Bytes a second while it is slow.
+        var rate = 0.0
+        var slowUntil: Duration = .zero
+        var mixing: [(kind: Fault.Kind, until: Duration)] = []
+    }
+
+    private struct Listener {
+        let process: SimulatedProcess
+        let accept: (SimulatedSocket) -> Void
+    }
+
+    let simulation: Simulation
+    var random: SeededRandom
+    private var listeners: [String: Listener] = [:]
+    private var weather: [String: Weather] = [:]
+    /// In the order in which they were made.
+    private var connections: [SimulatedConnection] = []
+
+    package init(_ simulation: Simulation) {
+        self.simulation = simulation
+        random = simulation.random("network")
+    }
+
+    /// A server listens; `accept` is called on its process for each connection.
+    package func listen(
+        as server: String, on process: SimulatedProcess,
+        accept: @escaping (SimulatedSocket) -> Void
+    ) {
+        listeners[server] = Listener(process: process, accept: accept)
+        process.whenKilled { [weak self] in self?.listeners[server] = nil }
+    }
+
+    /// Dials; `then` gets nil if nobody answers.
+    package func dial(
+        from process: SimulatedProcess, to server: String,
+        then: @escaping (SimulatedSocket?) -> Void
+    ) {
+        let patience: Duration = .seconds(10)
+        guard now >= weather(of: process).partitionedUntil else {
+            simulation.met(.partition)
+            return simulation.after(patience, on: process) { then(nil) }
+        }
+        let latency = latency(of: process)
+        guard let listener = listeners[server] else {
+            return simulation.after(latency + latency, on: process) { then(nil) }
+        }
+        guard listener.process.state == .running else {
+            return simulation.after(patience, on: process) { then(nil) }
+        }
+        let life = listener.process.life
+        simulation.after(latency) { [self] in
+            guard listener.process.state == .running, listener.process.life == life,
+                process.state != .dead
+            else {
+                return simulation.after(latency, on: process) { then(nil) }
+            }
+            let connection = SimulatedConnection(self, client: process, server: listener.process)
+            connections.append(connection)
+            simulation.after(.zero, on: listener.process) { listener.accept(connection.serverEnd) }
+            simulation.after(latency, on: process) { then(connection.clientEnd) }
+        }
+    }
+
+    // MARK: Faults
+
+    /// Lets a fault of the network loose on the connections of a process.
+    package func inflict(_ fault: Fault, on process: SimulatedProcess) {
+        var weather = weather(of: process)
+        let until = now + fault.length
+        switch fault.kind {
+        case .delay:
+            weather.delay = .milliseconds(Int64(fault.bits % 5_000))
+            weather.delayUntil = until
+        case .slow:
+            weather.rate = 200 + Double(fault.bits % 4_000)
+            weather.slowUntil = until
+        case .partition: weather.partitionedUntil = max(weather.partitionedUntil, until)
+        case .reorder, .drop, .duplicate: weather.mixing.append((fault.kind, until))
+        case .cut:
+            for connection in connections(of: process) {
+                simulation.met(.cut)
+                connection.cut()
+            }
+        case .halfOpen:
+            for connection in connections(of: process) {
+                simulation.met(.halfOpen)
+                connection.isHalfOpen = true
+            }
+        default: return
+        }
+        self.weather[process.name] = weather
+    }
+
+    /// All is well again; connections that are half open are left to those who hold them.
+    package func heal() { weather = [:] }
+
+    // MARK: What connections ask
+
+    var now: Duration { simulation.now }
+
+    func weather(of process: SimulatedProcess) -> Weather { weather[process.name] ?? Weather() }
+
+    /// How long one way takes now.
+    func latency(of process: SimulatedProcess) -> Duration {
+        var latency: Duration = .microseconds(500 + random.index(40_000))
+        let weather = weather(of: process)
+        if now < weather.delayUntil {
+            simulation.met(.delay)
+            latency += weather.delay * random.fraction()
+        }
+        return latency
+    }
+
+    func ended(_ connection: SimulatedConnection) {
+        connections.removeAll { $0 === connection }
+    }
+
+    private func connections(of process: SimulatedProcess) -> [SimulatedConnection] {
+        connections.filter { $0.client === process }
+    }
+}

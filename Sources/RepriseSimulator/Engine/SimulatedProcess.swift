@@ -1,0 +1,151 @@
+package import RepriseCore
+
+/// A process that can be killed before any effect, frozen, and started again.
+package final class SimulatedProcess {
+    package enum State: Hashable { case running, suspended, dead }
+
+    package let name: String
+    package let clock: SimulatedClock
+    package private(set) var state = State.dead
+    /// Counts its lives; what belongs to an earlier one never happens.
+    package private(set) var life = 0
+    /// Builds the memory of a new life.
+    package var started: () -> Void = {}
+    /// The memory is gone; called at the kill.
+    package var ended: () -> Void = {}
+
+    private let simulation: Simulation
+    private var postponed: [() -> Void] = []
+    /// How many more effects it survives.
+    private var effectsLeft: Int?
+    private var kill: (() -> Void)?
+    private var watchers: [() -> Void] = []
+
+    package init(_ simulation: Simulation, name: String) {
+        self.simulation = simulation
+        self.name = name
+        clock = SimulatedClock(simulation)
+    }
+
+    package func start() {
+        guard state == .dead else { return }
+        life += 1
+        state = .running
+        effectsLeft = nil
+        simulation.trace(name, life == 1 ? "starts" : "starts again")
+        started()
+    }
+
+    /// Ends it at once, without a word to anybody.
+    package func kill(_ why: String = "is killed") {
+        guard state != .dead else { return }
+        simulation.trace(name, why)
+        state = .dead
+        postponed = []
+        effectsLeft = nil
+        kill = nil
+        let watchers = watchers
+        self.watchers = []
+        ended()
+        for watcher in watchers { watcher() }
+    }
+
+    /// Kills it before the effect after the next `effects` ones, wherever in its code that is.
+    package func arm(after effects: Int, _ kill: @escaping () -> Void) {
+        guard state != .dead, effectsLeft == nil else { return }
+        effectsLeft = effects
+        self.kill = kill
+    }
+
+    /// Asked before each effect that the outside could see.
+    ///
+    /// - Returns: false if the process has been killed right here: return, and do nothing more.
+    package func survives(_ effect: @autoclosure () -> String = "") -> Bool {
+        guard state != .dead else { return false }
+        guard let left = effectsLeft else { return true }
+        guard left > 0 else {
+            effectsLeft = nil
+            simulation.trace(name, "reaches its end before: \(effect())")
+            let kill = kill
+            self.kill = nil
+            kill?()
+            return state != .dead
+        }
+        effectsLeft = left - 1
+        return true
+    }
+
+    package func suspend() {
+        guard state == .running else { return }
+        simulation.trace(name, "is suspended")
+        state = .suspended
+    }
+
+    /// What was due meanwhile happens now, late and in order.
+    package func resume() {
+        guard state == .suspended else { return }
+        simulation.trace(name, "is resumed")
+        state = .running
+        let late = postponed
+        postponed = []
+        for work in late { simulation.after(.zero, on: self, work) }
+    }
+
+    func postpone(_ work: @escaping () -> Void) { postponed.append(work) }
+
+    /// Calls `watcher` when this life ends.
+    package func whenKilled(_ watcher: @escaping () -> Void) { watchers.append(watcher) }
+}
+
+/// The clocks of one machine: uptime never jumps, the calendar does.
+package final class SimulatedClock: Timekeeper, @unchecked Sendable {  // the simulation has one thread
+    /// What a calendar that is right says when the run begins: 2026-11-21 00:00 UTC.
+    package static let beginning = WallTime(milliseconds: 1_795_219_200_000)
+
+    private let simulation: Simulation
+    private var booted: Duration = .seconds(-1_000)
+    private var boots = 1
+    private var offset: Duration = .zero
+    /// Seconds of error a second.
+    private var drift = 0.0
+    private var driftBegan: Duration = .zero
+
+    package init(_ simulation: Simulation) { self.simulation = simulation }
+
+    package func wall() -> WallTime {
+        Self.beginning.advanced(
+            by: simulation.now + offset + (simulation.now - driftBegan) * drift)
+    }
+
+    /// What a calendar that is right says.
+    package var truth: WallTime { Self.beginning.advanced(by: simulation.now) }
+
+    /// How far the calendar is from the truth.
+    package var error: Duration { offset + (simulation.now - driftBegan) * drift }
+
+    package func uptime() -> Duration { simulation.now - booted }
+
+    package var boot: String { "boot-\(boots)" }
+
+    package func sleep(until moment: Duration) async throws { throw CancellationError() }
+
+    /// The machine restarts: uptime begins again.
+    package func restart() {
+        boots += 1
+        booted = simulation.now
+    }
+
+    package func jump(by duration: Duration) { offset += duration }
+
+    package func drift(_ perSecond: Double) {
+        offset += (simulation.now - driftBegan) * drift
+        driftBegan = simulation.now
+        drift = perSecond
+    }
+
+    /// The calendar is right again.
+    package func heal() {
+        offset = .zero
+        drift = 0
+    }
+}

@@ -1,0 +1,160 @@
+package import HeapModule
+package import RepriseCore
+
+/// One run in virtual time: the only clock, the only order of events, the only randomness.
+///
+/// Single-threaded. What happens at the same moment happens in the order in which it was asked for.
+package final class Simulation {
+    /// When something is due, and where it lies; the work itself stays in place while the heap moves keys.
+    private struct Key: Comparable {
+        let time: Int64
+        let order: Int
+        let slot: Int
+
+        static func < (left: Key, right: Key) -> Bool {
+            (left.time, left.order) < (right.time, right.order)
+        }
+    }
+
+    private struct Slot {
+        var process: SimulatedProcess?
+        var life = 0
+        var work: () -> Void
+    }
+
+    package let schedule: Schedule
+    package let mutation: Mutation?
+    package let isTracing: Bool
+    package private(set) var violation: Violation?
+    /// How often each kind of fault took effect.
+    package private(set) var faultsMet: [Fault.Kind: Int] = [:]
+    /// How many events were performed.
+    package private(set) var steps = 0
+    /// What happened, if it is traced.
+    package private(set) var lines: [TraceLine] = []
+
+    /// So many events at one moment are a loop.
+    private static let momentLimit = 100_000
+
+    private var stepsAtMoment = 0
+    private var heap = Heap<Key>()
+    private var slots: [Slot] = []
+    private var free: [Int] = []
+    private var order = 0
+    private var nanoseconds: Int64 = 0
+
+    package init(_ schedule: Schedule, mutation: Mutation? = nil, isTracing: Bool = false) {
+        self.schedule = schedule
+        self.mutation = mutation
+        self.isTracing = isTracing
+    }
+
+    /// Time since the run began.
+    package var now: Duration { .nanoseconds(nanoseconds) }
+
+    /// A source for one purpose; asking twice gives the same numbers twice.
+    package func random(_ purpose: String) -> SeededRandom {
+        SeededRandom(seed: schedule.seed, purpose: purpose)
+    }
+
+    /// Runs `work` after `delay`, not before what was asked for earlier at that moment.
+    ///
+    /// With a process: never, if this life of it has ended by then; once it is resumed, if it is suspended then.
+    package func after(
+        _ delay: Duration, on process: SimulatedProcess? = nil, _ work: @escaping () -> Void
+    ) {
+        if let process, process.state == .dead { return }
+        let slot = Slot(process: process, life: process?.life ?? 0, work: work)
+        // Rounded up: who waits for a moment must find that it has come.
+        push(slot, at: nanoseconds &+ max(0, delay.nanosecondsRoundedUp))
+    }
+
+    private func push(_ slot: Slot, at time: Int64) {
+        order += 1
+        let index: Int
+        if let last = free.popLast() {
+            index = last
+            slots[index] = slot
+        } else {
+            index = slots.count
+            slots.append(slot)
+        }
+        heap.insert(Key(time: time, order: order, slot: index))
+    }
+
+    /// Performs what is due until `moment`, until nothing is, or until a promise is broken.
+    package func run(until moment: Duration) {
+        let end = moment.wholeNanoseconds
+        while violation == nil, let key = heap.min, key.time <= end {
+            heap.removeMin()
+            stepsAtMoment = key.time > nanoseconds ? 0 : stepsAtMoment + 1
+            nanoseconds = key.time
+            guard stepsAtMoment < Self.momentLimit else {
+                return violated(.alive, "Events follow each other and no time passes.")
+            }
+            let slot = slots[key.slot]
+            slots[key.slot] = Slot(work: {})
+            free.append(key.slot)
+            perform(slot)
+        }
+        if violation == nil { nanoseconds = max(nanoseconds, end) }
+    }
+
+    private func perform(_ slot: Slot) {
+        guard let process = slot.process else {
+            steps += 1
+            return slot.work()
+        }
+        guard process.life == slot.life else { return }
+        switch process.state {
+        case .dead: return
+        case .suspended: process.postpone(slot.work)
+        case .running:
+            steps += 1
+            slot.work()
+        }
+    }
+
+    // MARK: What is seen
+
+    package func trace(_ who: @autoclosure () -> String, _ what: @autoclosure () -> String) {
+        if isTracing { lines.append(TraceLine(at: now, who: who(), what: what())) }
+    }
+
+    /// A promise is broken: the run ends with the first one.
+    package func violated(_ promise: Promise, _ what: @autoclosure () -> String) {
+        guard violation == nil else { return }
+        let found = Violation(promise: promise, what: what(), at: now)
+        violation = found
+        trace("observer", "BROKEN PROMISE, \(found)")
+    }
+
+    /// A fault has really taken effect.
+    package func met(_ kind: Fault.Kind) { faultsMet[kind, default: 0] += 1 }
+}
+
+/// One line of a run's timeline.
+package struct TraceLine: Hashable, Sendable {
+    package var at: Duration
+    package var who: String
+    package var what: String
+
+    package init(at: Duration, who: String, what: String) {
+        self.at = at
+        self.who = who
+        self.what = what
+    }
+}
+
+extension Duration {
+    /// Cut to what 64 bits hold: 292 years.
+    package var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000
+    }
+
+    fileprivate var nanosecondsRoundedUp: Int64 {
+        let whole = wholeNanoseconds
+        return components.attoseconds % 1_000_000_000 > 0 ? whole + 1 : whole
+    }
+}

@@ -1,0 +1,144 @@
+package import Foundation
+
+/// What a store is made of: how close a run is to the real thing, and how fast.
+package enum Tier: Hashable, Sendable {
+    /// The shipping machines on the model of the store.
+    case model
+    /// The shipping machines on the real journal and the real message log, in this folder.
+    case real(URL)
+    /// Both, compared after every transaction.
+    case compared(URL)
+
+    package var name: String {
+        switch self {
+        case .model: "model"
+        case .real: "real"
+        case .compared: "compared"
+        }
+    }
+}
+
+/// Something to do in virtual time, with what may go wrong meanwhile and what must hold whatever goes wrong.
+package protocol Workload: Sendable {
+    /// What `--workload` calls it.
+    var name: String { get }
+    /// One line for people.
+    var summary: String { get }
+    /// Draws the schedule of a seed.
+    func schedule(seed: UInt64) -> Schedule
+    /// Plays the simulation's schedule to its end; broken promises go to `simulation.violated`.
+    func play(_ simulation: Simulation, on tier: Tier)
+}
+
+/// What came of one schedule.
+package struct RunOutcome: Sendable {
+    package var schedule: Schedule
+    package var violation: Violation?
+    package var faultsMet: [Fault.Kind: Int]
+    package var steps: Int
+    package var lasted: Duration
+    package var lines: [TraceLine]
+}
+
+extension Workload {
+    /// Plays a schedule once.
+    package func run(
+        _ schedule: Schedule, mutation: Mutation? = nil, tier: Tier = .model,
+        isTracing: Bool = false
+    ) -> RunOutcome {
+        let simulation = Simulation(schedule, mutation: mutation, isTracing: isTracing)
+        play(simulation, on: tier)
+        return RunOutcome(
+            schedule: schedule, violation: simulation.violation, faultsMet: simulation.faultsMet,
+            steps: simulation.steps, lasted: simulation.now, lines: simulation.lines)
+    }
+
+    /// Looks for a schedule that breaks a promise.
+    ///
+    /// - Returns: the first one, shrunk, and how many were tried; nil if none of the seeds does.
+    package func conviction(
+        of mutation: Mutation? = nil, seeds: Range<UInt64>, tier: Tier = .model
+    ) -> Conviction? {
+        for seed in seeds {
+            let whole = schedule(seed: seed)
+            let outcome = run(whole, mutation: mutation, tier: tier)
+            guard let violation = outcome.violation else { continue }
+            let shrunk = Shrinker(workload: self, mutation: mutation, tier: tier)
+                .shrink(whole, violation.promise)
+            let traced = run(shrunk, mutation: mutation, tier: tier, isTracing: true)
+            return Conviction(
+                tried: Int(seed - seeds.lowerBound) + 1, whole: whole, shrunk: shrunk,
+                violation: traced.violation ?? violation, lines: traced.lines)
+        }
+        return nil
+    }
+}
+
+/// A run that broke a promise, as small as it could be made.
+package struct Conviction: Sendable {
+    /// How many seeds it took.
+    package var tried: Int
+    package var whole: Schedule
+    package var shrunk: Schedule
+    package var violation: Violation
+    package var lines: [TraceLine]
+}
+
+/// Takes from a failing schedule all that is not needed for it to fail.
+package struct Shrinker<W: Workload> {
+    package let workload: W
+    package let mutation: Mutation?
+    package let tier: Tier
+    /// How many runs it may cost.
+    package var budget = 300
+
+    package init(workload: W, mutation: Mutation? = nil, tier: Tier = .model) {
+        self.workload = workload
+        self.mutation = mutation
+        self.tier = tier
+    }
+
+    /// The smallest schedule found that still breaks `promise`.
+    package func shrink(_ schedule: Schedule, _ promise: Promise) -> Schedule {
+        var best = schedule
+        var left = budget
+        func fails(_ candidate: Schedule) -> Bool {
+            guard left > 0, candidate != best else { return false }
+            left -= 1
+            let outcome = workload.run(candidate, mutation: mutation, tier: tier)
+            return outcome.violation?.promise == promise
+        }
+        var isSmaller = true
+        while isSmaller, left > 0 {
+            isSmaller = false
+            for candidate in candidates(of: best) where fails(candidate) {
+                best = candidate
+                isSmaller = true
+                break
+            }
+        }
+        return best
+    }
+
+    /// Smaller schedules, the much smaller ones first.
+    private func candidates(of schedule: Schedule) -> [Schedule] {
+        var candidates: [Schedule] = []
+        let indices = schedule.faults.map(\.index)
+        if indices.count > 3 {
+            candidates.append(schedule.reduced(faults: Array(indices.prefix(indices.count / 2))))
+            candidates.append(schedule.reduced(faults: Array(indices.suffix(indices.count / 2))))
+        }
+        for index in indices {
+            candidates.append(schedule.reduced(faults: indices.filter { $0 != index }))
+        }
+        if schedule.devices > 1 {
+            candidates.append(schedule.reduced(devices: 1))
+            candidates.append(schedule.reduced(devices: schedule.devices - 1))
+        }
+        for count in [schedule.messages / 4, schedule.messages / 2, schedule.messages - 1]
+        where count > 0 && count < schedule.messages {
+            candidates.append(schedule.reduced(messages: count))
+        }
+        return candidates
+    }
+}
