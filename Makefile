@@ -16,7 +16,7 @@ SWIFT_SOURCES = Package.swift Sources Tests \
 	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint docs bench crash powerloss damage clean
+.PHONY: help setup demo test build format lint docs bench crash powerloss damage network clean
 
 help: ## List what can be made
 	@echo 'Reprise. What was meant for an app must not be lost.'
@@ -31,6 +31,7 @@ help: ## List what can be made
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
 	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
 	@echo '  MINUTES=60, KILLS=5000  how long `make crash` goes on; 200 kills if nothing is said'
+	@echo '  MINUTES=10             how long `make network` goes on; SEED is its first seed'
 	@echo '  IMAGES=100             of `make powerloss`'
 	@echo '  SEEDS=1000, ROUNDS=20  of `make damage`'
 	@echo '  REPRISE_STRICT=1       warnings in our own code are errors, as in CI'
@@ -45,6 +46,11 @@ demo: setup ## Kill a device again and again, and count what it lost
 
 test: setup ## Run all tests, and build an app that depends on the SDK
 	@./scripts/test $(if $(FILTER),'$(FILTER)')
+
+network: setup ## Cut, truncate, half-open real connections by seed, for MINUTES
+	@swift build --build-tests
+	@REPRISE_NETWORK_MINUTES=$(MINUTES) REPRISE_NETWORK_SEED=$(SEED) \
+		swift test --skip-build --disable-xctest --no-parallel --filter NetworkSeedTests
 
 build: setup ## Build everything
 	@swift build --configuration $(CONFIGURATION)

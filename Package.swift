@@ -130,6 +130,16 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "RepriseTestingTests", dependencies: ["RepriseCore", "RepriseTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseReliabilityTests",
+            dependencies: [
+                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
+                "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle, logging,
+            ] + nio,
+            swiftSettings: strict),
+        .testTarget(
             name: "RepriseTests",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",

@@ -73,9 +73,8 @@ actor ChannelsDriver {
         }
     }
 
-    private static let subprotocol = "reprise.v1"
     private var url: String {
-        (server.hasSuffix("/") ? server.dropLast() : server[...]) + "/v1/connect"
+        (server.hasSuffix("/") ? server.dropLast() : server[...]) + WireHandshake.path
     }
 
     /// Dials, and talks until the connection has ended and nothing of it is on its way to the disk.
@@ -83,7 +82,8 @@ actor ChannelsDriver {
         let socket: any Socket
         do {
             socket = try await dialer.dial(
-                url: url, protocol: Self.subprotocol, maximumFrameBytes: WireLimits.frameBytes)
+                url: url, protocol: WireHandshake.subprotocol,
+                maximumFrameBytes: WireLimits.frameBytes)
         } catch {
             return await perform(machine.dialFailed(error, at: now, jitter: jitter))
         }
