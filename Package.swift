@@ -133,13 +133,6 @@ let package = Package(
             name: "RepriseTestingTests", dependencies: ["RepriseCore", "RepriseTesting"],
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseReliabilityTests",
-            dependencies: [
-                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle, logging,
-            ] + nio,
-            swiftSettings: strict),
-        .testTarget(
             name: "RepriseTests",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
@@ -161,9 +154,10 @@ let package = Package(
         .testTarget(
             name: "RepriseReliabilityTests",
             dependencies: [
-                "crash-loop", "Reprise", "RepriseCore", "RepriseJournal", "RepriseServer",
-                "RepriseTesting", grdb,
-            ],
+                "crash-loop", "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal",
+                "RepriseNIO", "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle,
+                logging,
+            ] + nio,
             swiftSettings: strict),
         .testTarget(
             name: "RepriseSimulatorTests",
