@@ -1,11 +1,16 @@
+import Foundation
 import RepriseSimulator
 import Testing
 
 @Suite("A server in virtual time, under faults")
 struct ServerCampaignTests {
+    /// How many seeds are tried; `REPRISE_SEEDS` asks for more.
+    private static let seeds =
+        ProcessInfo.processInfo.environment["REPRISE_SEEDS"].flatMap { UInt64($0) } ?? 80
+
     @Test("breaks no promise")
     func honest() {
-        let conviction = ServerWorkload().conviction(seeds: 0..<80)
+        let conviction = ServerWorkload().conviction(seeds: 0..<Self.seeds)
         #expect(conviction == nil, "\(Self.text(conviction))")
     }
 
