@@ -1,7 +1,7 @@
 /// What `reprise simulate` can play.
 package enum Workloads {
     /// What should hold whatever goes wrong.
-    package static let all: [any Workload] = [ChannelsWorkload()]
+    package static let all: [any Workload] = [GatesWorkload(), ChannelsWorkload()]
     /// The seeds' own algorithms, which should not.
     package static let baselines: [any Workload] = Baseline.all.map(\.workload)
 

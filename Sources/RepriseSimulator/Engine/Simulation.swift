@@ -100,6 +100,13 @@ package final class Simulation {
         if violation == nil { nanoseconds = max(nanoseconds, end) }
     }
 
+    /// Lets go of what is still due, and so of everything that waits for it.
+    package func end() {
+        heap = Heap()
+        slots = []
+        free = []
+    }
+
     private func perform(_ slot: Slot) {
         guard let process = slot.process else {
             steps += 1

@@ -27,7 +27,7 @@ package final class SimulatedJournal {
     /// Hears when the journal belongs to somebody else.
     package var lostOwnership: () -> Void = {}
     /// Hears of each commit right when it has taken effect, whether the process does or not.
-    package var committed: () -> Void = {}
+    package var committed: (_ isDurable: Bool) -> Void = { _ in }
 
     let simulation: Simulation
     private let kinds: [String: EntryKind]
@@ -36,6 +36,7 @@ package final class SimulatedJournal {
     private var armed: Duration?
     private var random: SeededRandom
     private var running = Set<Int64>()
+    private let life: Int
 
     /// Opens the journal in `store` for this life of `process`.
     package init(
@@ -44,6 +45,7 @@ package final class SimulatedJournal {
     ) throws {
         self.simulation = simulation
         self.process = process
+        life = process.life
         self.kinds = Dictionary(kinds.map { ($0.name, $0) }) { first, _ in first }
         opened = try store.open(by: process, kinds: kinds)
         random = simulation.random("journal of \(process.name) \(process.life)")
@@ -51,6 +53,15 @@ package final class SimulatedJournal {
             kinds: simulation.mutation == .ignoreClosedGate ? kinds.map(\.ungated) : kinds)
         simulation.trace(process.name, "opens the journal, incarnation \(opened.incarnation)")
         happened { $0.readinessOpened(.journal) }
+        if simulation.mutation == .sleepReleases { openAll(after: .seconds(3)) }
+    }
+
+    /// The mutation `sleepReleases`: time opens gates.
+    private func openAll(after wait: Duration) {
+        let names = Set(kinds.values.flatMap(\.requires).map(\.name)).sorted()
+        simulation.after(wait, on: process) { [self] in
+            for name in names { happened { $0.readinessOpened(Readiness(name)) } }
+        }
     }
 
     package var now: Duration { process.clock.uptime() }
@@ -74,14 +85,25 @@ package final class SimulatedJournal {
                 }))
     }
 
+    /// - Parameter refused: called inside of the transaction if the entry is not taken.
     package func record(
-        _ entry: NewEntry, then: @escaping (Result<Recorded, any Error>) -> Void
+        _ entry: NewEntry,
+        refused: @escaping (any DeviceTransaction, any Error) -> Void = { _, _ in },
+        then: @escaping (Result<Recorded, any Error>) -> Void
     ) {
+        let body = { (transaction: any DeviceTransaction) throws -> Recorded in
+            do {
+                return try transaction.record(entry)
+            } catch {
+                refused(transaction, error)
+                throw error
+            }
+        }
         guard simulation.mutation != .acknowledgeBeforeCommit else {
             then(.success(.accepted))
-            return write({ try $0.record(entry) }, then: { _ in })
+            return write(body, then: { _ in })
         }
-        write({ try $0.record(entry) }, then: then)
+        write(body, then: then)
     }
 
     package func read<T>(_ body: (any DeviceTransaction) throws -> T) throws -> T {
@@ -109,7 +131,7 @@ package final class SimulatedJournal {
         guard let group = queue.nextGroup() else { return }
         guard process.survives("a commit of \(group.count)") else { return }
         let result = Result { try opened.commit(group.map(\.run)) }
-        committed()
+        committed((try? result.get()) != nil)
         if case .failure(let error) = result {
             simulation.trace(process.name, "a commit of \(group.count) fails: \(error)")
         }
@@ -121,7 +143,6 @@ package final class SimulatedJournal {
     }
 
     private func hear(_ group: [Job], _ result: Result<GroupResult, any Error>) {
-        let life = process.life
         switch result {
         case .success(let outcome):
             if !outcome.news.isEmpty {
@@ -216,10 +237,19 @@ package final class SimulatedJournal {
         let now = now
         switch result {
         case .success(let outcome):
+            var starting: [SimulatedTurn.Taken] = []
             happened { machine in
                 machine.turnCommitted(outcome.result, now: now)
+                for taken in outcome.taken {
+                    let entry = taken.entry
+                    if machine.mayStart(kind: entry.kind, isReleased: taken.isReleased) {
+                        starting.append(taken)
+                    } else {
+                        machine.handlerEnded(settlement(taken, .notStarted))
+                    }
+                }
             }
-            for taken in outcome.taken { start(taken) }
+            for taken in starting { start(taken) }
         case .failure(let error):
             let jitter = random.fraction()
             happened {
@@ -231,17 +261,15 @@ package final class SimulatedJournal {
     // MARK: Handlers
 
     private func start(_ taken: SimulatedTurn.Taken) {
-        guard process.state == .running else { return }
-        guard machine.mayStart(kind: taken.entry.kind, isReleased: taken.isReleased),
-            case .effect(let isApplied, let body)? = handlers[taken.entry.kind]
-        else { return settle(taken, .notStarted) }
-        guard process.survives("handing over \(taken.entry.id)") else { return }
+        guard process.state == .running, process.life == life,
+            case .effect(let isApplied, let body)? = handlers[taken.entry.kind],
+            process.survives("handing over \(taken.entry.id)")
+        else { return }
         if taken.entry.mayHaveTakenEffect, let isApplied, isApplied(taken.entry.id) {
             return settle(taken, .appliedBefore)
         }
         simulation.trace(
             process.name, "hands over \(taken.entry.id), attempt \(taken.entry.attempt)")
-        let life = process.life
         running.insert(taken.seq)
         body(taken.entry) { [weak self] error in
             guard let self, process.life == life, running.remove(taken.seq) != nil else { return }
@@ -258,11 +286,14 @@ package final class SimulatedJournal {
     }
 
     private func settle(_ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict) {
-        let entry = taken.entry
-        happened {
-            $0.handlerEnded(
-                Settlement(seq: taken.seq, kind: entry.kind, lane: entry.lane, verdict: verdict))
-        }
+        happened { $0.handlerEnded(settlement(taken, verdict)) }
+    }
+
+    private func settlement(_ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict)
+        -> Settlement
+    {
+        Settlement(
+            seq: taken.seq, kind: taken.entry.kind, lane: taken.entry.lane, verdict: verdict)
     }
 
     // MARK: End
