@@ -10,11 +10,14 @@ final class BaselineObserver {
     private let simulation: Simulation
     /// What one item is called: "tap", "event", "message".
     private let noun: String
+    /// What the workload calls the first one.
+    private let first: Int
     /// By device, then by number.
     private var items: [[Item]]
 
-    init(_ simulation: Simulation, noun: String) {
+    init(_ simulation: Simulation, noun: String, first: Int = 0) {
         self.simulation = simulation
+        self.first = first
         self.noun = noun
         let none = [Item](repeating: Item(), count: simulation.schedule.messages)
         items = Array(repeating: none, count: simulation.schedule.devices)
@@ -31,13 +34,14 @@ final class BaselineObserver {
     func tookEffect(_ number: Int, device: Int) {
         items[device][number].effects += 1
         if items[device][number].effects > 1 {
-            simulation.violated(.once, "\(noun) \(number) took effect twice on \(name(device))")
+            simulation.violated(
+                .once, "\(noun) \(number + first) took effect twice on \(name(device))")
         }
     }
 
     /// It was put where nobody could take it.
     func landedWhereNotReady(_ number: Int, device: Int, _ why: @autoclosure () -> String) {
-        simulation.violated(.released, "\(noun) \(number) on \(name(device)): \(why())")
+        simulation.violated(.released, "\(noun) \(number + first) on \(name(device)): \(why())")
     }
 
     func hasEffect(_ number: Int, device: Int) -> Bool { items[device][number].effects > 0 }
@@ -52,11 +56,12 @@ final class BaselineObserver {
             let lost = items[device].indices.filter {
                 items[device][$0].acceptedAt != nil && items[device][$0].effects == 0
             }
-            guard let first = lost.first else { continue }
+            guard let lowest = lost.first else { continue }
             let others = lost.count > 1 ? " and \(lost.count - 1) more" : ""
             simulation.violated(
                 promise(device),
-                "\(noun) \(first)\(others) accepted by \(name(device)) and lost: \(reason(device))")
+                "\(noun) \(lowest + first)\(others) accepted by \(name(device)) and lost: \(reason(device))"
+            )
         }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import RepriseSimulator
 import Testing
 
@@ -17,57 +18,64 @@ struct BaselineTests {
 
     @Test("The simulation convicts each by itself, and shows the trace", arguments: Baseline.all)
     func convicted(_ baseline: Baseline) throws {
-        let conviction = try #require(baseline.convict())
+        let conviction = try #require(baseline.convict(choosingFrom: 1))
+        #expect(conviction.shrunk.faults.count < conviction.whole.faults.count)
+        #expect(conviction.lines.contains { $0.what.contains("BROKEN PROMISE") })
         print(baseline.account(of: conviction))
     }
-}
 
-@Suite struct Survey {
-    @Test func survey() {
-        let rows: [(String, [Fault.Kind], Promise)] = [
-            ("000-first", [.killDevice], .recorded), ("000-first", [.killDevice], .released),
-            ("000-repaired", [.killDevice], .released),
-            ("000-repaired", [.handlerLate, .killDevice], .released),
-            ("000-at-its-best", [.killDevice], .recorded),
-            ("000-at-its-best", [.handlerLate, .killDevice], .released),
-            ("000-at-its-best", [.suspend], .released),
-            ("001-first", [.cut], .alive), ("001-first", [.killDevice, .handlerLate], .recorded),
-            ("001-first", [.killDevice, .handlerThrows], .alive),
-            ("001-first", [.killDevice, .handlerThrows], .recorded),
-            ("001-repaired", [.killDevice, .handlerThrows], .recorded),
-            ("001-repaired", [.killDevice, .handlerLate], .recorded),
-            ("001-repaired", [.cut], .recorded), ("001-repaired", [.reorder], .recorded),
-            ("001-repaired", [.killDevice, .cut], .recorded),
-            ("001-repaired", [.killDevice, .suspend], .recorded),
-            ("002-first", [.killDevice], .released),
-            ("002-repaired", [.killDevice, .handlerLate], .released),
-            ("002-repaired", [.killDevice], .recorded), ("002-repaired", [.gateCloses], .released),
-            ("003-first", [.killDevice], .once), ("003-repaired", [.killDevice], .once),
-            ("003-repaired", [.killDevice, .diskFull], .once),
-            ("003-repaired", [.killDevice, .damage], .recorded),
-            ("003-repaired", [.handlerThrows], .acknowledged),
-            ("004", [.suspend], .alive),
-        ]
-        for (name, kinds, promise) in rows {
-            let baseline = Baseline.named(name)!
-            var best: Conviction?
-            var from: UInt64 = 0
-            for _ in 0..<25 {
-                guard let c = baseline.convict(seeds: from..<400, by: kinds, choosingFrom: 1) else {
-                    break
-                }
-                from = c.whole.seed + 1
-                guard c.violation.promise == promise,
-                    Set(c.shrunk.faults.map(\.kind)) == Set(kinds)
-                        || kinds == [.handlerLate, .killDevice] && name != "000-repaired"
-                else { continue }
-                if c.lines.count < best?.lines.count ?? .max { best = c }
-            }
-            print("SURVEY", name, kinds, promise, best.map { baseline.account(of: $0) } ?? "NONE")
+    @Test("A conviction replays: the same schedule breaks the same promise at the same moment")
+    func replays() throws {
+        let baseline = try #require(Baseline.named("000-at-its-best"))
+        let conviction = try #require(baseline.convict(choosingFrom: 1))
+        let again = baseline.workload.run(conviction.shrunk, isTracing: true)
+        #expect(again.violation == conviction.violation)
+        #expect(again.lines == conviction.lines)
+    }
+
+    @Test(
+        "Each schedule counts: 2 devices, 50 messages and 3 faults at least",
+        arguments: Baseline.all)
+    func schedules(_ baseline: Baseline) {
+        for seed in UInt64(0)..<100 {
+            let schedule = baseline.workload.schedule(seed: seed)
+            #expect(schedule.devices >= 2 && schedule.messages >= 50 && schedule.faults.count >= 3)
         }
+    }
+
+    /// A row that no longer convicts gets a new seed from ``Baseline/convict(seeds:by:choosingFrom:)``.
+    @Test("Every command of docs/baselines.md shows a broken promise")
+    func documented() throws {
+        let page = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../../docs/baselines.md").standardizedFileURL
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let commands = text.matches(of: /--workload (seed-[0-9a-z-]+) (--trace [^`|]*)`/)
+        #expect(commands.count >= 15)
+        for command in commands {
+            let name = String(command.1)
+            let workload = try #require(Workloads.named(name))
+            let schedule = try schedule(of: workload, String(command.2))
+            #expect(workload.run(schedule).violation != nil, "\(name) \(command.2)")
+        }
+    }
+
+    /// What `reprise simulate` makes of its options.
+    private func schedule(of workload: any Workload, _ options: String) throws -> Schedule {
+        let words = options.split(separator: " ").map(String.init)
+        func value(_ option: String) -> String? {
+            words.firstIndex(of: option).map { words[$0 + 1] }
+        }
+        let seed = try #require(value("--trace").flatMap { UInt64($0) })
+        return workload.schedule(seed: seed).reduced(
+            devices: value("--devices").flatMap { Int($0) },
+            messages: value("--messages").flatMap { Int($0) },
+            faults: value("--faults").map { list in
+                list.split(separator: ",").compactMap { Int($0) }
+            })
     }
 }
 
 extension Baseline: CustomTestStringConvertible {
+    /// Its name, in the list of tests.
     public var testDescription: String { name }
 }

@@ -20,12 +20,25 @@ package struct SingleValueChains {
         package var currentStep: Int
         /// Milliseconds of the calendar.
         package var lastUpdatedAt: Int64
+
+        package init(chainId: Int, steps: [Int], currentStep: Int, lastUpdatedAt: Int64) {
+            self.chainId = chainId
+            self.steps = steps
+            self.currentStep = currentStep
+            self.lastUpdatedAt = lastUpdatedAt
+        }
     }
 
     package struct Task: Hashable, Sendable {
         package var chain: Int
         package var step: Int
         package var number: Int
+
+        package init(chain: Int, step: Int, number: Int) {
+            self.chain = chain
+            self.step = step
+            self.number = number
+        }
     }
 
     package enum Action: Hashable, Sendable {

@@ -36,7 +36,7 @@ final class SeedChannelDevice {
         }
     }
 
-    /// Connected, or on the way to it.
+    /// Without a connection, after everything has healed and had its time.
     var isFrozen: Bool { socket == nil }
 
     private func dial() {
@@ -44,6 +44,13 @@ final class SeedChannelDevice {
             guard let socket else { return redial() }
             connected(socket)
         }
+    }
+
+    /// Connects anew, as after any end of a connection: "Next subscription will resync from highestSeq" (94).
+    func connectAnew() {
+        guard let socket else { return }
+        socket.close(.normal)
+        failed()
     }
 
     private func redial() { simulation.after(.seconds(1), on: process) { [self] in dial() } }
