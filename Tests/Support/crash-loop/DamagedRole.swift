@@ -79,14 +79,15 @@ struct Patient {
     // MARK: Journal
 
     mutating func examineJournal() async {
-        let before = FileManager.default.contents(atPath: database.path)
-        await workWithJournal(before)
+        // Where there is a log, closing the pool has written it back before the file is moved.
+        let hasLog = FileManager.default.fileExists(atPath: database.path + "-wal")
+        await workWithJournal(hasLog ? nil : FileManager.default.contents(atPath: database.path))
         // Damage that was met at work is proved at the next opening.
         await workWithJournal(nil)
         judge()
     }
 
-    /// - Parameter before: what is in the database, if it has not been worked with yet.
+    /// - Parameter before: what must be found in a database that is set aside, if that is known.
     private mutating func workWithJournal(_ before: Data?) async {
         let journal: Journal
         do {
