@@ -99,7 +99,27 @@ enum LedgerReading {
         return try open(copy, body)
     }
 
+    /// An owner that is just opening has yet to make the index of its log, and we may not make it: SQLite then says that
+    /// a reader cannot write.
+    ///
+    /// It is there in a moment; or the owner dies first, and its log is read without one.
     private static func open<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        let end = ContinuousClock.now + .seconds(5)
+        while true {
+            do {
+                return try openNow(path, body)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
+                guard ContinuousClock.now < end else {
+                    throw RepriseError(
+                        .busy, "The journal's owner is opening it.", remedy: "Try again.",
+                        cause: error)
+                }
+                usleep(5_000)
+            }
+        }
+    }
+
+    private static func openNow<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         var configuration = GRDB.Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)

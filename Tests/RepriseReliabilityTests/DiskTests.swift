@@ -5,12 +5,12 @@ import Testing
 @Suite("A disk that fails, fills or rots", .serialized, .timeLimit(.minutes(2)))
 struct DiskTests {
     @Test(
-        "Whatever a medium does to a file, nothing crashes, what was whole is there, and a loss is told: 300 seeds"
+        "Whatever a medium does to a file, nothing crashes, what was whole is there, and a loss is told: 200 seeds"
     )
     func damage() async throws {
-        let run = try await LoopRun("damage", ["--seeds", "300"])
+        let run = try await LoopRun("damage", ["--seeds", "200"])
         #expect(run.status == 0, "\(run.faults) (seed \(run.seed))")
-        #expect(run.numbers["seeds"] == 300)
+        #expect(run.numbers["seeds"] == 200)
     }
 
     @Test(

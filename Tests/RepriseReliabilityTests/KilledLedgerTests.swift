@@ -36,6 +36,20 @@ struct KilledLedgerTests {
         #expect(.now - start < .seconds(5), "SQLite waits 10 s for a writer that is dead")
     }
 
+    @Test("of an owner that is just opening is waited for")
+    func opening() async throws {
+        let folder = try TemporaryFolder()
+        let journal = try await Journal.open(at: folder.url, kinds: [EntryKind("kind")])
+        try await journal.record(NewEntry(kind: "kind", payload: []))
+        await journal.close()
+        let owner = try ChildProcess(
+            .sibling("crash-loop"),
+            ["opening", "--database", folder.appending("journal.sqlite").path])
+        #expect(owner.readLine() == "opening")
+        #expect(try Journal.ledger(at: folder.url).accepted == 1)
+        #expect(owner.wait() == .exit(0), "it was still opening when the ledger was asked for")
+    }
+
     private func copy(_ name: String, _ from: TemporaryFolder, _ to: TemporaryFolder) throws {
         try FileManager.default.copyItem(at: from.appending(name), to: to.appending(name))
     }

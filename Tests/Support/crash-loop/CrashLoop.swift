@@ -23,6 +23,7 @@ enum CrashLoop {
             case "damage": try await DamageLoop(arguments).run()
             case "damaged": try await DamagedRole(arguments).run()
             case "faults": try await DiskFaults(arguments).run()
+            case "opening": try HalfOpenOwner(arguments).run()
             case "write": try await WriterRole(arguments).run()
             case "device": try await DeviceRole(arguments).run()
             case "server": try await ServerRole(arguments).run()

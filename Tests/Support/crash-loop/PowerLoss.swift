@@ -1,10 +1,7 @@
 import Foundation
 import GRDB
 import RepriseCore
-import RepriseJournal
-import RepriseServer
 import RepriseTesting
-import RepriseWire
 import Synchronization
 
 /// `crash-loop powerloss`: cuts the power under a running writer, and asks the medium for what was promised.

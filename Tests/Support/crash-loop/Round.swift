@@ -88,7 +88,7 @@ struct Round {
         while ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(50))
             let before = try ServerLog(data: stage.data).ids.count
-            guard before >= promised.count, try stage.isAtRest(messages: before) else { continue }
+            guard before >= promised.count, stage.isAtRest(messages: before) else { continue }
             if try ServerLog(data: stage.data).ids.count == before { return }
         }
     }

@@ -47,12 +47,13 @@ struct Stage {
     var killCount: Int { kills.values.reduce(0, +) }
 
     /// Whether every device has handled so many messages, and has nothing left to do.
-    func isAtRest(messages: Int) throws -> Bool {
-        try devices.allSatisfy { device in
+    func isAtRest(messages: Int) -> Bool {
+        devices.allSatisfy { device in
             let seen = Set(LineFile.read(device.place.effects(.again)).compactMap(\.first))
             guard seen.count >= messages else { return false }
-            return try Reprise.ledger(at: device.place.journal, schemas: [DeviceTables.schema()])
-                .pending == 0
+            let sum = try? Reprise.ledger(
+                at: device.place.journal, schemas: [DeviceTables.schema()])
+            return sum?.pending == 0
         }
     }
 
