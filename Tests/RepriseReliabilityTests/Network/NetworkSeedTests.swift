@@ -9,7 +9,7 @@ struct NetworkSeedTests {
     @Test(
         "whatever the network does, all that was acknowledged is on every device exactly once",
         .timeLimit(.minutes(2)), .enabled(if: environment["REPRISE_NETWORK_MINUTES"] == nil),
-        arguments: 1...5)
+        arguments: [2, 4, 6])
     func seeds(_ seed: UInt64) async throws {
         print("seed \(seed): \(try await NetworkRun(seed: seed).play())")
     }
