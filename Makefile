@@ -11,12 +11,15 @@ MINUTES ?=
 IMAGES ?= 100
 SEEDS ?= 1000
 ROUNDS ?= 20
+TARGET ?=
+SECONDS ?= 60
+SANITIZER ?=
 
 SWIFT_SOURCES = Package.swift Sources Tests \
 	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint docs bench crash powerloss damage network clean
+.PHONY: help setup demo test build format lint docs bench crash powerloss damage network fuzz sanitize simulate clean
 
 help: ## List what can be made
 	@echo 'Reprise. What was meant for an app must not be lost.'
@@ -34,6 +37,8 @@ help: ## List what can be made
 	@echo '  MINUTES=10             how long `make network` goes on; SEED is its first seed'
 	@echo '  IMAGES=100             of `make powerloss`'
 	@echo '  SEEDS=1000, ROUNDS=20  of `make damage`'
+	@echo '  TARGET=json SECONDS=10  the parser to fuzz, and for how long; scripts/fuzz --list has the names'
+	@echo '  SANITIZER=thread       the one sanitizer to run, address or thread; FILTER chooses the tests'
 	@echo '  REPRISE_STRICT=1       warnings in our own code are errors, as in CI'
 
 setup: ## Check what this machine lacks, and install it where that is possible
@@ -80,6 +85,16 @@ damage: setup ## Damage SEEDS=1000 journals and logs; then ROUNDS=20 on disks th
 	@for kind in fdatasync pwrite64 full; do \
 		./scripts/crash-loop faults --kind $$kind --rounds $(ROUNDS) \
 			$(if $(SEED),--seed $(SEED)) $(ARGS) || exit; done
+
+simulate: setup ## Search for a broken promise in virtual time, optimised; ARGS as of reprise simulate
+	@swift build --configuration release --product reprise
+	@"$$(swift build --configuration release --show-bin-path)/reprise" simulate $(ARGS)
+
+fuzz: setup ## Look for inputs that break a parser, a minute each, with libFuzzer
+	@FUZZ_SECONDS=$(SECONDS) ./scripts/fuzz $(TARGET)
+
+sanitize: setup ## Run the tests under the Address and the Thread Sanitizer
+	@./scripts/sanitize $(SANITIZER) $(if $(FILTER),'$(FILTER)')
 
 clean: ## Remove what was built
 	@rm -rf .build .build-* .build_* .docs .demo Benchmarks/.build

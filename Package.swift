@@ -1,6 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// scripts/fuzz sets this to libFuzzer's archive: then our own modules are instrumented, and there is one more program.
+let fuzzer = Context.environment["REPRISE_FUZZER"]
+
 // A warning is an error where CI sets REPRISE_STRICT: docs/decisions/0003.
 let strict: [SwiftSetting] =
     [
@@ -10,6 +13,7 @@ let strict: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (Context.environment["REPRISE_STRICT"] == "1" ? [.treatAllWarnings(as: .error)] : [])
+    + (fuzzer == nil ? [] : [.unsafeFlags(["-O", "-sanitize=fuzzer,address"])])
 
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
@@ -172,3 +176,24 @@ let package = Package(
             swiftSettings: strict),
     ]
 )
+
+// The properties that parsers keep: over a corpus in `make test`, under libFuzzer in `make fuzz`.
+let fuzzed: [Target.Dependency] =
+    [
+        "RepriseCore", "RepriseJournal", "RepriseNIO", "RepriseServer", "RepriseWire",
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+    ] + nio
+if let fuzzer {
+    package.targets.append(
+        .executableTarget(
+            name: "reprise-fuzz", dependencies: fuzzed, path: "Tests/Fuzz",
+            exclude: ["Corpora", "Tests"], sources: ["Driver", "Properties"],
+            swiftSettings: strict,
+            linkerSettings: [.unsafeFlags(["-sanitize=address", fuzzer, "-lstdc++"])]))
+} else {
+    package.targets.append(
+        .testTarget(
+            name: "RepriseFuzzTests", dependencies: fuzzed + ["RepriseCLI"],
+            path: "Tests/Fuzz", exclude: ["Corpora", "Driver"], sources: ["Properties", "Tests"],
+            swiftSettings: strict))
+}

@@ -15,5 +15,12 @@ enum EntryCheck {
         else {
             throw RepriseError(.tooLarge, "The name of a kind, a source or a lane is too long.")
         }
+        // SQLite would keep what stands before it, so that two names became one.
+        guard
+            ![entry.kind, entry.source, entry.lane ?? ""].contains(where: { $0.utf8.contains(0) })
+        else {
+            throw RepriseError(
+                .malformed, "The name of a kind, a source or a lane holds a zero byte.")
+        }
     }
 }

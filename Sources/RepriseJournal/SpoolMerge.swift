@@ -121,8 +121,8 @@ struct SpoolMerge: Sendable {
         let aside = try? FileManager.default.contentsOfDirectory(atPath: folder.spoolAside.path)
         let kept = aside?.count { $0.hasPrefix("spool-") } ?? 0
         if kept < JournalLimits.spoolFilesAside {
-            let target = folder.spoolAside.appendingPathComponent("spool-\(name.kept)")
-            try DurableFile.move(path, to: target.path)
+            let target = Self.nameAside(name, among: aside ?? [])
+            try DurableFile.move(path, to: folder.spoolAside.appendingPathComponent(target).path)
         } else {
             try? FileManager.default.removeItem(atPath: path)
         }
@@ -130,6 +130,13 @@ struct SpoolMerge: Sendable {
         try await writer.write { db in
             try db.execute(sql: "UPDATE journal SET rejected = rejected + 1")
         }
+    }
+
+    /// A name that is free, within the 255 bytes that a file system takes: a file that could not be moved would block the
+    /// rest at every merge.
+    private static func nameAside(_ name: String, among taken: [String]) -> String {
+        let wanted = "spool-" + String(decoding: name.utf8.prefix(200), as: UTF8.self)
+        return taken.contains(wanted) ? "\(wanted)-\(EntryID.random().text)" : wanted
     }
 
     /// Forgets the names whose files are gone for good: gone from the folder, and the folder on the disk.

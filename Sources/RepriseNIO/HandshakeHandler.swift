@@ -17,6 +17,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let closePatience: Duration
     private let promise: EventLoopPromise<NIOSocket>
     private var received = ByteBuffer()
+    private var searched = 0
 
     init(
         request: HandshakeRequest, maximumFrameBytes: Int, closePatience: Duration,
@@ -36,7 +37,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         received.writeImmutableBuffer(unwrapInboundIn(data))
         do {
-            guard let head = try HandshakeResponse(readingFrom: &received) else { return }
+            let answer = try HandshakeResponse(readingFrom: &received, searched: &searched)
+            guard let head = answer else { return }
             try request.check(head)
             try upgrade(context)
         } catch {

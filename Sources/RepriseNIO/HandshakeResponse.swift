@@ -3,7 +3,7 @@ import NIOHTTP1
 
 /// The head of an HTTP response (RFC 9112 §4, §5), read with no more patience than a handshake deserves.
 struct HandshakeResponse {
-    /// It is not HTTP, or longer than `HandshakeResponse/maximumBytes`.
+    /// It is not HTTP, or its end is not within `HandshakeResponse/maximumBytes`.
     struct Malformed: Error {}
 
     /// More than any server says to upgrade.
@@ -14,13 +14,19 @@ struct HandshakeResponse {
 
     /// Takes the head, if all of it has come; what stands behind it stays in the buffer.
     ///
+    /// - Parameters:
+    ///   - buffer: all that has come.
+    ///   - searched: how much of it has been looked at before, so that a head in many pieces is not searched as often.
     /// - Returns: nil if more is needed.
     /// - Throws: ``Malformed``.
-    init?(readingFrom buffer: inout ByteBuffer) throws {
-        let bytes = buffer.readableBytesView
+    init?(readingFrom buffer: inout ByteBuffer, searched: inout Int) throws {
+        let bytes = buffer.readableBytesView.prefix(Self.maximumBytes)
+        // The four bytes of the end may have begun in what was searched.
+        let unsearched = bytes[(bytes.startIndex + max(0, searched - 3))...]
+        searched = bytes.count
         guard zip(bytes, "HTTP/1.".utf8).allSatisfy(==) else { throw Malformed() }
-        guard let end = bytes.firstRange(of: "\r\n\r\n".utf8) else {
-            guard bytes.count <= Self.maximumBytes else { throw Malformed() }
+        guard let end = unsearched.firstRange(of: "\r\n\r\n".utf8) else {
+            guard bytes.count < Self.maximumBytes else { throw Malformed() }
             return nil
         }
         let head = String(decoding: bytes[..<end.lowerBound], as: UTF8.self)

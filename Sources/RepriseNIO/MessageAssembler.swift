@@ -63,11 +63,20 @@ struct MessageAssembler {
         return .message(Array(whole.readableBytesView))
     }
 
+    /// RFC 6455 §7.4 says which codes a close frame may carry, §5.5.1 that its reason is UTF-8.
     private func closed(_ data: ByteBuffer) -> Step {
         var data = data
-        guard data.readableBytes != 1 else {
+        guard data.readableBytes > 0 else { return .close(nil) }
+        guard let code = data.readInteger(as: UInt16.self) else {
             return .violation(1002, "A close frame has a code of two bytes or none.")
         }
-        return .close(data.readInteger(as: UInt16.self))
+        switch code {
+        case 1_000...1_003, 1_007...1_014, 3_000...4_999: break
+        default: return .violation(1002, "The close code must not be sent.")
+        }
+        guard String(validating: data.readableBytesView, as: UTF8.self) != nil else {
+            return .violation(1007, "The reason is not UTF-8.")
+        }
+        return .close(code)
     }
 }

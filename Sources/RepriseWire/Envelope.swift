@@ -5,31 +5,57 @@ package struct Envelope {
     /// More fields than any frame has, with room for those a later version adds.
     static let fieldLimit = 32
 
+    private struct Field {
+        let key: JSONScanner.Value
+        let value: JSONScanner.Value
+        /// What the key says, where its bytes do not: so it is unescaped once, however often it is asked for.
+        let unescapedKey: [UInt8]?
+    }
+
     let scanner: JSONScanner
-    private let fields: [(key: JSONScanner.Value, value: JSONScanner.Value)]
+    private let fields: [Field]
 
     package init(_ bytes: UnsafeBufferPointer<UInt8>) throws {
         var scanner = JSONScanner(bytes)
         self.scanner = scanner
-        var found: [(key: JSONScanner.Value, value: JSONScanner.Value)] = []
+        var found: [Field] = []
         found.reserveCapacity(8)
         try scanner.object { [scanner] key, value in
             guard found.count < Self.fieldLimit else {
                 throw scanner.malformed("a frame has at most \(Self.fieldLimit) fields")
             }
-            let isRepeated = found.contains {
-                JSONScanner.areEqual(scanner.raw($0.key), scanner.raw(key))
+            let field = Field(
+                key: key, value: value,
+                unescapedKey: key.hasEscapes ? scanner.unescaped(key) : nil)
+            guard !found.contains(where: { Self.sayTheSame($0, field, scanner) }) else {
+                throw scanner.malformed("a field is there twice")
             }
-            guard !isRepeated else { throw scanner.malformed("a field is there twice") }
-            found.append((key, value))
+            found.append(field)
         }
         try scanner.end()
         fields = found
     }
 
+    /// Whether two keys are one, however they are spelled: another reader may take the other of them.
+    private static func sayTheSame(
+        _ left: Field, _ right: Field, _ scanner: JSONScanner
+    ) -> Bool {
+        switch (left.unescapedKey, right.unescapedKey) {
+        case (nil, nil): JSONScanner.areEqual(scanner.raw(left.key), scanner.raw(right.key))
+        case (let one?, let other?): one == other
+        case (let one?, nil): scanner.inside(right.key).elementsEqual(one)
+        case (nil, let other?): scanner.inside(left.key).elementsEqual(other)
+        }
+    }
+
+    private func says(_ field: Field, _ name: StaticString) -> Bool {
+        guard let key = field.unescapedKey else { return scanner.says(field.key, name) }
+        return name.withUTF8Buffer { $0.elementsEqual(key) }
+    }
+
     /// The value of a field; nil if it is absent or `null`.
     package func optional(_ name: StaticString) -> JSONScanner.Value? {
-        for field in fields where scanner.says(field.key, name) {
+        for field in fields where says(field, name) {
             guard field.value.kind == .literal, isNull(field.value) else { return field.value }
             return nil
         }
@@ -37,7 +63,7 @@ package struct Envelope {
     }
 
     package func value(_ name: StaticString) throws -> JSONScanner.Value {
-        for field in fields where scanner.says(field.key, name) { return field.value }
+        for field in fields where says(field, name) { return field.value }
         throw missing(name)
     }
 
@@ -49,7 +75,7 @@ package struct Envelope {
         try scanner.integer(try present(name))
     }
 
-    /// A sequence: 0 or more, and exact in every JSON reader.
+    /// A sequence, a time or a length of time: 0 or more, and exact in every JSON reader.
     func sequence(_ name: StaticString) throws -> Int64 {
         let value = try integer(name)
         guard value >= 0, value <= WireLimits.greatestSequence else {
@@ -67,8 +93,9 @@ package struct Envelope {
         return word.count == 4
     }
 
+    /// Milliseconds since 1970.
     func time(_ name: StaticString) throws -> WallTime {
-        WallTime(milliseconds: try integer(name))
+        WallTime(milliseconds: try sequence(name))
     }
 
     func duration(_ name: StaticString) throws -> Duration {

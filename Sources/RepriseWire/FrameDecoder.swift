@@ -198,7 +198,10 @@ public struct FrameDecoder: Sendable {
             guard head >= 0, head <= WireLimits.greatestSequence else {
                 throw outer.malformed("a head is out of range")
             }
-            heads[try ChannelName(try outer.string(key))] = head
+            let name = try ChannelName(try outer.string(key))
+            guard heads.updateValue(head, forKey: name) == nil else {
+                throw outer.malformed("a channel is there twice")
+            }
         }
         return .heartbeat(time: try envelope.time("timestamp"), heads: heads)
     }
@@ -211,9 +214,10 @@ public struct FrameDecoder: Sendable {
 
     private func refused(_ envelope: Envelope) throws -> ServerFrame.Refused {
         ServerFrame.Refused(
-            channel: envelope.optional("channelId") == nil ? nil : try envelope.string("channelId"),
-            id: envelope.optional("id") == nil ? nil : try envelope.string("id"),
-            code: RefusalCode(try envelope.string("code")),
+            channel: envelope.optional("channelId") == nil
+                ? nil : short(try envelope.string("channelId")),
+            id: envelope.optional("id") == nil ? nil : short(try envelope.string("id")),
+            code: RefusalCode(short(try envelope.string("code"))),
             message: short(try envelope.string("message")),
             retryAfter: envelope.optional("retryAfter") == nil
                 ? nil : try envelope.duration("retryAfter"))
@@ -226,8 +230,14 @@ public struct FrameDecoder: Sendable {
             message: short(try envelope.string("message")))
     }
 
-    private func short(_ text: String) -> String {
-        text.utf8.count <= WireLimits.textBytes ? text : String(text.prefix(WireLimits.textBytes))
+    private func short(_ text: String) -> String { Self.short(text) }
+
+    /// At most ``WireLimits/textBytes``, cut where a scalar ends: a character may have any number of bytes.
+    private static func short(_ text: String) -> String {
+        guard text.utf8.count > WireLimits.textBytes else { return text }
+        var end = text.utf8.index(text.utf8.startIndex, offsetBy: WireLimits.textBytes)
+        while UTF8.isContinuation(text.utf8[end]) { end = text.utf8.index(before: end) }
+        return String(decoding: text.utf8[..<end], as: UTF8.self)
     }
 }
 
@@ -240,7 +250,6 @@ extension FrameDecoder {
             guard let envelope = try? Envelope(bytes),
                 ["publish", "subscribe", "unsubscribe"].contains(try? envelope.string("type"))
             else { return nil }
-            let short = { (text: String) in String(text.prefix(WireLimits.textBytes)) }
             return (
                 (try? envelope.string("channelId")).map(short),
                 (try? envelope.string("id")).map(short)

@@ -121,6 +121,51 @@ struct SpoolTests {
         await journal.close()
     }
 
+    @Test("A bad file is moved aside whatever its name is, and whatever lies there already")
+    func badNames() async throws {
+        let desk = try Desk()
+        try Spool(at: desk.folder.url).record(entry("good"))
+        let long = "0-" + String(repeating: "é", count: 126)
+        let folder = desk.folder.appending("spool")
+        let journal = try await desk.open(kinds)
+        for round in 1...2 {
+            try Data("bad".utf8).write(to: folder.appendingPathComponent(long))
+            // A folder cannot take the place of one that is not empty.
+            try FileManager.default.createDirectory(
+                at: folder.appendingPathComponent("1-folder/inside"),
+                withIntermediateDirectories: true)
+            try Spool(at: desk.folder.url).record(entry("good-\(round)"))
+            let report = try await journal.mergeSpool()
+            #expect(report.accepted == 1)
+            #expect(report.rejected.map(\.name) == [long, "1-folder"])
+            #expect(files(desk).isEmpty)
+            #expect(files(desk, "aside").count == 2 * round)
+        }
+        await journal.close()
+    }
+
+    @Test("A name that SQLite would cut at its NUL is refused")
+    func zeroBytes() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open(kinds)
+        var source = try entry("a")
+        source.source = "a\u{0}b"
+        let lane = try entry("b", lane: "a\u{0}b")
+        for new in [source, lane] {
+            #expect(throws: RepriseError(.malformed, "")) {
+                try Spool(at: desk.folder.url).record(new)
+            }
+            await #expect(throws: RepriseError(.malformed, "")) { try await journal.record(new) }
+        }
+        let record =
+            #"{"version":1,"id":"x","kind":"kind","source":"a\u0000","payload":"","recordedAt":0}"#
+        let folder = desk.folder.appending("spool")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data(record.utf8).write(to: folder.appendingPathComponent("0"))
+        #expect(try await journal.mergeSpool().rejected.map(\.name) == ["0"])
+        await journal.close()
+    }
+
     @Test("A half-written file is left alone while it may be somebody's, and goes after an hour")
     func halfWritten() async throws {
         let desk = try Desk()

@@ -177,6 +177,65 @@ struct FrameTests {
         #expect(throws: RepriseError(.tooLarge, "")) { try decoder.serverFrame(bytes) }
     }
 
+    @Test("a text is cut to so many bytes, not characters, and no character is cut in two")
+    func cutTexts() throws {
+        var decoder = FrameDecoder()
+        // One character to Swift, with as many bytes as its author likes.
+        let long = "a" + String(repeating: "\u{301}", count: 100_000)
+        for text in [String(repeating: "é", count: 200), "x" + long, long] {
+            let frames: [ServerFrame] = [
+                .error(code: .normal, message: text),
+                .refused(
+                    .init(channel: text, id: text, code: RefusalCode(text), message: text)),
+            ]
+            for frame in frames {
+                switch try decoder.serverFrame(frame.encoded()) {
+                case .error(_, let message): try isCut(message, from: text)
+                case .refused(let refused):
+                    for found in [
+                        refused.channel, refused.id, refused.code.name, refused.message,
+                    ] { try isCut(try #require(found), from: text) }
+                default: Issue.record("another frame")
+                }
+            }
+            let publish = #"{"type":"publish","channelId":"\#(text)","id":"\#(text)"}"#
+            let names = try #require(FrameDecoder.names(in: Array(publish.utf8)))
+            try isCut(try #require(names.channel), from: text)
+            try isCut(try #require(names.id), from: text)
+        }
+    }
+
+    private func isCut(_ text: String, from whole: String) throws {
+        try #require((253...WireLimits.textBytes).contains(text.utf8.count))
+        #expect(Array(whole.utf8).starts(with: text.utf8))
+    }
+
+    @Test("a key that is there twice is refused, however it is spelled")
+    func twice() {
+        var decoder = FrameDecoder()
+        for text in [
+            #"{"type":"published","channelId":"a","id":"x","seq":4,"s\u0065q":5}"#,
+            #"{"type":"published","t\u0079pe":"gone","channelId":"a","id":"x","seq":4}"#,
+            #"{"type":"heartbeat","timestamp":1,"heads":{"a":1,"a":2}}"#,
+            #"{"type":"heartbeat","timestamp":1,"heads":{"a":1,"\u0061":2}}"#,
+        ] {
+            #expect(throws: RepriseError(.malformed, ""), "\(text)") {
+                try decoder.serverFrame(Array(text.utf8))
+            }
+        }
+    }
+
+    @Test(
+        "a time is a whole number of milliseconds from 0 to 2⁵³ − 1",
+        arguments: ["-1", "9007199254740992", "9223372036854775807", "-9223372036854775808"])
+    func times(number: String) {
+        var decoder = FrameDecoder()
+        let text = #"{"type":"heartbeat","timestamp":\#(number),"heads":{}}"#
+        #expect(throws: RepriseError(.malformed, "")) {
+            try decoder.serverFrame(Array(text.utf8))
+        }
+    }
+
     @Test(
         "a close code says what to do next",
         arguments: [

@@ -110,6 +110,8 @@ package final class SimulatedDevice {
     var applied: Set<String> = []
     /// nil while the process is dead, or its journal could not be opened yet.
     private(set) var life: DeviceLife?
+    /// Lives that ended: a kill falls into the middle of their code, which goes on until it asks whether it is alive.
+    private var former: [DeviceLife] = []
 
     package init(
         _ simulation: Simulation, name: String, network: SimulatedNetwork, store: any DeviceStore,
@@ -122,7 +124,10 @@ package final class SimulatedDevice {
         self.plan = plan
         self.process = process ?? SimulatedProcess(simulation, name: name)
         self.process.started = { [unowned self] in open(failures: 0) }
-        self.process.ended = { [unowned self] in life = nil }
+        self.process.ended = { [unowned self] in
+            if let life { former.append(life) }
+            life = nil
+        }
     }
 
     /// A full disk keeps the journal closed; the app tries again.

@@ -50,6 +50,8 @@ package final class SimulatedServer {
     /// Latencies, and which reads fail.
     var random: SeededRandom
     private(set) var life: ServerLife?
+    /// Lives that ended: a kill falls into the middle of their code, which goes on until it asks whether it is alive.
+    private var former: [ServerLife] = []
     private var requests = Requests()
     private var connections = 0
     private var epochs = 1
@@ -105,6 +107,7 @@ package final class SimulatedServer {
 
     private func ended() {
         life?.ended()
+        if let life { former.append(life) }
         life = nil
         needsRecovery = true
         for (id, messages) in requests.all {
