@@ -146,7 +146,7 @@ struct ReaderTests {
         }
         bench.time.jumpWall(by: .seconds(-40 * 86_400))
         try await bench.journal.write { _ in }  // the journal looks at the clocks
-        bench.time.advance(by: .seconds(20))
+        bench.time.advance(by: .seconds(320))  // a reader rests for 300 s at most
         try await eventually("it was applied") {
             try await bench.journal.ledger().outcomes[.applied] == 1
         }

@@ -163,7 +163,6 @@ struct DeviceTrialTests {
         ])
     func convicted(_ mutation: Mutation) throws {
         let found = try DeviceTrial.conviction(of: mutation, seeds: 0..<400)
-        print("\(mutation): \(found?.seed ?? 0)")
         #expect(found != nil)
     }
 
