@@ -95,6 +95,19 @@ extension ChannelsModel {
             messages: messages, next: waiting.lazy.map(\.due).filter { $0 > now }.min())
     }
 
+    /// A wait keeps its length when the calendar is set.
+    mutating func calendarMoved(by milliseconds: Int64) {
+        let most: Int64 = 4_000_000_000_000_000_000
+        func clamped(_ value: Int64) -> Int64 { max(min(value, most), -most) }
+        for place in readers.indices {
+            for index in readers[place].exceptions.indices {
+                let due = readers[place].exceptions[index].due.milliseconds
+                readers[place].exceptions[index].due = WallTime(
+                    milliseconds: clamped(due) + clamped(milliseconds))
+            }
+        }
+    }
+
     mutating func hand(of id: Int64, arrival: Int64) {
         let place = Int(id) - 1
         guard let index = readers[place].place(of: arrival),

@@ -56,6 +56,7 @@ extension ModelTransaction: EntryTransaction {
                     state.entries.rows[index].bound = bound + moved
                 }
             }
+            state.channels.calendarMoved(by: moved)
             books.due(books.now)
         }
         let isOld = sighting.uptime - books.sighted > .seconds(3_600)

@@ -149,11 +149,15 @@ package final class SimulatedJournal {
                 let soonest = outcome.news.soonest(by: process.clock)
                 happened { $0.workArrived(kinds: outcome.news.kinds, soonest: soonest) }
             }
-            for (job, result) in zip(group, outcome.results) where process.life == life {
+            // Whoever hears first may reach the end of the process; the dead hear nothing.
+            for (job, result) in zip(group, outcome.results)
+            where process.life == life && process.state != .dead {
                 job.finish(result)
             }
         case .failure(let error):
-            for job in group where process.life == life { job.finish(.failure(error)) }
+            for job in group where process.life == life && process.state != .dead {
+                job.finish(.failure(error))
+            }
             if (error as? RepriseError)?.code == .ownershipLost { lostOwnership() }
         }
         guard process.state != .dead, process.life == life else { return }
