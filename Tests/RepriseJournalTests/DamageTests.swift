@@ -42,9 +42,8 @@ struct DamageTests {
         await again.close()
     }
 
-    @Test("A process killed in its very first transaction leaves a journal that opens")
-    func killedWhileMade() async throws {
-        let desk = try Desk()
+    /// As a kill in the first transaction leaves it: pages in the file, and a rollback journal that undoes them.
+    private func leaveHalfMade(_ desk: Desk) throws {
         let elsewhere = try TemporaryFolder()
         let queue = try DatabaseQueue(path: elsewhere.appending("half").path)
         try queue.writeWithoutTransaction { db in
@@ -54,7 +53,6 @@ struct DamageTests {
                     BEGIN EXCLUSIVE; CREATE TABLE half (content BLOB);
                     """)
             for _ in 0..<50 { try db.execute(sql: "INSERT INTO half VALUES (zeroblob(4000))") }
-            // As a kill leaves it: pages in the file, and a rollback journal that undoes them.
             for (from, to) in [("half", ""), ("half-journal", "-journal")] {
                 try FileManager.default.copyItem(
                     at: elsewhere.appending(from),
@@ -63,6 +61,12 @@ struct DamageTests {
             try db.execute(sql: "ROLLBACK")
         }
         try queue.close()
+    }
+
+    @Test("A process killed in its very first transaction leaves a journal that opens")
+    func killedWhileMade() async throws {
+        let desk = try Desk()
+        try leaveHalfMade(desk)
         let journal = try await desk.open(kinds)
         #expect(journal.opening.setAside == nil)
         #expect(try await journal.record(entry("a")) == .accepted)

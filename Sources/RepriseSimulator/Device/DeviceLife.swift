@@ -42,7 +42,7 @@ final class DeviceLife {
     }
 
     func begin() {
-        journal.committed = { [unowned self] in device.committed(device) }
+        journal.committed = { [unowned self] _ in device.committed(device) }
         journal.handle(OutboxMachine.kind.name) { [unowned self] entry, done in
             send(entry, done)
         }

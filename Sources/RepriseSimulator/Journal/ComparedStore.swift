@@ -2,8 +2,9 @@ package import Foundation
 package import RepriseCore
 package import RepriseJournal
 
-/// The model and the shipping journal side by side: every operation is done in both, and after every transaction all rows
-/// are compared. A difference breaks the promise `agreement`.
+/// The model and the shipping journal side by side.
+///
+/// Every operation is done in both, and after every transaction all rows are compared. A difference breaks the promise `agreement`.
 package final class ComparedStore: DeviceStore {
     private let simulation: Simulation
     private let disk: SimulatedDisk

@@ -10,6 +10,8 @@ package final class GRDBStore: DeviceStore {
     private let schemas: [JournalSchema]
     private let settings: StoreSettings
     private let fate: () -> SimulatedDisk.Fate
+    /// Of the last opening; closed once its process has been killed.
+    private var newest: DatabasePool?
 
     package convenience init(
         _ simulation: Simulation, at folder: URL, disk: SimulatedDisk,
@@ -47,6 +49,7 @@ package final class GRDBStore: DeviceStore {
         configuration.jitter = { jitter.next() }
         let journal = try SteppedJournal(
             at: folder, kinds: kinds, schemas: schemas, configuration: configuration)
+        newest = journal.pool
         let fault = FateObserver(fate)
         journal.pool.add(transactionObserver: fault, extent: .databaseLifetime)
         process.whenKilled { journal.abandon() }
@@ -57,41 +60,44 @@ package final class GRDBStore: DeviceStore {
     package func crash(losingPower: Bool) {}
 
     package func dump() throws -> [String] {
+        if let lines = try? newest?.read(Self.dump) { return lines }
         let queue = try DatabaseQueue(
             path: folder.appendingPathComponent("journal.sqlite").path)
         defer { try? queue.close() }
-        return try queue.read { db in
-            var lines: [String] = []
-            func add(_ name: String, _ sql: String) throws {
-                for row in try Row.fetchAll(db, sql: sql) {
-                    lines.append(
-                        ([name] + row.databaseValues.map(Self.text)).joined(separator: "|"))
-                }
+        return try queue.read(Self.dump)
+    }
+
+    private static func dump(_ db: Database) throws -> [String] {
+        var lines: [String] = []
+        func add(_ name: String, _ sql: String) throws {
+            for row in try Row.fetchAll(db, sql: sql) {
+                lines.append(
+                    ([name] + row.databaseValues.map(Self.text)).joined(separator: "|"))
             }
-            try add(
-                "journal",
-                """
-                SELECT incarnation, accepted, duplicates, sightedWall, sightedUptime, sightedBoot,
-                doubted FROM journal
-                """)
-            for outcome in Outcome.allCases {
-                try add(
-                    "retired",
-                    """
-                    SELECT outcome, count FROM retired
-                    WHERE outcome = '\(outcome.rawValue)' AND count > 0
-                    """)
-            }
-            try add(
-                "entry",
-                """
-                SELECT seq, id, kind, source, lane, recordedAt, state, incarnation, attempt,
-                failures, interruptions, interrupted, released, due, bound, reason, payload
-                FROM entry ORDER BY seq
-                """)
-            try add("effect", "SELECT what FROM appEffect ORDER BY id")
-            return lines + (try GRDBTransaction.channelsDump(db))
         }
+        try add(
+            "journal",
+            """
+            SELECT incarnation, accepted, duplicates, sightedWall, sightedUptime, sightedBoot,
+            doubted FROM journal
+            """)
+        for outcome in Outcome.allCases {
+            try add(
+                "retired",
+                """
+                SELECT outcome, count FROM retired
+                WHERE outcome = '\(outcome.rawValue)' AND count > 0
+                """)
+        }
+        try add(
+            "entry",
+            """
+            SELECT seq, id, kind, source, lane, recordedAt, state, incarnation, attempt,
+            failures, interruptions, interrupted, released, due, bound, reason, payload
+            FROM entry ORDER BY seq
+            """)
+        try add("effect", "SELECT what FROM appEffect ORDER BY id")
+        return lines + (try GRDBTransaction.channelsDump(db))
     }
 
     private static func text(_ value: DatabaseValue) -> String {

@@ -85,7 +85,7 @@ package final class SimulatedJournal {
                 }))
     }
 
-    /// - Parameter refused: called inside of the transaction if the entry is not taken.
+    /// Records an entry; `refused` is called inside of the transaction if it is not taken.
     package func record(
         _ entry: NewEntry,
         refused: @escaping (any DeviceTransaction, any Error) -> Void = { _, _ in },

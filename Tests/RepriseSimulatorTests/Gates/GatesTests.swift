@@ -10,7 +10,7 @@ struct GatesTests {
         "no seed breaks a promise: kills, power losses, full disks, failing syncs, two owners, calendars, gates, handlers"
     )
     func honest() {
-        let conviction = workload.conviction(seeds: 1..<301)
+        let conviction = workload.conviction(seeds: 1..<101)
         #expect(
             conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
@@ -45,7 +45,7 @@ struct GatesTests {
             "reprise-gates-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        for seed: UInt64 in 1..<25 {
+        for seed: UInt64 in 1..<13 {
             let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
             #expect(
                 outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
