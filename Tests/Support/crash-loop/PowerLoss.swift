@@ -50,7 +50,7 @@ struct PowerLoss: Sendable {
             try? FileManager.default.removeItem(at: folder)
             exit(69)
         }
-        if arguments.has("probe") { return }
+        if arguments.has("probe") { return try FileManager.default.removeItem(at: folder) }
         let isSound = try await measure(in: folder)
         try FileManager.default.removeItem(at: folder)
         exit(isSound ? 0 : 1)
