@@ -6,6 +6,11 @@ SEED ?=
 FILTER ?=
 CONFIGURATION ?= debug
 ARGS ?=
+KILLS ?=
+MINUTES ?=
+IMAGES ?= 100
+SEEDS ?= 1000
+ROUNDS ?= 20
 TARGET ?=
 SECONDS ?= 60
 SANITIZER ?=
@@ -14,12 +19,12 @@ SWIFT_SOURCES = Package.swift Sources Tests \
 	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint docs bench fuzz sanitize clean
+.PHONY: help setup demo test build format lint docs bench crash powerloss damage network fuzz sanitize simulate clean
 
 help: ## List what can be made
 	@echo 'Reprise. What was meant for an app must not be lost.'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'Settings, for example: make demo SEED=7'
 	@echo
@@ -28,6 +33,10 @@ help: ## List what can be made
 	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
 	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
+	@echo '  MINUTES=60, KILLS=5000  how long `make crash` goes on; 200 kills if nothing is said'
+	@echo '  MINUTES=10             how long `make network` goes on; SEED is its first seed'
+	@echo '  IMAGES=100             of `make powerloss`'
+	@echo '  SEEDS=1000, ROUNDS=20  of `make damage`'
 	@echo '  TARGET=json SECONDS=10  the parser to fuzz, and for how long; scripts/fuzz --list has the names'
 	@echo '  SANITIZER=thread       the one sanitizer to run, address or thread; FILTER chooses the tests'
 	@echo '  REPRISE_STRICT=1       warnings in our own code are errors, as in CI'
@@ -42,6 +51,11 @@ demo: setup ## Kill a device again and again, and count what it lost
 
 test: setup ## Run all tests, and build an app that depends on the SDK
 	@./scripts/test $(if $(FILTER),'$(FILTER)')
+
+network: setup ## Cut, truncate, half-open real connections by seed, for MINUTES
+	@swift build --build-tests
+	@REPRISE_NETWORK_MINUTES=$(MINUTES) REPRISE_NETWORK_SEED=$(SEED) \
+		swift test --skip-build --disable-xctest --no-parallel --filter NetworkSeedTests
 
 build: setup ## Build everything
 	@swift build --configuration $(CONFIGURATION)
@@ -58,6 +72,23 @@ docs: setup ## Write the API documentation as a static site to .docs/
 
 bench: setup ## Measure; Benchmarks/README.md says what
 	@cd Benchmarks && swift run --configuration release RepriseBenchmarks $(ARGS)
+
+crash: setup ## Kill devices and a server for MINUTES=60, or KILLS=5000 times, and compare
+	@./scripts/crash-loop kills $(if $(KILLS),--kills $(KILLS)) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+powerloss: setup ## Cut the power under a journal and a log IMAGES=100 times (Linux, root)
+	@./scripts/crash-loop powerloss --images $(IMAGES) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+damage: setup ## Damage SEEDS=1000 journals and logs; then ROUNDS=20 on disks that fail and fill
+	@./scripts/crash-loop damage --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@for kind in fdatasync pwrite64 full; do \
+		./scripts/crash-loop faults --kind $$kind --rounds $(ROUNDS) \
+			$(if $(SEED),--seed $(SEED)) $(ARGS) || exit; done
+
+simulate: setup ## Search for a broken promise in virtual time, optimised; ARGS as of reprise simulate
+	@swift build --configuration release --product reprise
+	@"$$(swift build --configuration release --show-bin-path)/reprise" simulate $(ARGS)
 
 fuzz: setup ## Look for inputs that break a parser, a minute each, with libFuzzer
 	@FUZZ_SECONDS=$(SECONDS) ./scripts/fuzz $(TARGET)

@@ -103,6 +103,13 @@ let package = Package(
             name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
             path: "Tests/Support/JournalWriter", swiftSettings: strict),
         .executableTarget(
+            name: "crash-loop",
+            dependencies: [
+                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
+                "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle, logging,
+            ],
+            path: "Tests/Support/crash-loop", swiftSettings: strict),
+        .executableTarget(
             name: "log-workload",
             dependencies: ["RepriseCore", "RepriseWire", "RepriseServer", grdb],
             path: "Tests/Support/log-workload", swiftSettings: strict),
@@ -127,6 +134,9 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "RepriseTestingTests", dependencies: ["RepriseCore", "RepriseTesting"],
+            swiftSettings: strict),
+        .testTarget(
             name: "RepriseTests",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
@@ -143,6 +153,14 @@ let package = Package(
                 lifecycle, logging,
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+            ] + nio,
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseReliabilityTests",
+            dependencies: [
+                "crash-loop", "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal",
+                "RepriseNIO", "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle,
+                logging,
             ] + nio,
             swiftSettings: strict),
         .testTarget(

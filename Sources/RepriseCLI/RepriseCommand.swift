@@ -8,6 +8,7 @@ struct RepriseCommand: AsyncParsableCommand {
         discussion: """
             TRY IT
               reprise demo                               see it survive 12 kills
+              reprise simulate                           look for a broken promise
               reprise serve &                            a server on port 8080
               reprise listen general --journal ./inbox & a device
               reprise publish general "Hello"            a message
@@ -30,7 +31,7 @@ struct RepriseCommand: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, LedgerCommand.self,
-            DemoCommand.self, DeviceCommand.self,
+            DemoCommand.self, SimulateCommand.self, DeviceCommand.self,
         ])
 }
 

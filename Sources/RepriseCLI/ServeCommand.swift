@@ -14,7 +14,7 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run a server.",
         usage: """
             reprise serve [--host HOST] [--port PORT] [--data DIR] [--dev]
-                          [--keep-messages COUNT] [--keep-days DAYS]
+                          [--keep-messages COUNT] [--keep-days DAYS] [--restored]
                           [--config FILE] [--log-level LEVEL] [--json]
             """,
         discussion: """
@@ -25,6 +25,15 @@ struct ServeCommand: AsyncParsableCommand {
 
             There is no authentication yet: who reaches the port may read and publish.
             That is why it listens on this machine alone unless --host says otherwise.
+
+            RESTORING A BACKUP
+              Put the backup's messages.sqlite into DIR, remove messages.sqlite-wal and
+              messages.sqlite-shm, and start with --restored once. The backup lacks
+              what was stored after it, and a sequence that a device has seen may be
+              given again, to another message. So the log gets a new epoch: devices
+              catch up from the beginning, know by id what they have, and count the
+              rest as lost. It is a flag alone, because in a file it would make every
+              start a restore.
 
             CONFIGURATION
               A flag goes before the environment, the environment before the file.
@@ -67,6 +76,8 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp("How long messages are kept. (default: for ever)", valueName: "days"))
     var keepDays: Int?
+    @Flag(help: "DIR was restored from a backup: give the log a new epoch, this once.")
+    var restored = false
     @Flag(help: "For development: refuse to listen beyond this machine, and log more.")
     var dev = false
     @Option(help: ArgumentHelp("Read settings from a JSON file.", valueName: "file"))
@@ -88,7 +99,9 @@ struct ServeCommand: AsyncParsableCommand {
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         var logger = Logger(label: "reprise")
         logger.logLevel = settings.logLevel
-        let server = Server(configuration: settings.configuration, logger: logger) { address in
+        var configuration = settings.configuration
+        configuration.isRestored = restored
+        let server = Server(configuration: configuration, logger: logger) { address in
             announce(address, settings)
         }
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: server)]

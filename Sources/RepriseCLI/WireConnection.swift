@@ -3,9 +3,6 @@ import RepriseWire
 
 /// A connection that has said hello: for the parts of the tool that speak the wire themselves.
 struct WireConnection: Sendable {
-    static let subprotocol = "reprise.v1"
-    static let path = "/v1/connect"
-
     private let socket: any Socket
     private let server: String
 
@@ -15,7 +12,8 @@ struct WireConnection: Sendable {
     ///   ``SocketFailure``.
     static func open(_ server: String, dialer: any SocketDialer) async throws -> WireConnection {
         let socket = try await dialer.dial(
-            url: server + path, protocol: subprotocol, maximumFrameBytes: WireLimits.frameBytes)
+            url: server + WireHandshake.path, protocol: WireHandshake.subprotocol,
+            maximumFrameBytes: WireLimits.frameBytes)
         let connection = WireConnection(socket: socket, server: server)
         do {
             try await connection.greet()

@@ -28,8 +28,16 @@ extension Channels {
         /// The defaults.
         public init() {}
 
-        var subscription: SubscriptionMachine.Settings {
-            .init(inactivity: inactivity, noProgress: noProgress, askAgain: askAgain)
+        package var outbox: OutboxMachine.Settings {
+            .init(window: outboxWindow, patience: inactivity)
+        }
+
+        package var machine: ChannelsMachine.Settings {
+            .init(
+                connection: .init(reconnect: reconnect),
+                subscription: .init(
+                    inactivity: inactivity, noProgress: noProgress, askAgain: askAgain),
+                framesPerCommit: framesPerCommit, client: client)
         }
     }
 }

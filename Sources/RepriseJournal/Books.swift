@@ -1,17 +1,9 @@
-import RepriseCore
+package import RepriseCore
 
 /// What the writer knows about the database without asking it.
 ///
 /// A value: when a commit fails the one from before takes its place, so that memory is never ahead of the disk.
 struct Books: Sendable {
-    /// What a commit brought that the hand-over has to hear of.
-    struct News: Sendable {
-        /// Kinds of which something may have become ready.
-        var kinds: Set<String> = []
-        /// The soonest moment that was newly written down.
-        var soonest: WallTime?
-    }
-
     var clock: WallClockGuard
     /// When the last sighting of the clocks was written down, on the clock that cannot jump.
     var sighted: Duration
@@ -24,7 +16,7 @@ struct Books: Sendable {
 
     var accepted: Int64 = 0
     var duplicates: Int64 = 0
-    var news = News()
+    var news = CommitNews()
 
     mutating func due(_ moment: WallTime) {
         news.soonest = min(news.soonest ?? moment, moment)
@@ -33,6 +25,26 @@ struct Books: Sendable {
     mutating func beginTransaction() {
         accepted = 0
         duplicates = 0
-        news = News()
+        news = CommitNews()
+    }
+}
+
+/// What a commit brought that the hand-over has to hear of.
+package struct CommitNews: Hashable, Sendable {
+    /// Kinds of which something may have become ready.
+    package var kinds: Set<String> = []
+    /// The soonest moment that was newly written down.
+    package var soonest: WallTime?
+
+    package init(kinds: Set<String> = [], soonest: WallTime? = nil) {
+        self.kinds = kinds
+        self.soonest = soonest
+    }
+
+    package var isEmpty: Bool { kinds.isEmpty && soonest == nil }
+
+    /// The soonest moment on the clock that cannot jump.
+    package func soonest(by clock: any Timekeeper) -> Duration? {
+        soonest.map { clock.uptime() + max(clock.wall().duration(to: $0), .zero) }
     }
 }

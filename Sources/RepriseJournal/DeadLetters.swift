@@ -33,12 +33,7 @@ extension Journal {
     /// - Returns: nil if it was never accepted, or ended longer ago than the retention.
     /// - Throws: ``RepriseCore/RepriseError`` `.closed`, `.diskFailed`.
     public func entry(_ id: EntryID) async throws -> Entry? {
-        try await read { db in
-            let row = try Row.fetchOne(
-                db, sql: "SELECT \(EntryRow.columns) FROM entry WHERE id = ?",
-                arguments: [id.text])
-            return row.flatMap { try? EntryRow($0).entry }
-        }
+        try await read { db in try EntryStore.entry(id, in: db) }
     }
 
     /// Gives a dead letter a new start: it is pending, with no failures, in its old place in its lane.
@@ -87,20 +82,31 @@ extension Journal {
     package func end(
         _ id: EntryID, as outcome: Outcome, reason: String? = nil, in db: Database
     ) throws -> Bool {
-        let row = try Row.fetchOne(
-            db, sql: "SELECT seq, lane FROM entry WHERE id = ? AND state < 3",
-            arguments: [id.text])
-        guard let row, let seq = Int64.fromDatabaseValue(row[0]) else { return false }
-        try store.end(
-            seq, lane: String.fromDatabaseValue(row[1]), as: StateCode(outcome), reason: reason,
-            in: db)
-        return true
+        try store.end(id, as: outcome, reason: reason, in: db)
     }
 }
 
 extension EntryStore {
     static func noDeadLetter(_ id: EntryID) -> RepriseError {
         RepriseError(.noSuchEntry, "No dead letter has the id \(id).")
+    }
+
+    static func entry(_ id: EntryID, in db: Database) throws -> Entry? {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT \(EntryRow.columns) FROM entry WHERE id = ?", arguments: [id.text])
+        return row.flatMap { try? EntryRow($0).entry }
+    }
+
+    /// Ends an entry that waits.
+    func end(_ id: EntryID, as outcome: Outcome, reason: String?, in db: Database) throws -> Bool {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT seq, lane FROM entry WHERE id = ? AND state < 3",
+            arguments: [id.text])
+        guard let row, let seq = Int64.fromDatabaseValue(row[0]) else { return false }
+        try end(
+            seq, lane: String.fromDatabaseValue(row[1]), as: StateCode(outcome), reason: reason,
+            in: db)
+        return true
     }
 
     func retry(_ id: EntryID, in db: Database) throws {

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import RepriseCore
+package import RepriseCore
 
 /// An entry as it was read for a hand-over, with what the journal alone needs to know.
 struct EntryRow: Sendable {
@@ -8,11 +8,13 @@ struct EntryRow: Sendable {
     let entry: Entry
     let failures: Int
     let interrupted: Bool
+    /// Its bound hands it over whatever its gate says.
+    let released: Bool
     let bound: WallTime?
 
     static let columns = """
         seq, id, kind, source, lane, recordedAt, state, incarnation, attempt, failures, interrupted, \
-        bound, reason, payload
+        bound, reason, payload, released
         """
 
     /// Why a row cannot be read.
@@ -46,6 +48,7 @@ struct EntryRow: Sendable {
         }
         self.seq = seq
         interrupted = try value(10)
+        released = try value(14)
         bound = Int64.fromDatabaseValue(row[11]).map { WallTime(milliseconds: $0) }
         entry = Entry(
             id: id, kind: try value(2), source: try value(3),
@@ -67,6 +70,7 @@ extension EntryRow {
         seq = row.seq
         failures = row.failures
         interrupted = row.interrupted
+        released = row.released
         bound = row.bound
         entry = Entry(
             id: old.id, kind: old.kind, source: old.source, payload: old.payload, lane: old.lane,
@@ -78,4 +82,9 @@ extension EntryRow {
     func handedOver(by incarnation: Int64) -> EntryRow {
         EntryRow(handingOver: self, incarnation: incarnation)
     }
+}
+
+extension Entry {
+    /// Every hand-over but the first: one that failed or was interrupted may have had its effect.
+    package var mayHaveTakenEffect: Bool { attempt > 1 }
 }

@@ -72,6 +72,7 @@ extension EntryStore {
         try db.execute(
             sql: "UPDATE entry SET bound = bound + ? WHERE bound IS NOT NULL", arguments: [step])
         try db.execute(sql: "UPDATE quarantine SET due = due + ?", arguments: [step])
+        for schema in schemas { try schema.calendarMoved(db, correction) }
         books.withLock { books in books.due(books.now) }
     }
 }

@@ -67,11 +67,9 @@ final class HandOverDriver: Sendable {
     func close(_ condition: Readiness) { happened { $0.machine.readinessClosed(condition) } }
 
     /// A transaction was committed.
-    func committed(_ news: Books.News) {
-        guard !news.kinds.isEmpty || news.soonest != nil else { return }
-        let soonest = news.soonest.map { moment in
-            clock.uptime() + max(clock.wall().duration(to: moment), .zero)
-        }
+    func committed(_ news: CommitNews) {
+        guard !news.isEmpty else { return }
+        let soonest = news.soonest(by: clock)
         happened { $0.machine.workArrived(kinds: news.kinds, soonest: soonest) }
     }
 
@@ -118,8 +116,8 @@ final class HandOverDriver: Sendable {
             }
         }
         return TurnWork(
-            turn: turn, gate: state.machine.gate, transactions: transactions, asking: asking,
-            store: store)
+            turn: turn, gate: { [self] in self.state.withLock { $0.machine.gate } },
+            transactions: transactions, asking: asking, store: store)
     }
 
     private func perform(_ work: TurnWork) {
@@ -137,8 +135,7 @@ final class HandOverDriver: Sendable {
                 resumeIfDrained(&state)
             }
         case .failure(let error):
-            let code = (error as? RepriseError)?.code
-            let isFinal = code == .ownershipLost || code == .closed
+            let isFinal = HandOverMachine.isFinal(error)
             let jitter = store.configuration.jitter()
             happened { state in
                 state.machine.turnFailed(isFinal: isFinal, now: now, jitter: jitter)
@@ -151,9 +148,8 @@ final class HandOverDriver: Sendable {
     // MARK: Handlers
 
     private func start(_ row: EntryRow, _ state: inout State) {
-        guard !state.machine.isClosing,
-            case .effect(let isApplied, let body)? =
-                state.handlers[row.entry.kind]
+        guard state.machine.mayStart(kind: row.entry.kind, isReleased: row.released),
+            case .effect(let isApplied, let body)? = state.handlers[row.entry.kind]
         else {
             state.machine.handlerEnded(settlement(row, .notStarted))
             return
@@ -172,8 +168,7 @@ final class HandOverDriver: Sendable {
         body: @Sendable (Entry) async throws -> Void
     ) async -> Settlement.Verdict {
         do {
-            // Before every hand-over but the first: one that failed or was interrupted may have had its effect.
-            if row.entry.attempt > 1, let isApplied, try await isApplied(row.entry.id) {
+            if row.entry.mayHaveTakenEffect, let isApplied, try await isApplied(row.entry.id) {
                 return .appliedBefore
             }
             try await body(row.entry)

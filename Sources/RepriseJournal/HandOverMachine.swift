@@ -95,8 +95,10 @@ package struct HandOverMachine: Sendable {
         case .stopped: return  // the entry is no longer ours
         case .idle, .turning, .paused: settlements.append(settlement)
         }
-        // The next of its lane can be taken in the turn that ends this one.
-        if settlement.lane != nil { kinds[settlement.kind]?.mayBeReady = true }
+        // The next of its lane, or the entry itself, can be taken in the turn that ends this one.
+        if settlement.lane != nil || settlement.verdict == .notStarted {
+            kinds[settlement.kind]?.mayBeReady = true
+        }
     }
 
     package mutating func turnCommitted(_ result: TurnResult, now: Duration) {
@@ -113,6 +115,19 @@ package struct HandOverMachine: Sendable {
             let next = result.isMoreDue ? now : result.soonest ?? now + Self.longestSleep
             look = min(look, next, now + Self.longestSleep)
         }
+    }
+
+    /// Whether an entry whose turn is durable may go to its handler still.
+    ///
+    /// Its gate may have closed while the turn was on its way to the disk.
+    package func mayStart(kind: String, isReleased: Bool) -> Bool {
+        phase != .stopped && !isClosing && (isReleased || gate.isOpen(kind: kind))
+    }
+
+    /// Whether the journal is not ours any more, so that trying again is no use.
+    package static func isFinal(_ error: any Error) -> Bool {
+        let code = (error as? RepriseError)?.code
+        return code == .ownershipLost || code == .closed
     }
 
     /// Nothing of the turn was written.

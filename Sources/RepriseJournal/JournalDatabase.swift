@@ -49,8 +49,20 @@ enum JournalDatabase {
 
     /// Opens a database to look at it, as the owner before it is the owner's or to prove that it is damaged.
     static func look<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        do {
+            return try look(path, readonly: true, body)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
+            // A process was killed in its very first transaction, before there was a write-ahead log: only a
+            // connection that may write can undo it. Nothing else is written.
+            return try look(path, readonly: false, body)
+        }
+    }
+
+    private static func look<T>(
+        _ path: String, readonly: Bool, _ body: (Database) throws -> T
+    ) throws -> T {
         var configuration = GRDB.Configuration()
-        configuration.readonly = true
+        configuration.readonly = readonly
         configuration.busyMode = .timeout(5)
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? queue.close() }

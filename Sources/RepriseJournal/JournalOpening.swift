@@ -75,7 +75,8 @@ struct JournalOpening: Sendable {
         let (pool, opened): (DatabasePool, (EntryStore, OpeningReport))
         do {
             (pool, opened) = try openDatabase()
-        } catch  where JournalFailure.isDamage(error) {
+        } catch  where JournalFailure.isDamage(error) || error is RowDecodingError {
+            // Damage may also show as a value that cannot be there; the check decides, here as always.
             setAside = try DamagedDatabase(folder: folder).setAside(reportedBy: error)
             (pool, opened) = try openDatabase()
         }

@@ -22,6 +22,7 @@ public struct JournalSchema: Sendable {
     let recover: @Sendable (Database, Int64) throws -> Void
     let ledger: @Sendable (Database) throws -> LedgerSum
     let prune: @Sendable (Database, WallTime) throws -> Bool
+    let calendarMoved: @Sendable (Database, Duration) throws -> Void
 
     /// Declares what a door adds.
     ///
@@ -32,17 +33,20 @@ public struct JournalSchema: Sendable {
     ///   - ledger: the door's part of the sum. It may read a journal that another process owns.
     ///   - prune: removes what is past its retention, a bounded piece at a time, at the moment given; returns whether
     ///     there is more. It is called only while the calendar is trusted, about once an hour.
+    ///   - calendarMoved: moves what is due by the calendar, because that was set forward by so much (back, if negative).
     public init(
         name: String, migrations: [Migration],
         recover: @escaping @Sendable (Database, Int64) throws -> Void = { _, _ in },
         ledger: @escaping @Sendable (Database) throws -> LedgerSum = { _ in LedgerSum() },
-        prune: @escaping @Sendable (Database, WallTime) throws -> Bool = { _, _ in false }
+        prune: @escaping @Sendable (Database, WallTime) throws -> Bool = { _, _ in false },
+        calendarMoved: @escaping @Sendable (Database, Duration) throws -> Void = { _, _ in }
     ) {
         self.name = name
         self.migrations = migrations
         self.recover = recover
         self.ledger = ledger
         self.prune = prune
+        self.calendarMoved = calendarMoved
     }
 }
 

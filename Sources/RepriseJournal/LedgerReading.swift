@@ -36,9 +36,16 @@ enum LedgerReading {
     static func sum(at folder: JournalFolder, schemas: [JournalSchema]) throws -> LedgerSum {
         do {
             return try read(folder) { db in
-                try JournalDatabase.inspect(db, migrator: JournalSchema.migrator(schemas))
+                let migrator = JournalSchema.migrator(schemas)
+                try JournalDatabase.inspect(db, migrator: migrator)
                 guard try db.tableExists("journal") else { return LedgerSum() }
-                return try sum(db, schemas: schemas)
+                // An owner that was killed between two migrations has left doors that have no tables yet.
+                let applied = try migrator.appliedIdentifiers(db)
+                return try sum(
+                    db,
+                    schemas: schemas.filter {
+                        $0.migrations.isEmpty || applied.contains("\($0.name)/1")
+                    })
             }
         } catch {
             throw JournalFailure.classify(error, path: folder.database)
@@ -56,15 +63,24 @@ enum LedgerReading {
                 .notAJournal, "There is no journal in this folder.",
                 remedy: "Name the folder given to Journal.open or to --journal.")
         }
-        if FileManager.default.fileExists(atPath: path + "-shm") {
+        if FileManager.default.fileExists(atPath: path + "-shm"), !hasOnlyHeader(path + "-wal") {
             return try open(uri(path), body)
         }
         return try readCopy(path, body)
     }
 
-    /// Without an index of the log beside it nobody has the database open.
+    /// Whether the log has a header and nothing else.
     ///
-    /// SQLite would make one, in a folder that is not ours: so a copy is read.
+    /// That is how a kill leaves it that comes before the first frame. A reader that may not write to the index then
+    /// waits 10 s for a writer that is dead, and gives up with SQLITE_PROTOCOL.
+    private static func hasOnlyHeader(_ log: String) -> Bool {
+        var information = stat()
+        return stat(log, &information) == 0 && information.st_size == 32
+    }
+
+    /// Reads a copy, where SQLite would have to write: to make the index of the log, or to repair it.
+    ///
+    /// The folder is not ours. Nobody has the database open, or its log is empty: so the copy is whole.
     private static func readCopy<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         let files = FileManager.default
         let folder = files.temporaryDirectory.appendingPathComponent(
@@ -83,7 +99,27 @@ enum LedgerReading {
         return try open(copy, body)
     }
 
+    /// An owner that is just opening has yet to make the index of its log, and we may not make it: SQLite then says that
+    /// a reader cannot write.
+    ///
+    /// It is there in a moment; or the owner dies first, and its log is read without one.
     private static func open<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        let end = ContinuousClock.now + .seconds(5)
+        while true {
+            do {
+                return try openNow(path, body)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
+                guard ContinuousClock.now < end else {
+                    throw RepriseError(
+                        .busy, "The journal's owner is opening it.", remedy: "Try again.",
+                        cause: error)
+                }
+                usleep(5_000)
+            }
+        }
+    }
+
+    private static func openNow<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         var configuration = GRDB.Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)

@@ -13,7 +13,8 @@ struct TurnWork: Sendable {
     }
 
     let turn: Turn
-    let gate: GateMachine
+    /// Asked when the turn is performed: a gate may have closed since it was planned.
+    let gate: @Sendable () -> GateMachine
     let transactions: [String: Transaction]
     let asking: Set<String>
     let store: EntryStore
@@ -29,13 +30,18 @@ struct TurnWork: Sendable {
             outcome.result.soonest = due.soonest
             outcome.result.isMoreDue = due.isMore
         }
+        let gate = gate()
         for take in turn.takes {
             guard let kind = store.kinds[take.kind] else { continue }
+            guard take.onlyReleased || gate.isOpen(kind: take.kind) else {
+                outcome.result.more.insert(take.kind)
+                continue
+            }
             switch take.work {
             case .effect:
-                try self.take(take, kind: kind, into: &outcome, in: db)
+                try self.take(take, kind: kind, gate, into: &outcome, in: db)
             case .transaction:
-                try handle(take, kind: kind, into: &outcome, in: db)
+                try handle(take, kind: kind, gate, into: &outcome, in: db)
             }
         }
         return outcome
@@ -64,12 +70,13 @@ struct TurnWork: Sendable {
     // MARK: Taking
 
     private func take(
-        _ take: Turn.Take, kind: EntryKind, into outcome: inout Outcome, in db: Database
+        _ take: Turn.Take, kind: EntryKind, _ gate: GateMachine, into outcome: inout Outcome,
+        in db: Database
     ) throws {
         let page = try store.ready(take, limit: take.limit, in: db)
         if page.count == take.limit { outcome.result.more.insert(take.kind) }
         for found in page {
-            guard let row = try admit(found, kind: kind, in: db) else { continue }
+            guard let row = try admit(found, kind: kind, gate, in: db) else { continue }
             try store.markInHand(row.seq, in: db)
             outcome.taken.append(row.handedOver(by: store.incarnation))
             outcome.result.taken[take.kind, default: 0] += 1
@@ -77,7 +84,8 @@ struct TurnWork: Sendable {
     }
 
     private func handle(
-        _ take: Turn.Take, kind: EntryKind, into outcome: inout Outcome, in db: Database
+        _ take: Turn.Take, kind: EntryKind, _ gate: GateMachine, into outcome: inout Outcome,
+        in db: Database
     ) throws {
         guard let body = transactions[take.kind] else { return }
         let clock = store.configuration.timekeeper
@@ -88,7 +96,7 @@ struct TurnWork: Sendable {
             let page = try store.ready(take, limit: limit, in: db)
             for found in page {
                 handled += 1
-                guard let row = try admit(found, kind: kind, in: db) else { continue }
+                guard let row = try admit(found, kind: kind, gate, in: db) else { continue }
                 try handle(row.handedOver(by: store.incarnation), kind: kind, by: body, in: db)
             }
             if page.isEmpty { return }
@@ -124,7 +132,8 @@ struct TurnWork: Sendable {
     /// - Returns: nil if the row has ended instead: it cannot be read, its time is up, or nobody knows whether its
     ///   effect took place.
     private func admit(
-        _ found: Result<EntryRow, EntryRow.Broken>, kind: EntryKind, in db: Database
+        _ found: Result<EntryRow, EntryRow.Broken>, kind: EntryKind, _ gate: GateMachine,
+        in db: Database
     ) throws -> EntryRow? {
         let row: EntryRow
         switch found {

@@ -20,6 +20,10 @@ final class SocketHandler: ChannelDuplexHandler {
     private var assembler: MessageAssembler
     private var batch: [[UInt8]] = []
     private var isClosing = false
+    /// The code with which we have complained of the peer.
+    ///
+    /// Its answer repeats that (RFC 6455 §5.5.1) and says nothing of what the peer wants: taken for its verdict, bytes damaged on the way would keep a client from ever coming back.
+    private var complaint: UInt16?
 
     init(inbox: Inbox, maximumFrameBytes: Int, patience: Duration) {
         self.inbox = inbox
@@ -94,13 +98,17 @@ final class SocketHandler: ChannelDuplexHandler {
     }
 
     private func ended(_ context: ChannelHandlerContext, _ frame: WebSocketFrame) {
-        if case .close(let code) = assembler.frameReceived(frame) { inbox.peerCode = code ?? 1005 }
+        if case .close(let code) = assembler.frameReceived(frame), code == nil || code != complaint
+        {
+            inbox.peerCode = code ?? 1005
+        }
         context.close(promise: nil)
     }
 
     private func fail(_ context: ChannelHandlerContext, _ code: UInt16, _ reason: String) {
         hand()
         inbox.finish(SocketFailure(reason))
+        if !isClosing { complaint = code }
         beginClosing(context, code)
     }
 

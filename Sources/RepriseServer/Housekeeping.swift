@@ -1,27 +1,49 @@
-import Logging
-import RepriseCore
+package import Logging
+package import RepriseCore
 
-/// Takes away what the log need not keep any longer, once a minute, as far as the calendar can be believed.
-struct Housekeeping {
-    let log: any MessageLog
-    let policy: RetentionPolicy
-    let clock: any Timekeeper
-    let logger: Logger
+/// Takes away what the log need not keep any longer, and never by a calendar that it doubts.
+///
+/// A calendar that jumps by more than a day while the server runs takes nothing away until a day of uptime has confirmed it: see
+/// `WallClockGuard`. One that jumped while no server ran is believed, but has a minute to be put right.
+package struct Housekeeping: Sendable {
+    private let log: any MessageLog
+    private let policy: RetentionPolicy
+    private let clock: any Timekeeper
+    private let logger: Logger
 
-    /// Returns when it is cancelled.
-    func run() async {
+    /// Makes the runner; nothing happens before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - log: what is trimmed.
+    ///   - policy: what is kept; ids are forgotten in time even if it keeps everything.
+    ///   - clock: the calendar and the pause.
+    ///   - logger: hears of what could not be done.
+    package init(
+        log: any MessageLog, policy: RetentionPolicy, clock: any Timekeeper, logger: Logger
+    ) {
+        self.log = log
+        self.policy = policy
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// Trims once a minute until it is cancelled; a pass that fails is tried again at the next.
+    package func run() async {
         var calendar = WallClockGuard(stored: nil, now: clock.sighting())
-        while (try? await clock.sleep(for: .seconds(60))) != nil {
-            calendar.observe(clock.sighting())
-            guard calendar.mayExpire else {
-                logger.warning("nothing is trimmed: the calendar has jumped")
-                continue
-            }
-            do {
-                try await log.trim(policy, now: clock.wall())
-            } catch {
-                logger.warning("trimming failed", metadata: ["error": "\(error)"])
-            }
+        while (try? await clock.sleep(for: .seconds(60))) != nil { await pass(&calendar) }
+    }
+
+    /// One pass, if the calendar may be believed.
+    package func pass(_ calendar: inout WallClockGuard) async {
+        calendar.observe(clock.sighting())
+        guard calendar.mayExpire else {
+            logger.warning("nothing is trimmed: the calendar has jumped")
+            return
+        }
+        do {
+            try await log.trim(policy, now: clock.wall())
+        } catch {
+            logger.warning("trimming failed", metadata: ["error": "\(error)"])
         }
     }
 }

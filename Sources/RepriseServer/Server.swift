@@ -52,7 +52,11 @@ public struct Server: Service {
         self.init(
             configuration: configuration, logger: logger,
             onReady: { address, _ in await onReady(address) },
-            openLog: { try SQLiteMessageLog.open(at: configuration.data) })
+            openLog: {
+                var log = SQLiteMessageLog.Configuration()
+                log.isRestored = configuration.isRestored
+                return try SQLiteMessageLog.open(at: configuration.data, log)
+            })
     }
 
     /// `openLog` opens the log that the server then closes; tests look at the gateway that `onReady` gets.

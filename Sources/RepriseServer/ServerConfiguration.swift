@@ -11,6 +11,11 @@ public struct ServerConfiguration: Hashable, Sendable {
     public var port: Int
     /// The folder of the message log; created if it is not there.
     public var data: String
+    /// Whether the folder was restored from a backup since a server last used it.
+    ///
+    /// A restored log may give sequences again that devices have seen with other messages. So a new epoch is minted before anything is
+    /// served: every device catches up from the beginning and recognises what it has by id. Say it for one start only.
+    public var isRestored = false
     /// The most messages that a channel keeps; nil keeps all.
     public var keptMessages: Int64?
     /// How long messages are kept; nil keeps them for ever.

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Testing
 
 @testable import RepriseCLI
@@ -48,6 +49,33 @@ struct ServeTests {
         #expect(settings.isLoopback)
         #expect(settings.keepMessages == nil)
         #expect(settings.keepDays == nil)
+    }
+
+    @Test("only --restored gives the log a new epoch, and only to a log that is there")
+    func restored() async throws {
+        let folder = try Folder()
+        let data = folder.path("data")
+        var epochs: [String?] = []
+        for flags in [[], [], ["--restored"], []] {
+            let tool = try RunningTool(["serve", "--port", "0", "--data", data] + flags)
+            try await tool.wait("the ready line") { $0.contains("\n") }
+            tool.signal(SIGTERM)
+            #expect(await tool.end(within: 5) == 0)
+            let log = try DatabaseQueue(path: data + "/messages.sqlite")
+            epochs.append(
+                try await log.read { try String.fetchOne($0, sql: "SELECT epoch FROM log") })
+            try log.close()
+        }
+        #expect(epochs[0] != nil)
+        #expect(epochs[0] == epochs[1])
+        #expect(epochs[2] != epochs[1])
+        #expect(epochs[3] == epochs[2])
+
+        let tool = try RunningTool([
+            "serve", "--port", "0", "--data", folder.path("empty"), "--restored",
+        ])
+        #expect(await tool.end(within: 5) == 65)
+        #expect(tool.error.contains("no message log"))
     }
 
     @Test("it ends with the process that holds its input, where it is told to")

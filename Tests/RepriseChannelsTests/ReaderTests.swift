@@ -132,6 +132,28 @@ struct ReaderTests {
         try await bench.finish()
     }
 
+    @Test("a wait keeps its length when the calendar is set back by weeks")
+    func calendarSetBack() async throws {
+        let bench = try await Self.stocked(1)
+        let observer = Observer()
+        try await bench.general.read("inbox") {
+            observer.see($0)
+            if $0.attempt == 1 { throw HandOverFailure.retry(after: .seconds(20), "Later.") }
+        }
+        try await bench.general.caughtUp()
+        try await eventually("an alarm is set") {
+            bench.time.sleepers.contains { $0 - bench.time.uptime() <= .seconds(20) }
+        }
+        bench.time.jumpWall(by: .seconds(-40 * 86_400))
+        try await bench.journal.write { _ in }  // the journal looks at the clocks
+        bench.time.advance(by: .seconds(320))  // a reader rests for 300 s at most
+        try await eventually("it was applied") {
+            try await bench.journal.ledger().outcomes[.applied] == 1
+        }
+        #expect(observer.messages.map(\.attempt) == [1, 2])
+        try await bench.finish()
+    }
+
     @Test("a row that cannot be read is a dead letter, and the rest goes on")
     func damaged() async throws {
         let bench = try await Self.stocked(5)

@@ -215,7 +215,7 @@ struct CrashTests {
 }
 
 /// Runs blocking work on a thread of its own, so that it does not take one from the tests beside it.
-private func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
     try await withCheckedThrowingContinuation { continuation in
         Thread { continuation.resume(with: Result { try body() }) }.start()
     }

@@ -42,6 +42,37 @@ struct DamageTests {
         await again.close()
     }
 
+    /// As a kill in the first transaction leaves it: pages in the file, and a rollback journal that undoes them.
+    private func leaveHalfMade(_ desk: Desk) throws {
+        let elsewhere = try TemporaryFolder()
+        let queue = try DatabaseQueue(path: elsewhere.appending("half").path)
+        try queue.writeWithoutTransaction { db in
+            try db.execute(
+                sql: """
+                    PRAGMA cache_size = 1;
+                    BEGIN EXCLUSIVE; CREATE TABLE half (content BLOB);
+                    """)
+            for _ in 0..<50 { try db.execute(sql: "INSERT INTO half VALUES (zeroblob(4000))") }
+            for (from, to) in [("half", ""), ("half-journal", "-journal")] {
+                try FileManager.default.copyItem(
+                    at: elsewhere.appending(from),
+                    to: desk.folder.appending("journal.sqlite" + to))
+            }
+            try db.execute(sql: "ROLLBACK")
+        }
+        try queue.close()
+    }
+
+    @Test("A process killed in its very first transaction leaves a journal that opens")
+    func killedWhileMade() async throws {
+        let desk = try Desk()
+        try leaveHalfMade(desk)
+        let journal = try await desk.open(kinds)
+        #expect(journal.opening.setAside == nil)
+        #expect(try await journal.record(entry("a")) == .accepted)
+        await journal.close()
+    }
+
     @Test("A database whose damage a check confirms is moved aside with its log")
     func damaged() async throws {
         let desk = try Desk()

@@ -32,6 +32,36 @@ struct HandOverTests {
     }
 
     @Test(
+        "Promise 2: a gate that closes while a turn is on its way to the disk keeps its entries",
+        arguments: [false, true])
+    func closedMeanwhile(isInside: Bool) async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([EntryKind("kind", requires: [.ui])])
+        let seen = Seen<String>()
+        if isInside {
+            await journal.handle("kind", inTransaction: { _, entry in seen.add(entry.id.text) })
+        } else {
+            await journal.handle("kind") { seen.add($0.id.text) }
+        }
+        try await journal.record(entry("a"))
+        let (writing, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        async let write: Void = journal.write { _ in
+            writing.signal()
+            release.wait()
+        }
+        try await onThread { writing.wait() }
+        await journal.open(.ui)  // the turn that takes the entry waits for the writer
+        await journal.close(.ui)
+        release.signal()
+        try await write
+        try await settle(journal)
+        #expect(seen.count == 0)
+        await journal.open(.ui)
+        try await eventually("it is handed over") { seen.all == ["a"] }
+        await journal.close()
+    }
+
+    @Test(
         "Promise 3: an entry is finished when its handler has succeeded, and comes again when it throws"
     )
     func again() async throws {

@@ -6,17 +6,19 @@ import Testing
 
 @Suite("Socket")
 struct SocketTests {
-    /// Sends back every text frame.
+    /// Sends back every text frame; hangs up when asked to.
     private static let echo: @Sendable (FramePeer) async throws -> Void = { peer in
         try await peer.executeThenClose { inbound, outbound in
-            for try await frame in inbound where frame.opcode == .text {
+            for try await frame in inbound {
+                guard frame.opcode != .connectionClose else { return }
+                guard frame.opcode == .text else { continue }
                 try await outbound.write(
                     WebSocketFrame(fin: true, opcode: .text, data: frame.unmaskedData))
             }
         }
     }
 
-    /// Sends what it is told, then notes what comes back until the end.
+    /// Sends what it is told, then notes what comes back until it is asked to hang up.
     private static func sending(
         _ frames: [WebSocketFrame], raw: [UInt8] = [], noting seen: Seen<WebSocketFrame>
     ) -> @Sendable (FramePeer) async throws -> Void {
@@ -24,7 +26,10 @@ struct SocketTests {
             try await peer.executeThenClose { inbound, outbound in
                 try await outbound.write(contentsOf: frames)
                 if !raw.isEmpty { try await peer.sendRaw(raw) }
-                for try await frame in inbound { await seen.note(frame) }
+                for try await frame in inbound {
+                    await seen.note(frame)
+                    guard frame.opcode != .connectionClose else { return }
+                }
             }
         }
     }
@@ -204,12 +209,15 @@ struct SocketTests {
 
     @Test("close does not wait longer than a second for a peer that says nothing")
     func closeAgainstSilence() async throws {
-        let seen = Seen<WebSocketFrame>()
-        try await TestServer.webSocket(serve: Self.sending([], noting: seen)) { url in
+        let ignoring: @Sendable (FramePeer) async throws -> Void = { peer in
+            try await peer.executeThenClose { inbound, _ in for try await _ in inbound {} }
+        }
+        try await TestServer.webSocket(serve: ignoring) { url in
             let socket = try await NIODialer().dial(
                 url: url, protocol: TestServer.subprotocol, maximumFrameBytes: 1_024)
             let start = ContinuousClock.now
             await socket.close(code: 1000)
+            #expect(ContinuousClock.now - start > .milliseconds(900))
             #expect(ContinuousClock.now - start < .seconds(5))
         }
     }
@@ -238,6 +246,26 @@ struct SocketTests {
             try await socket.send([[0x31]])
             #expect(try await socket.receive() == [[0x31]])
             await socket.close(code: 1000)
+        }
+    }
+
+    @Test("a peer that sends our own close code back has said nothing; another code is its own")
+    func echoedCode() async throws {
+        for (answer, code) in [(UInt16(1002), UInt16?.none), (4100, 4100)] {
+            try await TestServer.webSocket { peer in
+                try await peer.executeThenClose { inbound, outbound in
+                    // A reserved bit: the frame decoder lets it pass, so that what follows is still read.
+                    try await peer.sendRaw([0xc1, 0x00])
+                    for try await frame in inbound where frame.opcode == .connectionClose {
+                        try await outbound.write(.close(answer))
+                    }
+                }
+            } test: { url in
+                let socket = try await dial(url)
+                await #expect(throws: SocketFailure.self) { _ = try await texts(socket) }
+                await socket.close(code: 1000)
+                #expect(await socket.closeCode == code)
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 /// When each timer is due; a timer has one deadline, the last one set.
-struct Deadlines<Key: Hashable & Sendable>: Sendable {
+struct Deadlines<Key: Hashable & Comparable & Sendable>: Sendable {
     private var due: [Key: Duration] = [:]
 
     /// The soonest of all.
@@ -11,10 +11,10 @@ struct Deadlines<Key: Hashable & Sendable>: Sendable {
 
     mutating func cancelAll() { due = [:] }
 
-    /// Removes and returns what is due.
+    /// Removes and returns what is due: the soonest first, and in the same order in every process.
     mutating func take(at now: Duration) -> [Key] {
-        let keys = due.filter { $0.value <= now }.map(\.key)
-        for key in keys { due[key] = nil }
-        return keys
+        let taken = due.filter { $0.value <= now }
+        for key in taken.keys { due[key] = nil }
+        return taken.sorted { ($0.value, $0.key) < ($1.value, $1.key) }.map(\.key)
     }
 }

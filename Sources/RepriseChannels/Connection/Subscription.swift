@@ -1,32 +1,42 @@
 import RepriseWire
 
 /// A channel that is subscribed to: its machine, and what of the batch under way belongs to it.
-///
-/// Confined to the driver.
-final class Subscription {
+struct Subscription: Sendable {
     let channel: ChannelName
-    let states: Announcer<ChannelState>
     var machine: SubscriptionMachine
+    /// Whether a frame of the batch being read was for it.
+    var isTouched = false
     /// What is staged since the last cut.
     private var segment: StagedBatch.Segment
     private var isStaged = false
-    var isTouched = false
 
-    init(channel: ChannelName, machine: SubscriptionMachine, states: Announcer<ChannelState>) {
+    init(channel: ChannelName, machine: SubscriptionMachine) {
         self.channel = channel
         self.machine = machine
-        self.states = states
         segment = StagedBatch.Segment(channel: channel)
     }
 
     /// Changes what is staged.
-    func stage(_ change: (inout StagedBatch.Segment) -> Void) {
+    mutating func stage(_ change: (inout StagedBatch.Segment) -> Void) {
         isStaged = true
         change(&segment)
     }
 
+    /// Stages an event or a duplicate: the hot path.
+    mutating func receive(_ event: ServerFrame.Event) {
+        switch machine.eventReceived(after: event.prev, seq: event.seq) {
+        case .store:
+            isStaged = true
+            segment.events.append(event)
+        case .ignoreDuplicate:
+            isStaged = true
+            segment.duplicates += 1
+        case .leave: break
+        }
+    }
+
     /// Ends the segment with the coverage that it leads to.
-    func cut(into batch: inout StagedBatch) {
+    mutating func cut(into batch: inout StagedBatch) {
         guard isStaged else { return }
         segment.coverage = machine.coverage
         segment.head = machine.knownHead
@@ -35,7 +45,7 @@ final class Subscription {
     }
 
     /// Forgets what is staged.
-    func drop() {
+    mutating func drop() {
         segment = StagedBatch.Segment(channel: channel)
         isStaged = false
     }

@@ -1,16 +1,16 @@
-import RepriseCore
+package import RepriseCore
 import RepriseJournal
 
 /// What becomes of a message that a reader could not handle: the journal's own rule for entries.
-struct Ending: Hashable, Sendable {
-    var state: ReaderStore.State
-    var due: WallTime
-    var reason: String
+package struct Ending: Hashable, Sendable {
+    package var state: ReaderStore.State
+    package var due: WallTime
+    package var reason: String
     /// Whether it counts towards the limit of attempts.
-    var isFailure: Bool
+    package var isFailure: Bool
 
     /// What an error means for a message that had failed so many times before.
-    static func after(
+    package static func after(
         _ error: any Error, _ options: ReaderOptions, failures: Int, now: WallTime, jitter: Double
     ) -> Ending {
         let rules = EntryKind(

@@ -3,6 +3,8 @@ import RepriseCore
 import RepriseWire
 
 /// A reader whose effect shares the journal's transaction with its cursor: exactly once, whatever happens in between.
+///
+/// Nothing races here, so it is a straight loop; what a page comes to is decided by ``InsidePage``.
 actor InsideReader: Reader {
     let line: ReaderLine
     private let effect: @Sendable (Database, [Message]) throws -> Void
@@ -22,46 +24,50 @@ actor InsideReader: Reader {
         while !Task.isCancelled {
             try await applyWhatIsDue()
             let page = try await line.page(after: cursor)
-            if let last = page.last {
-                try await apply(page, through: last.arrival)
-            } else {
-                await line.wait(until: nextDue)
-            }
+            if page.isEmpty { await line.wait(until: nextDue) } else { try await apply(page) }
         }
     }
 
-    private func apply(_ page: [Arrived], through last: Int64) async throws {
+    private func apply(_ page: [Arrived]) async throws {
         let (line, effect) = (line, effect)
-        let soonest = try await line.persist { db in
-            let failed = try Self.apply(page, effect, db)
-            var soonest: WallTime?
-            for (arrived, error) in failed {
-                let ending = Self.ending(error, line, failures: 0)
-                try line.store.settle(
-                    arrived.arrival, of: line.reader, attempts: 1,
-                    failures: ending.isFailure ? 1 : 0, ending, db)
-                if ending.state == .waiting { soonest = min(soonest ?? ending.due, ending.due) }
-            }
-            try line.store.move(line.reader, cursor: last, handing: last, db)
-            return soonest
+        let write = try await line.persist { db in
+            let write = try Self.inside(line, effect, db).apply(page)
+            try line.store.rows.write(write, of: line.reader, db)
+            return write
         }
-        cursor = last
-        nextDue = soonest.map { min($0, nextDue ?? $0) } ?? nextDue
-        line.through.announce(last)
+        cursor = write.cursor
+        if let soonest = write.soonest { nextDue = min(soonest, nextDue ?? soonest) }
+        line.through.announce(cursor)
     }
 
-    /// All together; if that fails each alone, so that one message cannot hold up the others.
-    private static func apply(
-        _ page: [Arrived], _ effect: @Sendable (Database, [Message]) throws -> Void, _ db: Database
-    ) throws -> [(Arrived, any Error)] {
-        do {
-            try attempt(page, effect, db)
-            return []
-        } catch {
-            guard isItsOwn(error, db) else { throw error }
-            guard page.count > 1 else { return page.map { ($0, error) } }
+    private func applyWhatIsDue() async throws {
+        let now = line.timekeeper.wall()
+        let due = try await line.due(at: now)
+        nextDue = due.messages.count == ReaderStore.dueLimit ? now : due.next
+        for exceptional in due.messages where !Task.isCancelled {
+            let (line, effect) = (line, effect)
+            let settlement = try await line.persist { db in
+                let settlement = try Self.inside(line, effect, db).retry(exceptional)
+                try line.store.rows.settle(settlement, of: line.reader, db)
+                return settlement
+            }
+            guard let ending = settlement.ending, ending.state == .waiting else { continue }
+            nextDue = min(nextDue ?? ending.due, ending.due)
         }
-        return try page.flatMap { try apply([$0], effect, db) }
+    }
+
+    private static func inside(
+        _ line: ReaderLine, _ effect: @escaping (Database, [Message]) throws -> Void,
+        _ db: Database
+    ) -> InsidePage {
+        InsidePage(
+            options: line.options, now: line.timekeeper.wall(), jitter: line.jitter,
+            effect: { messages in
+                try db.inSavepoint {
+                    try effect(db, messages)
+                    return .commit
+                }
+            }, isItsOwn: { isItsOwn($0, db) })
     }
 
     /// Whether the effect is to blame, and not the disk.
@@ -77,54 +83,6 @@ actor InsideReader: Reader {
             return true
         default:
             return false
-        }
-    }
-
-    /// - Throws: what the effect threw, having undone what it wrote.
-    private static func attempt(
-        _ page: [Arrived], _ effect: @Sendable (Database, [Message]) throws -> Void, _ db: Database
-    ) throws {
-        for case let damage? in page.lazy.map(\.damage) {
-            throw HandOverFailure.permanent(damage.message)
-        }
-        let messages = page.map(\.message)
-        try db.inSavepoint {
-            try effect(db, messages)
-            return .commit
-        }
-    }
-
-    private static func ending(_ error: any Error, _ line: ReaderLine, failures: Int) -> Ending {
-        Ending.after(
-            error, line.options, failures: failures, now: line.timekeeper.wall(),
-            jitter: line.jitter())
-    }
-
-    private func applyWhatIsDue() async throws {
-        let now = line.timekeeper.wall()
-        let (due, next) = try await line.due(at: now)
-        nextDue = due.count == 100 ? now : next
-        for exceptional in due where !Task.isCancelled {
-            let ending = try await retry(exceptional)
-            guard let ending, ending.state == .waiting else { continue }
-            nextDue = min(nextDue ?? ending.due, ending.due)
-        }
-    }
-
-    private func retry(_ exceptional: ReaderStore.Exceptional) async throws -> Ending? {
-        let (line, effect, arrived) = (line, effect, exceptional.arrived)
-        return try await line.persist { db in
-            var ending: Ending?
-            do {
-                try Self.attempt([arrived], effect, db)
-            } catch {
-                guard Self.isItsOwn(error, db) else { throw error }
-                ending = Self.ending(error, line, failures: exceptional.failures)
-            }
-            try line.store.settle(
-                arrived.arrival, of: line.reader, attempts: arrived.message.attempt,
-                failures: exceptional.failures + (ending?.isFailure == true ? 1 : 0), ending, db)
-            return ending
         }
     }
 }

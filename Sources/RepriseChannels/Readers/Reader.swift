@@ -50,10 +50,12 @@ final class ReaderLine: Sendable {
             do {
                 return try await body()
             } catch {
-                guard Self.isPassing(error) else { throw error }
                 failures += 1
-                try await timekeeper.sleep(
-                    for: Self.disk.delay(failures: failures, jitter: jitter()))
+                guard
+                    let wait = ReaderPatience.wait(
+                        after: error, failures: failures, jitter: jitter())
+                else { throw error }
+                try await timekeeper.sleep(for: wait)
             }
         }
     }
@@ -63,21 +65,8 @@ final class ReaderLine: Sendable {
     }
 
     /// What waits and is due; and when something is due next.
-    func due(at now: WallTime) async throws -> (
-        messages: [ReaderStore.Exceptional], next: WallTime?
-    ) {
+    func due(at now: WallTime) async throws -> ReaderStore.Due {
         try await patiently { [store, reader] in try await store.due(reader, now: now) }
-    }
-
-    private static let disk = Backoff(base: .milliseconds(100), longest: .seconds(30))
-
-    /// Whether a failure of the journal may be gone at the next try.
-    static func isPassing(_ error: any Error) -> Bool {
-        guard let error = error as? RepriseError else { return false }
-        switch error.code {
-        case .diskFull, .diskFailed, .busy, .full, .notWritable: return true
-        default: return false
-        }
     }
 
     /// Waits until the signal is raised, or the calendar says `due`.

@@ -1,199 +1,100 @@
-import GRDB
-import RepriseCore
+package import RepriseCore
 import RepriseJournal
 import RepriseWire
 
 /// A message as it lies in the journal.
-struct Arrived: Sendable {
-    var arrival: Int64
-    var message: Message
+package struct Arrived: Hashable, Sendable {
+    package var arrival: Int64
+    package var message: Message
     /// Why its row cannot be read, if it cannot: it ends as a dead letter, and the rest goes on.
-    var damage: RepriseError?
+    package var damage: RepriseError?
+
+    package init(arrival: Int64, message: Message, damage: RepriseError? = nil) {
+        self.arrival = arrival
+        self.message = message
+        self.damage = damage
+    }
 }
 
-/// The rows of one reader.
-///
-/// Functions that take a `Database` run in a transaction that somebody else has begun.
-struct ReaderStore: Sendable {
+/// The rows of one reader, in the journal.
+package struct ReaderStore: Sendable {
     /// Where a reader stands.
-    struct Position: Sendable {
-        var reader: Int64
-        var cursor: Int64
+    package struct Position: Hashable, Sendable {
+        package var reader: Int64
+        package var cursor: Int64
+
+        package init(reader: Int64, cursor: Int64) {
+            self.reader = reader
+            self.cursor = cursor
+        }
     }
 
     /// A message that left the straight path.
-    struct Exceptional: Sendable {
-        var arrived: Arrived
+    package struct Exceptional: Hashable, Sendable {
+        package var arrived: Arrived
         /// How often it had been handed over.
-        var attempts: Int
-        var failures: Int
+        package var attempts: Int
+        package var failures: Int
+
+        package init(arrived: Arrived, attempts: Int, failures: Int) {
+            self.arrived = arrived
+            self.attempts = attempts
+            self.failures = failures
+        }
     }
 
-    enum State: Int64 { case waiting, handed, dead, unconfirmed }
+    /// What waits and is due.
+    package struct Due: Hashable, Sendable {
+        /// Oldest first, at most ``ReaderStore/dueLimit``.
+        package var messages: [Exceptional]
+        /// When something is due after them.
+        package var next: WallTime?
 
-    static let pageLimit = 500
-    static let pageBytes = 1_048_576
+        package init(messages: [Exceptional], next: WallTime?) {
+            self.messages = messages
+            self.next = next
+        }
+    }
+
+    package enum State: Int64, Sendable { case waiting, handed, dead, unconfirmed }
+
+    package static let pageLimit = 500
+    package static let pageBytes = 1_048_576
+    package static let dueLimit = 100
+    package static let interruption =
+        "The process ended while the message was with its handler."
 
     let journal: Journal
-    let channel: ChannelName
-    let name: String
+    let rows: ReaderRows
 
-    // MARK: Beginning
+    init(journal: Journal, channel: ChannelName, name: String) {
+        self.journal = journal
+        rows = ReaderRows(channel: channel, name: name)
+    }
 
-    /// Takes the reader's place, or makes one at the beginning of the journal.
-    ///
-    /// What a process that has died may have had in a handler becomes an exception: to be handed over again with a second
-    /// attempt, or unconfirmed. So the doubt is written down for each message, and lasts exactly as long as it must.
     func begin(_ options: ReaderOptions, now: WallTime) async throws -> Position {
-        try await journal.write { db in
-            try db.execute(
-                sql: "INSERT OR IGNORE INTO channelsReader (channel, name) VALUES (?, ?)",
-                arguments: [channel.text, name])
-            guard
-                let row = try Row.fetchOne(
-                    db,
-                    sql: """
-                        SELECT id, cursor, handing FROM channelsReader
-                        WHERE channel = ? AND name = ?
-                        """, arguments: [channel.text, name])
-            else { throw RepriseError(.internal, "A reader's row is missing.") }
-            let reader = try row.integer(0)
-            let cursor = try row.integer(1)
-            let handing = try row.integer(2)
-            try interruptExceptions(of: reader, options, now: now, db)
-            guard handing > cursor else { return Position(reader: reader, cursor: cursor) }
-            try interruptWindow((cursor, handing), of: reader, options, now: now, db)
-            try move(reader, cursor: handing, handing: handing, db)
-            return Position(reader: reader, cursor: handing)
-        }
+        try await journal.write { [rows] db in try rows.begin(options, now: now, db) }
     }
 
-    private static let interruption = "The process ended while the message was with its handler."
-
-    private func interruptWindow(
-        _ window: (cursor: Int64, handing: Int64), of reader: Int64, _ options: ReaderOptions,
-        now: WallTime, _ db: Database
-    ) throws {
-        // A window never spans two logs.
-        let base = ChannelsTables.base(of: ChannelsTables.log(of: window.handing))
-        try db.execute(
-            sql: """
-                INSERT INTO channelsException
-                (reader, arrival, attempts, failures, state, due, reason)
-                SELECT ?, arrival, 1, 1, ?, ?, ? FROM channelsMessage
-                WHERE arrival > ? AND arrival <= ?
-                """,
-            arguments: [
-                reader, stateAfterInterruption(options, failures: 1).rawValue, now.milliseconds,
-                Self.interruption, max(window.cursor, base), window.handing,
-            ])
-    }
-
-    private func interruptExceptions(
-        of reader: Int64, _ options: ReaderOptions, now: WallTime, _ db: Database
-    ) throws {
-        try db.execute(
-            sql: """
-                UPDATE channelsException SET failures = failures + 1, due = ?, reason = ?,
-                state = CASE WHEN failures + 1 >= ? THEN ? ELSE ? END
-                WHERE reader = ? AND state = 1
-                """,
-            arguments: [
-                now.milliseconds, Self.interruption, options.attemptLimit,
-                stateAfterInterruption(options, failures: options.attemptLimit).rawValue,
-                stateAfterInterruption(options, failures: 0).rawValue, reader,
-            ])
-    }
-
-    private func stateAfterInterruption(_ options: ReaderOptions, failures: Int) -> State {
-        switch options.onInterruption {
-        case .never: .unconfirmed
-        case .again: failures >= options.attemptLimit ? .dead : .waiting
-        }
-    }
-
-    // MARK: The straight path
-
-    /// The next messages after `cursor`, of one log: bounded in number and bytes.
     func page(after cursor: Int64) async throws -> [Arrived] {
-        try await journal.read { db in
-            let logs = try Row.fetchAll(
-                db,
-                sql: "SELECT id FROM channelsLog WHERE channel = ? AND id >= ? ORDER BY id",
-                arguments: [channel.text, ChannelsTables.log(of: cursor)])
-            for row in logs {
-                let base = ChannelsTables.base(of: try row.integer(0))
-                let page = try messages(
-                    after: max(cursor, base), below: base + (1 << ChannelsTables.arrivalBits), db)
-                guard page.isEmpty else { return page }
-            }
-            return []
-        }
+        try await journal.read { [rows] db in try rows.page(after: cursor, db) }
     }
 
-    private func messages(after: Int64, below end: Int64, _ db: Database) throws -> [Arrived] {
-        let rows = try Row.fetchCursor(
-            db.cachedStatement(
-                sql: """
-                    SELECT arrival, seq, id, time, body FROM channelsMessage
-                    WHERE arrival > ? AND arrival < ? ORDER BY arrival LIMIT ?
-                    """), arguments: [after, end, Self.pageLimit])
-        var page: [Arrived] = []
-        var bytes = 0
-        while bytes < Self.pageBytes, let row = try rows.next() {
-            let arrived = try arrived(row, attempt: 1)
-            bytes += arrived.message.body.count
-            page.append(arrived)
-        }
-        return page
+    func due(_ reader: Int64, now: WallTime) async throws -> Due {
+        try await journal.read { [rows] db in try rows.due(reader, now: now, db) }
     }
 
-    /// Reads arrival, seq, id, time, body.
-    func arrived(_ row: Row, attempt: Int) throws -> Arrived {
-        let arrival = try row.integer(0)
-        do {
-            return Arrived(
-                arrival: arrival,
-                message: Message(
-                    channel: channel, seq: try row.integer(1), id: try EntryID(try row.text(2)),
-                    time: WallTime(milliseconds: try row.integer(3)), body: try row.bytes(4),
-                    attempt: attempt))
-        } catch let error as RepriseError {
-            let remains = Message(
-                channel: channel, seq: (try? row.integer(1)) ?? 0,
-                id: EntryID(unchecked: "damaged-\(arrival)"), time: WallTime(milliseconds: 0),
-                body: Array("null".utf8), attempt: attempt)
-            return Arrived(arrival: arrival, message: remains, damage: error)
-        }
-    }
-
-    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if the reader was forgotten.
-    func move(_ reader: Int64, cursor: Int64, handing: Int64, _ db: Database) throws {
-        try db.cachedStatement(
-            sql: "UPDATE channelsReader SET cursor = ?, handing = ? WHERE id = ?"
-        ).execute(arguments: [cursor, handing, reader])
-        guard db.changesCount == 1 else {
-            throw RepriseError(.noSuchEntry, "The reader \(name) was forgotten.")
-        }
-    }
-
-    /// The newest message of the channel; 0 if there is none.
     func newest() async throws -> Int64 {
-        try await journal.read { db in
-            let logs = try Row.fetchAll(
-                db, sql: "SELECT id FROM channelsLog WHERE channel = ? ORDER BY id DESC",
-                arguments: [channel.text])
-            for row in logs {
-                let base = ChannelsTables.base(of: try row.integer(0))
-                let newest = try Int64.fetchOne(
-                    db,
-                    sql: """
-                        SELECT arrival FROM channelsMessage WHERE arrival > ? AND arrival < ?
-                        ORDER BY arrival DESC LIMIT 1
-                        """, arguments: [base, base + (1 << ChannelsTables.arrivalBits)])
-                if let newest { return newest }
-            }
-            return 0
-        }
+        try await journal.read { [rows] db in try rows.newest(db) }
     }
+
+    func failures(limit: Int) async throws -> [FailedMessage] {
+        try await journal.read { [rows] db in try rows.failures(limit: limit, db) }
+    }
+
+    func restate(_ id: EntryID, as state: State, now: WallTime) async throws {
+        try await journal.write { [rows] db in try rows.restate(id, as: state, now: now, db) }
+    }
+
+    func forget() async throws { try await journal.write { [rows] db in try rows.forget(db) } }
 }

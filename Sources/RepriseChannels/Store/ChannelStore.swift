@@ -1,44 +1,32 @@
-import GRDB
-import RepriseCore
+package import GRDB
+package import RepriseCore
 import RepriseJournal
-import RepriseWire
+package import RepriseWire
 
 /// The channels' tables, as the driver uses them.
-struct ChannelStore: Sendable {
+package struct ChannelStore: Sendable {
     /// What the journal has of a channel's current log.
-    struct Stored: Sendable {
-        var position: LogPosition
-        var epoch: Epoch
-        var coverage: Coverage
-        var head: Int64
+    package struct Stored: Hashable, Sendable {
+        package var position: LogPosition
+        package var epoch: Epoch
+        package var coverage: Coverage
+        package var head: Int64
+
+        package init(position: LogPosition, epoch: Epoch, coverage: Coverage, head: Int64) {
+            self.position = position
+            self.epoch = epoch
+            self.coverage = coverage
+            self.head = head
+        }
     }
 
     let journal: Journal
 
-    func device() async throws -> EntryID {
-        let text = try await journal.read { db in
-            try String.fetchOne(db, sql: "SELECT id FROM channelsDevice")
-        }
-        return try EntryID(text ?? "")
-    }
+    func device() async throws -> EntryID { try await journal.read(Self.device) }
 
     /// - Returns: nil if the device has never been told of an epoch.
     func stored(_ channel: ChannelName) async throws -> Stored? {
-        try await journal.read { db in
-            let rows = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT id, version, accepted, epoch, coverage, head FROM channelsLog
-                    WHERE channel = ? ORDER BY id DESC LIMIT 2
-                    """, arguments: [channel.text])
-            guard let row = rows.first else { return nil }
-            return Stored(
-                position: LogPosition(
-                    log: try row.integer(0), version: try row.integer(1),
-                    accepted: try row.integer(2), hasFormer: rows.count > 1),
-                epoch: try Epoch(try row.text(3)),
-                coverage: try Coverage(parsing: try row.text(4)), head: try row.integer(5))
-        }
+        try await journal.read { db in try Self.stored(channel, db) }
     }
 
     /// Writes a batch, if the logs are where memory believes them to be; returns once it is durable, with where they are
@@ -46,10 +34,37 @@ struct ChannelStore: Sendable {
     func write(
         _ batch: StagedBatch, at positions: [ChannelName: LogPosition]
     ) async throws -> [ChannelName: LogPosition] {
-        try await journal.write { db in
-            var writer = BatchWriter(db: db, positions: positions)
-            try writer.write(batch)
-            return writer.positions
-        }
+        try await journal.write { db in try Self.write(batch, at: positions, db) }
+    }
+}
+
+/// The same in a transaction that somebody else has begun.
+extension ChannelStore {
+    package static func device(_ db: Database) throws -> EntryID {
+        try EntryID(try String.fetchOne(db, sql: "SELECT id FROM channelsDevice") ?? "")
+    }
+
+    package static func stored(_ channel: ChannelName, _ db: Database) throws -> Stored? {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT id, version, accepted, epoch, coverage, head FROM channelsLog
+                WHERE channel = ? ORDER BY id DESC LIMIT 2
+                """, arguments: [channel.text])
+        guard let row = rows.first else { return nil }
+        return Stored(
+            position: LogPosition(
+                log: try row.integer(0), version: try row.integer(1),
+                accepted: try row.integer(2), hasFormer: rows.count > 1),
+            epoch: try Epoch(try row.text(3)), coverage: try Coverage(parsing: try row.text(4)),
+            head: try row.integer(5))
+    }
+
+    package static func write(
+        _ batch: StagedBatch, at positions: [ChannelName: LogPosition], _ db: Database
+    ) throws -> [ChannelName: LogPosition] {
+        var writer = BatchWriter(db: db, positions: positions)
+        try writer.write(batch)
+        return writer.positions
     }
 }

@@ -1,12 +1,12 @@
-import GRDB
-import RepriseCore
+package import GRDB
+package import RepriseCore
 
 /// What became of every message that was accepted (promise 5).
 ///
 /// `accepted` comes from the counter that the storing transaction increments, everything else is counted from the rows, the
 /// cursors and the exceptions: that they agree is a check that can fail.
-enum ChannelsLedger {
-    static func sum(_ db: Database) throws -> LedgerSum {
+package enum ChannelsLedger {
+    package static func sum(_ db: Database) throws -> LedgerSum {
         var sum = LedgerSum()
         let logs = try Row.fetchCursor(
             db, sql: "SELECT id, channel, accepted, duplicates FROM channelsLog ORDER BY id")

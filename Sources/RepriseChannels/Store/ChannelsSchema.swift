@@ -7,7 +7,20 @@ extension Channels {
     public static let schema = JournalSchema(
         name: "channels",
         migrations: [{ db in try db.execute(sql: ChannelsTables.first) }],
-        ledger: { db in try ChannelsLedger.sum(db) })
+        ledger: { db in try ChannelsLedger.sum(db) },
+        calendarMoved: { db, step in
+            // A wait keeps its length. Bounded, so that no sum is more than a column holds.
+            try db.execute(
+                sql: """
+                    UPDATE channelsException
+                    SET due = MAX(MIN(due, 4000000000000000000), -4000000000000000000) + ?
+                    """,
+                arguments: [
+                    max(
+                        min(step.milliseconds, 4_000_000_000_000_000_000),
+                        -4_000_000_000_000_000_000)
+                ])
+        })
 }
 
 /// How messages and positions lie in the journal.

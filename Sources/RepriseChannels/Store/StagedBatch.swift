@@ -7,8 +7,8 @@ package struct StagedBatch: Sendable {
     /// A new epoch begins a new segment.
     package struct Segment: Sendable {
         package struct Loss: Sendable {
-            var ranges: [SequenceRange]
-            var reason: Gone.Reason
+            package var ranges: [SequenceRange]
+            package var reason: Gone.Reason
         }
 
         package var channel: ChannelName
@@ -24,13 +24,28 @@ package struct StagedBatch: Sendable {
         package var head: Int64 = 0
     }
 
+    /// What a channel's machine had counted when the batch was cut.
+    package struct Revision: Hashable, Sendable {
+        package var channel: ChannelName
+        package var number: Int
+    }
+
     package var segments: [Segment] = []
-    /// What each machine counted when the batch was cut.
-    package var revisions: [ChannelName: Int] = [:]
-    /// The state of memory that it was made in; after a failed commit it is void.
-    package var generation = 0
+    package var revisions: [Revision] = []
 
     package var isEmpty: Bool { segments.isEmpty }
+
+    /// The channels that it changes, each once, in the order of its segments.
+    package var channels: [ChannelName] {
+        var seen: Set<ChannelName> = []
+        return segments.map(\.channel).filter { seen.insert($0).inserted }
+    }
+
+    /// Takes a channel out.
+    mutating func remove(_ channel: ChannelName) {
+        segments.removeAll { $0.channel == channel }
+        revisions.removeAll { $0.channel == channel }
+    }
 }
 
 /// What memory believes about the current log of a channel; checked against the disk at each write.
@@ -40,4 +55,11 @@ package struct LogPosition: Hashable, Sendable {
     package var accepted: Int64
     /// Whether there were epochs before, so that ids have to be compared.
     package var hasFormer: Bool
+
+    package init(log: Int64, version: Int64, accepted: Int64, hasFormer: Bool) {
+        self.log = log
+        self.version = version
+        self.accepted = accepted
+        self.hasFormer = hasFormer
+    }
 }

@@ -28,7 +28,7 @@ extension ConnectionHandler {
     func unsubscribe(_ channel: ChannelName) {
         guard let subscription = subscriptions.removeValue(forKey: channel) else { return }
         switchboard.remove(subscription)
-        readQueue.removeAll { $0 === subscription }
+        turns.left { $0 === subscription }
     }
 
     // MARK: Live
@@ -52,9 +52,8 @@ extension ConnectionHandler {
 
     /// Gives a subscription its turn to read, if there is something it has not been sent.
     func readIfWanted(_ subscription: Subscription) {
-        guard subscription.machine.wantsRead, !subscription.isQueued else { return }
-        subscription.isQueued = true
-        readQueue.append(subscription)
+        guard subscription.machine.asksForTurn() else { return }
+        turns.asked(subscription)
         readNext()
     }
 
@@ -64,53 +63,41 @@ extension ConnectionHandler {
         readNext()
     }
 
-    /// One read at a time, in turns, and never more than two pages ahead of what the transport has taken.
     private func readNext() {
-        guard !isReadingLog, isWritable, unsentPages < 2, !readQueue.isEmpty else { return }
-        let subscription = readQueue.removeFirst()
-        subscription.isQueued = false
-        guard let read = subscription.machine.nextRead() else { return readNext() }
-        isReadingLog = true
-        let shard = switchboard.shard
-        gateway.reader.start(
-            read, of: subscription.channel, ticket: subscription.machine.ticket
-        ) { [id] answer in
-            shard.post(.read(by: id, answer))
+        while let subscription = turns.next(isWritable: isWritable) {
+            guard let read = subscription.machine.nextRead() else { continue }
+            turns.readStarted()
+            let shard = switchboard.shard
+            gateway.reader.start(
+                read, of: subscription.channel, ticket: subscription.machine.ticket
+            ) { [id] answer in
+                shard.post(.read(by: id, answer))
+            }
         }
     }
 
     func readAnswered(_ answer: LogReader.Answer) {
-        isReadingLog = false
+        turns.readEnded()
         if let subscription = subscriptions[answer.channel] { handle(answer, for: subscription) }
         readNext()
     }
 
     private func handle(_ answer: LogReader.Answer, for subscription: Subscription) {
-        switch answer.content {
-        case .state(let state):
-            perform(
-                subscription.machine.stateRead(state, ticket: answer.ticket), for: subscription)
-        case .page(let bytes, let through, let epoch):
-            guard
-                let actions = subscription.machine.pageRead(
-                    through: through, epoch: epoch, ticket: answer.ticket)
-            else { return retryLater(subscription) }
-            sendPage(bytes)
-            perform(actions, for: subscription)
-        case .failed(let error):
+        let step = subscription.machine.readAnswered(answer.content, ticket: answer.ticket)
+        if let error = answer.error {
             log(.warning, "reading failed", ["channel": "\(answer.channel)", "error": "\(error)"])
-            subscription.machine.readFailed(ticket: answer.ticket)
-            return retryLater(subscription)
         }
-        readIfWanted(subscription)
+        if step.sendsPage { sendPage(answer.page) }
+        perform(step.actions, for: subscription)
+        if step.readsLater { retryLater(subscription) } else { readIfWanted(subscription) }
     }
 
     private func sendPage(_ bytes: ByteBuffer) {
         guard bytes.readableBytes > 0 else { return }
-        unsentPages += 1
+        turns.pageSent()
         let promise = switchboard.shard.loop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { _ in
-            self.unsentPages -= 1
+            self.turns.pageTaken()
             self.readNext()
         }
         send(bytes, promise: promise)

@@ -17,10 +17,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var machine: ConnectionMachine
     var subscriptions: [ChannelName: Subscription] = [:]
     /// Subscriptions that wait for their turn to read the log.
-    var readQueue: [Subscription] = []
-    var isReadingLog = false
-    /// Pages that the transport has not taken yet.
-    var unsentPages = 0
+    var turns = ReadTurns<Subscription>()
     /// Publishes of the bytes that are being read; they are submitted together.
     var publishes: [NewMessage] = []
 
@@ -71,7 +68,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.connectionEnded(now: now)
         for subscription in subscriptions.values { switchboard.remove(subscription) }
         subscriptions = [:]
-        readQueue = []
+        turns.left { _ in true }
         switchboard.remove(self)
         log(.debug, "disconnected")
     }
@@ -142,7 +139,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     private func unreadable(_ text: [UInt8], _ error: any Error) {
         let error = error as? RepriseError
-        if let refused = machine.isOpen ? Self.refusal(of: text, error) : nil {
+        if let refused = machine.isOpen ? PublishAnswer.refusal(of: text, error) : nil {
             return send(.refused(refused))
         }
         if String(validating: text, as: UTF8.self) == nil {
@@ -254,7 +251,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         send(buffer)
         for subscription in subscriptions.values { switchboard.remove(subscription) }
         subscriptions = [:]
-        readQueue = []
+        turns.left { _ in true }
         lookLater()
         readAgain()  // for the peer's close frame
     }

@@ -85,7 +85,7 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
             enableAutomaticErrorHandling: false,  // the machine says how a connection ends
             shouldUpgrade: { channel, _ in
                 channel.eventLoop.makeSucceededFuture([
-                    "Sec-WebSocket-Protocol": UpgradeRequest.subprotocol
+                    "Sec-WebSocket-Protocol": WireHandshake.subprotocol
                 ])
             },
             upgradePipelineHandler: { channel, _ in

@@ -1,20 +1,21 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import RepriseWire
 
 /// Answers a handshake that was not accepted, so that its author learns what is missing (RFC 6455 §4.2.2, RFC 9110 §15.5.22).
 struct UpgradeRequiredRoute {
     func add(to router: Router<BasicRequestContext>) {
-        router.get(RouterPath(UpgradeRequest.path)) { _, _ in
+        router.get(RouterPath(WireHandshake.path)) { _, _ in
             var headers = HTTPFields()
             headers[.upgrade] = "websocket"
             headers[.connection] = "Upgrade"
             headers[.secWebSocketVersion] = "13"
-            headers[.secWebSocketProtocol] = UpgradeRequest.subprotocol
+            headers[.secWebSocketProtocol] = WireHandshake.subprotocol
             headers[.contentType] = "application/json; charset=utf-8"
             let body =
                 #"{"error":{"code":"upgradeRequired","message":"Connect with WebSocket version 13 "#
-                + #"and the subprotocol \#(UpgradeRequest.subprotocol), in the first request "#
+                + #"and the subprotocol \#(WireHandshake.subprotocol), in the first request "#
                 + #"of a connection."}}"#
             return Response(
                 status: .upgradeRequired, headers: headers,

@@ -5,16 +5,12 @@ import RepriseWire
 struct LogReader: Sendable {
     /// What was read, for which subscription.
     struct Answer: Sendable {
-        enum Content: Sendable {
-            case state(ChannelState)
-            /// A page as frames: bytes that are sent as they are.
-            case page(ByteBuffer, through: Int64, epoch: Epoch)
-            case failed(any Error)
-        }
-
         let channel: ChannelName
         let ticket: UInt32
-        let content: Content
+        let content: SubscriptionMachine.Answer
+        /// A page as frames: bytes that are sent as they are.
+        var page = ByteBuffer()
+        var error: (any Error)?
     }
 
     let log: any MessageLog
@@ -27,26 +23,28 @@ struct LogReader: Sendable {
         then answer: @escaping @Sendable (Answer) -> Void
     ) {
         Task {
-            let content: Answer.Content
-            do {
-                content = try await perform(read, of: channel)
-            } catch {
-                content = .failed(error)
-            }
-            answer(Answer(channel: channel, ticket: ticket, content: content))
+            answer(await perform(read, of: channel, ticket))
         }
     }
 
     private func perform(
-        _ read: SubscriptionMachine.Read, of channel: ChannelName
-    ) async throws -> Answer.Content {
-        switch read {
-        case .state: return .state(try await log.state(of: channel))
-        case .page(let missing):
-            let page = try await log.page(
-                of: channel, missing: missing, limit: pageMessages, byteLimit: pageBytes)
-            return .page(
-                Self.encode(page, of: channel), through: page.through, epoch: page.state.epoch)
+        _ read: SubscriptionMachine.Read, of channel: ChannelName, _ ticket: UInt32
+    ) async -> Answer {
+        do {
+            switch read {
+            case .state:
+                let state = try await log.state(of: channel)
+                return Answer(channel: channel, ticket: ticket, content: .state(state))
+            case .page(let missing):
+                let page = try await log.page(
+                    of: channel, missing: missing, limit: pageMessages, byteLimit: pageBytes)
+                return Answer(
+                    channel: channel, ticket: ticket,
+                    content: .page(through: page.through, epoch: page.state.epoch),
+                    page: Self.encode(page, of: channel))
+            }
+        } catch {
+            return Answer(channel: channel, ticket: ticket, content: .failed, error: error)
         }
     }
 

@@ -16,21 +16,11 @@ final class Shard: Sendable {
         case cutAll
     }
 
-    private struct Box {
-        var letters: [Letter] = []
-        var liveBytes = 0
-        /// Channels of which live events were not taken in; their subscribers ask the log.
-        var missed: Set<ChannelName> = []
-        var isScheduled = false
-    }
-
-    /// The most bytes of live events that wait for the loop.
-    ///
-    /// Beyond it subscribers are demoted: a queue must not grow when commits are faster than fan-out.
+    /// The most bytes of live events that wait for the loop; beyond it subscribers are demoted.
     private static let waitingBytes = 16 << 20
 
     let loop: any EventLoop
-    private let box = Mutex(Box())
+    private let box = Mutex(LetterBox<Letter>(waitingBytes: waitingBytes))
     private let board: NIOLoopBoundBox<Switchboard?>
 
     init(loop: any EventLoop, limits: ServerLimits) {
@@ -47,39 +37,27 @@ final class Shard: Sendable {
     }
 
     func post(_ letter: Letter) {
-        post { $0.letters.append(letter) }
+        let mustSchedule = box.withLock { $0.post(letter) }
+        if mustSchedule { schedule() }
     }
 
     func post(_ runs: [LiveRun]) {
         let bytes = runs.reduce(0) { $0 + $1.bytes.readableBytes }
-        post { box in
-            if box.liveBytes > 0, box.liveBytes + bytes > Self.waitingBytes {
-                box.missed.formUnion(runs.lazy.map(\.channel))
-            } else {
-                box.liveBytes += bytes
-                box.letters.append(.live(runs))
-            }
+        let mustSchedule = box.withLock {
+            $0.post(live: .live(runs), bytes: bytes, of: runs.lazy.map(\.channel))
         }
+        if mustSchedule { schedule() }
     }
 
     func post(uncertain channels: Set<ChannelName>) { post(.uncertain(channels)) }
 
-    private func post(_ add: (inout Box) -> Void) {
-        let mustSchedule = box.withLock { box in
-            add(&box)
-            defer { box.isScheduled = true }
-            return !box.isScheduled
-        }
-        if mustSchedule { loop.execute { self.open() } }
+    private func schedule() {
+        loop.execute { self.open() }
     }
 
     private func open() {
-        let letters = box.withLock { box in
-            var letters = box.letters
-            if !box.missed.isEmpty { letters.append(.uncertain(box.missed)) }
-            box = Box()
-            return letters
-        }
+        var (letters, missed) = box.withLock { $0.open() }
+        if !missed.isEmpty { letters.append(.uncertain(missed)) }
         board.value?.handle(letters)
     }
 }

@@ -7,8 +7,6 @@ final class Subscription {
     var machine: SubscriptionMachine
     /// Its place among the subscribers of the channel.
     var index = 0
-    /// Whether it waits for its turn to read.
-    var isQueued = false
 
     init(
         channel: ChannelName, connection: ConnectionHandler, machine: SubscriptionMachine

@@ -22,6 +22,23 @@ package struct SubscriptionMachine: Sendable {
         case page(missing: [SequenceRange])
     }
 
+    /// What the log said to a read.
+    package enum Answer: Equatable, Sendable {
+        case state(ChannelState)
+        /// A page that answers everything missing up to `through`.
+        case page(through: Int64, epoch: Epoch)
+        case failed
+    }
+
+    /// What to do about an answer, in this order.
+    package struct Step: Equatable, Sendable {
+        /// Whether the page is sent; one that is stale, or answers nothing, is not.
+        package var sendsPage = false
+        package var actions: [Action] = []
+        /// Whether the next read waits a while, because this one brought nothing.
+        package var readsLater = false
+    }
+
     /// What becomes of live events.
     package enum Delivery: Equatable, Sendable {
         case send
@@ -50,6 +67,8 @@ package struct SubscriptionMachine: Sendable {
     /// The newest sequence known to be committed.
     private var seen: Int64 = 0
     private var isReading = false
+    /// Whether it waits for its turn to read.
+    private var isQueued = false
     /// The log may hold events that were never handed over live.
     private var isUncertain = false
     /// Tells the answers to reads of an earlier request from those of this one.
@@ -102,8 +121,18 @@ package struct SubscriptionMachine: Sendable {
         }
     }
 
+    /// Asks for a turn to read, if there is something it has not been sent.
+    ///
+    /// - Returns: whether it is to be queued: not a second time while it waits for its turn.
+    package mutating func asksForTurn() -> Bool {
+        guard wantsRead, !isQueued else { return false }
+        isQueued = true
+        return true
+    }
+
     /// What to read now; the answer is to come with the ``ticket`` of this moment.
     package mutating func nextRead() -> Read? {
+        isQueued = false
         guard wantsRead else { return nil }
         if case .live = phase { open(.sent) }
         isReading = true
@@ -112,6 +141,21 @@ package struct SubscriptionMachine: Sendable {
         case .opening, .live:
             isUncertain = false  // what is read now is newer than the doubt
             return .state
+        }
+    }
+
+    /// The log has answered a read of this ``ticket``.
+    package mutating func readAnswered(_ answer: Answer, ticket: UInt32) -> Step {
+        switch answer {
+        case .state(let state): return Step(actions: stateRead(state, ticket: ticket))
+        case .page(let through, let epoch):
+            guard let actions = pageRead(through: through, epoch: epoch, ticket: ticket) else {
+                return Step(readsLater: true)
+            }
+            return Step(sendsPage: true, actions: actions)
+        case .failed:
+            readFailed(ticket: ticket)
+            return Step(readsLater: true)
         }
     }
 

@@ -15,10 +15,8 @@ final class Switchboard {
     private var connections: [UInt64: ConnectionHandler] = [:]
     private var channels: [ChannelName: Subscribers] = [:]
     private var unflushed: [ConnectionHandler] = []
-    /// Channels with events since the last heartbeat.
-    private var changed: Set<ChannelName> = []
     private var wheel: Wheel
-    private var heartbeatAt: Duration
+    private var heartbeats: Heartbeats<UInt64>
     private var timer: RepeatedTask?
     private var idleHeartbeat: ByteBuffer?
 
@@ -28,7 +26,7 @@ final class Switchboard {
         let now = gateway.clock.uptime()
         time = now
         wheel = Wheel(tick: gateway.limits.tick, now: now)
-        heartbeatAt = now + gateway.limits.heartbeat
+        heartbeats = Heartbeats(interval: gateway.limits.heartbeat, now: now)
     }
 
     // MARK: Connections
@@ -67,7 +65,7 @@ final class Switchboard {
         subscribers.remove(subscription)
         guard subscribers.all.isEmpty else { return }
         channels[subscription.channel] = nil
-        changed.remove(subscription.channel)
+        heartbeats.interestEnded(in: subscription.channel)
         gateway.hub.interestEnded(in: subscription.channel)
     }
 
@@ -89,7 +87,7 @@ final class Switchboard {
 
     private func deliver(_ run: LiveRun) {
         guard let subscribers = channels[run.channel] else { return }
-        changed.insert(run.channel)
+        heartbeats.eventsCame(in: run.channel)
         for subscription in subscribers.all {
             subscription.connection.deliver(run, to: subscription)
         }
@@ -132,10 +130,7 @@ final class Switchboard {
         time = now
         idleHeartbeat = nil
         for (id, turn) in wheel.advance(to: now) { connections[id]?.ticked(turn: turn, now: now) }
-        if now >= heartbeatAt {
-            heartbeatAt = now + gateway.limits.heartbeat
-            sendHeartbeats()
-        }
+        sendHeartbeats(now)
         flush()
         if connections.isEmpty {
             timer?.cancel()
@@ -151,20 +146,13 @@ final class Switchboard {
         return frame
     }
 
-    /// Tells heads that changed to those who have been sent all that they count.
-    private func sendHeartbeats() {
-        var heads: [UInt64: [ChannelName: Int64]] = [:]
-        var untold: Set<ChannelName> = []
-        for channel in changed {
-            for subscription in channels[channel]?.all ?? [] {
-                if let head = subscription.machine.headToTell {
-                    heads[subscription.connection.id, default: [:]][channel] = head
-                } else {
-                    untold.insert(channel)
-                }
+    private func sendHeartbeats(_ now: Duration) {
+        let heads = heartbeats.ticked(now: now) { channel in
+            (channels[channel]?.all ?? []).lazy.map {
+                (connection: $0.connection.id, head: $0.machine.headToTell)
             }
         }
-        changed = untold
+        guard let heads else { return }
         let time = gateway.clock.wall()
         for (id, heads) in heads { connections[id]?.sendHeartbeat(time, heads) }
     }

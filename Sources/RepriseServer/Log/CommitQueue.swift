@@ -1,61 +1,66 @@
-import RepriseCore
-import RepriseWire
+package import RepriseCore
+package import RepriseWire
 
-/// Decides what waits for the committer, within bounds; `Committer` acts.
-struct CommitQueue {
+/// Decides what waits to be stored, what is stored together, and who hears what of it; `Committer` acts.
+///
+/// `Reply` is how a submitter is answered: it is carried along and never looked at.
+package struct CommitQueue<Reply> {
     /// Messages that are stored and answered together.
-    struct Submission: Sendable {
-        let messages: [NewMessage]
-        let reply: Committer.Reply
+    package struct Submission {
+        package let messages: [NewMessage]
+        package let reply: Reply
         let byteCount: Int
 
-        init(messages: [NewMessage], reply: @escaping Committer.Reply) {
+        package init(messages: [NewMessage], reply: Reply) {
             self.messages = messages
             self.reply = reply
             byteCount = messages.reduce(0) { $0 + $1.body.count }
         }
     }
 
-    typealias Waiter = CheckedContinuation<Void, Never>
-
-    enum Action {
-        case queued
-        case wake(Waiter)
-        case refused(RepriseError)
+    /// What becomes of a batch, in this order: who listens gets it before who sent it hears of it.
+    package enum Action {
+        case fanOut([ServerFrame.Event])
+        /// Nobody knows what was stored in these channels; who listens is to look.
+        case doubt(Set<ChannelName>)
+        case answer(Reply, Result<[AppendResult], RepriseError>)
     }
 
-    private(set) var isOpen = true
+    package private(set) var isOpen = true
     /// Whether the last commit failed.
-    var hasFailed = false
+    package private(set) var hasFailed = false
     private let limits: Committer.Limits
     private var waiting: [Submission] = []
     private var messageCount = 0
     private var byteCount = 0
-    private var waiter: Waiter?
 
-    init(limits: Committer.Limits) { self.limits = limits }
+    package init(limits: Committer.Limits) { self.limits = limits }
 
-    mutating func add(_ submission: Submission) -> Action {
+    /// Whether there is nothing to store, and there may be.
+    package var isIdle: Bool { isOpen && waiting.isEmpty }
+
+    /// Takes a submission in.
+    ///
+    /// - Returns: why it is refused; nil if it waits now.
+    package mutating func add(_ submission: Submission) -> RepriseError? {
         guard isOpen else {
-            return .refused(
-                RepriseError(
-                    .closed, "The server is shutting down.", remedy: "Connect again shortly."))
+            return RepriseError(
+                .closed, "The server is shutting down.", remedy: "Connect again shortly.")
         }
         guard messageCount + submission.messages.count <= limits.waitingMessages,
             byteCount + submission.byteCount <= limits.waitingBytes
         else {
-            return .refused(
-                RepriseError(
-                    .full, "Too many messages wait to be stored.", remedy: "Try again shortly."))
+            return RepriseError(
+                .full, "Too many messages wait to be stored.", remedy: "Try again shortly.")
         }
         waiting.append(submission)
         messageCount += submission.messages.count
         byteCount += submission.byteCount
-        return waiter.take().map { .wake($0) } ?? .queued
+        return nil
     }
 
     /// Takes what fits into one transaction; at least one submission, if there is one.
-    mutating func take() -> [Submission] {
+    package mutating func take() -> [Submission] {
         var (messages, bytes, end) = (0, 0, 0)
         while end < waiting.count {
             messages += waiting[end].messages.count
@@ -76,17 +81,37 @@ struct CommitQueue {
         return batch
     }
 
-    /// - Returns: whether `waiter` is kept; if not, there is something to do already.
-    mutating func wait(_ waiter: Waiter) -> Bool {
-        guard isOpen, waiting.isEmpty else { return false }
-        precondition(self.waiter == nil, "run() is called once")
-        self.waiter = waiter
-        return true
+    /// A commit has ended, or the log was probed.
+    package mutating func logAnswered(hasFailed: Bool) { self.hasFailed = hasFailed }
+
+    /// Takes nothing in from now on.
+    package mutating func close() { isOpen = false }
+
+    /// The batch is durable.
+    package static func stored(_ batch: [Submission], _ results: [AppendResult]) -> [Action] {
+        let events = results.compactMap { result in
+            if case .stored(let event) = result { event } else { nil }
+        }
+        var actions: [Action] = events.isEmpty ? [] : [.fanOut(events)]
+        actions.reserveCapacity(batch.count + 1)
+        var rest = results[...]
+        for submission in batch {
+            actions.append(
+                .answer(submission.reply, .success(Array(rest.prefix(submission.messages.count)))))
+            rest = rest.dropFirst(submission.messages.count)
+        }
+        return actions
     }
 
-    /// - Returns: whom to wake.
-    mutating func close() -> Waiter? {
-        isOpen = false
-        return waiter.take()
+    /// Storing the batch has failed: it may be stored or not.
+    package static func failed(_ batch: [Submission], _ error: any Error) -> [Action] {
+        let failure = RepriseError(
+            .unavailable, "The server does not know whether this was stored.",
+            remedy: "Send it again with the same id.", cause: error)
+        let channels = Set(batch.lazy.flatMap(\.messages).map(\.channel))
+        return [.doubt(channels)] + batch.map { .answer($0.reply, .failure(failure)) }
     }
+
 }
+
+extension CommitQueue.Submission: Sendable where Reply: Sendable {}

@@ -31,11 +31,19 @@ package final class Committer: Sendable {
         package init() {}
     }
 
+    private typealias Submission = CommitQueue<Reply>.Submission
+
+    private struct State {
+        var queue: CommitQueue<Reply>
+        /// ``run()``, while there is nothing to store.
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
     private let log: any MessageLog
     private let onCommit: @Sendable ([ServerFrame.Event]) -> Void
     private let onFailure: @Sendable (Set<ChannelName>) -> Void
     private let logger = Logger(label: "reprise.committer")
-    private let queue: Mutex<CommitQueue>
+    private let state: Mutex<State>
 
     /// Makes a committer; it stores nothing before ``run()``.
     ///
@@ -52,7 +60,7 @@ package final class Committer: Sendable {
         self.log = log
         self.onCommit = onCommit
         self.onFailure = onFailure
-        queue = Mutex(CommitQueue(limits: limits))
+        state = Mutex(State(queue: CommitQueue(limits: limits)))
     }
 
     /// Queues messages that belong together: they go into one transaction, in this order.
@@ -65,12 +73,13 @@ package final class Committer: Sendable {
     ///   - reply: gets one result a message, once they are durable and `onCommit` has returned; may be called before `submit`
     ///     returns.
     package func submit(_ messages: [NewMessage], reply: @escaping Reply) {
-        let submission = CommitQueue.Submission(messages: messages, reply: reply)
-        switch queue.withLock({ $0.add(submission) }) {
-        case .queued: break
-        case .wake(let waiter): waiter.resume()
-        case .refused(let error): reply(.failure(error))
+        let submission = Submission(messages: messages, reply: reply)
+        let (error, waiter) = state.withLock { state in
+            let error = state.queue.add(submission)
+            return (error, error == nil ? state.waiter.take() : nil)
         }
+        waiter?.resume()
+        if let error { reply(.failure(error)) }
     }
 
     /// Stores messages and returns once they are durable; see ``submit(_:reply:)``.
@@ -96,60 +105,63 @@ package final class Committer: Sendable {
 
     /// Accepts nothing from now on, so that ``run()`` ends once the rest is answered; a second call does nothing.
     package func shutdown() {
-        queue.withLock { $0.close() }?.resume()
+        let waiter = state.withLock { state in
+            state.queue.close()
+            return state.waiter.take()
+        }
+        waiter?.resume()
     }
 
     /// Whether messages can be stored now: the last commit succeeded, or a probe does.
     package func isReady() async -> Bool {
-        let (isOpen, hasFailed) = queue.withLock { ($0.isOpen, $0.hasFailed) }
+        let (isOpen, hasFailed) = state.withLock { ($0.queue.isOpen, $0.queue.hasFailed) }
         guard isOpen, hasFailed else { return isOpen }
         do {
             try await log.probe()
         } catch {
             return false
         }
-        queue.withLock { $0.hasFailed = false }
+        state.withLock { $0.queue.logAnswered(hasFailed: false) }
         return true
     }
 
     /// - Returns: nil once it is closed and empty.
-    private func nextBatch() async -> [CommitQueue.Submission]? {
+    private func nextBatch() async -> [Submission]? {
         while true {
-            let (batch, isOpen) = queue.withLock { ($0.take(), $0.isOpen) }
+            let (batch, isOpen) = state.withLock { ($0.queue.take(), $0.queue.isOpen) }
             if !batch.isEmpty { return batch }
             guard isOpen else { return nil }
             await withCheckedContinuation { waiter in
-                let mustWait = queue.withLock { $0.wait(waiter) }
+                let mustWait = state.withLock { state in
+                    guard state.queue.isIdle else { return false }
+                    precondition(state.waiter == nil, "run() is called once")
+                    state.waiter = waiter
+                    return true
+                }
                 if !mustWait { waiter.resume() }
             }
         }
     }
 
-    private func store(_ batch: [CommitQueue.Submission]) async {
+    private func store(_ batch: [Submission]) async {
         do {
             let results = try await log.append(batch.flatMap(\.messages))
-            queue.withLock { $0.hasFailed = false }
-            answer(batch, results)
+            state.withLock { $0.queue.logAnswered(hasFailed: false) }
+            perform(CommitQueue.stored(batch, results))
         } catch {
-            queue.withLock { $0.hasFailed = true }
+            state.withLock { $0.queue.logAnswered(hasFailed: true) }
             logger.error("The log could not store a batch.", metadata: ["error": "\(error)"])
-            let failure = RepriseError(
-                .unavailable, "The server does not know whether this was stored.",
-                remedy: "Send it again with the same id.", cause: error)
-            onFailure(Set(batch.lazy.flatMap(\.messages).map(\.channel)))
-            for submission in batch { submission.reply(.failure(failure)) }
+            perform(CommitQueue.failed(batch, error))
         }
     }
 
-    private func answer(_ batch: [CommitQueue.Submission], _ results: [AppendResult]) {
-        let events = results.compactMap { result in
-            if case .stored(let event) = result { event } else { nil }
-        }
-        if !events.isEmpty { onCommit(events) }
-        var rest = results[...]
-        for submission in batch {
-            submission.reply(.success(Array(rest.prefix(submission.messages.count))))
-            rest = rest.dropFirst(submission.messages.count)
+    private func perform(_ actions: [CommitQueue<Reply>.Action]) {
+        for action in actions {
+            switch action {
+            case .fanOut(let events): onCommit(events)
+            case .doubt(let channels): onFailure(channels)
+            case .answer(let reply, let result): reply(result)
+            }
         }
     }
 }

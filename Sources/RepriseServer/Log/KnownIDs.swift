@@ -9,13 +9,9 @@ import RepriseWire
 /// of arrival, in `recent_ids`; when ``runLength`` have come together they are written to `ids` as one sorted run, from left to
 /// right. A filter for each run says where a look-up need not look.
 struct KnownIDs: Sendable {
-    /// Where a message lies.
-    struct Position: Hashable, Sendable {
-        let channel: Int64
-        let seq: Int64
-    }
+    typealias Position = AppendRules.Position
 
-    /// How many ids make a run; memory holds as many.
+    /// How many ids make a run unless it is said otherwise; memory holds as many.
     static let runLength = 65_536
 
     private struct Run: Sendable {
@@ -26,11 +22,13 @@ struct KnownIDs: Sendable {
     private var recent: [EntryID: Position] = [:]
     private var lastRow: Int64
     private var runs: [Run] = []
+    private let runLength: Int
 
     /// Reads what the database knows.
-    init(_ db: Database) throws {
+    init(_ db: Database, runLength: Int) throws {
+        self.runLength = runLength
         lastRow = 0
-        recent.reserveCapacity(Self.runLength)
+        recent.reserveCapacity(runLength)
         var rows = try FastStatement(db, "SELECT n, id, channel, seq FROM recent_ids ORDER BY n")
         while try rows.step() {
             lastRow = rows.integer(0)
@@ -84,7 +82,7 @@ struct KnownIDs: Sendable {
 
     /// Turns the recent ids into a run once there are enough of them; `newest` is the time of the newest message.
     mutating func sealIfFull(newest: WallTime, _ db: Database) throws {
-        guard recent.count >= Self.runLength else { return }
+        guard recent.count >= runLength else { return }
         let number = (runs.first?.number ?? 0) + 1
         var filter = IDFilter()
         var row = try FastStatement(
@@ -131,7 +129,16 @@ struct KnownIDs: Sendable {
     ///
     /// - Returns: whether there was one, so that the next may be tried in a transaction of its own.
     mutating func forgetRun(before limit: WallTime, _ db: Database) throws -> Bool {
-        let run = try Int64.fetchOne(
+        let run = try Self.forgettableRun(before: limit, db)
+        guard let run else { return false }
+        try db.execute(sql: "DELETE FROM ids WHERE run = ?", arguments: [run])
+        try db.execute(sql: "DELETE FROM id_runs WHERE run = ?", arguments: [run])
+        runs.removeAll { $0.number == run }
+        return true
+    }
+
+    static func forgettableRun(before limit: WallTime, _ db: Database) throws -> Int64? {
+        try Int64.fetchOne(
             db,
             sql: """
                 SELECT run FROM id_runs WHERE newest < ? AND NOT EXISTS (
@@ -139,10 +146,5 @@ struct KnownIDs: Sendable {
                   WHERE ids.run = id_runs.run AND ids.seq > channels.floor)
                 ORDER BY run LIMIT 1
                 """, arguments: [limit.milliseconds])
-        guard let run else { return false }
-        try db.execute(sql: "DELETE FROM ids WHERE run = ?", arguments: [run])
-        try db.execute(sql: "DELETE FROM id_runs WHERE run = ?", arguments: [run])
-        runs.removeAll { $0.number == run }
-        return true
     }
 }

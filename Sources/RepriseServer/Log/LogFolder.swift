@@ -14,7 +14,7 @@ final class LogFolder: Sendable {
     /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`, `.diskFailed`, `.journalOwned`.
     init(_ path: String) throws {
         try Self.create(path)
-        database = path + "/messages.sqlite"
+        database = Self.databasePath(path)
         guard !Self.isFolder(database) else {
             throw RepriseError(
                 .notAJournal, "\(database) is a folder, and the log's file belongs there.",
@@ -24,6 +24,16 @@ final class LogFolder: Sendable {
     }
 
     deinit { release() }
+
+    /// Refuses a folder that has no log in it, and makes none.
+    static func expectDatabase(in path: String) throws {
+        guard !FileManager.default.fileExists(atPath: databasePath(path)) else { return }
+        throw RepriseError(
+            .notAJournal, "There is no message log in \(path), so none was restored into it.",
+            remedy: "Copy the backup's messages.sqlite there, or check the path.")
+    }
+
+    private static func databasePath(_ folder: String) -> String { folder + "/messages.sqlite" }
 
     /// Lets another server in; a second call does nothing.
     func release() {

@@ -12,10 +12,7 @@ struct LogMemory: Sendable {
 
     /// A head row.
     private struct Channel {
-        let key: Int64
-        var head: Int64
-        var count: Int64
-        var time: WallTime
+        var head: AppendRules.Head
         /// Whether the head row is still to be written in this transaction.
         var isChanged = false
     }
@@ -54,7 +51,9 @@ struct LogMemory: Sendable {
     private var changed: [ChannelName] = []
     private(set) var ids: KnownIDs
 
-    init(_ db: Database) throws { ids = try KnownIDs(db) }
+    init(_ db: Database, idsPerRun: Int) throws {
+        ids = try KnownIDs(db, runLength: idsPerRun)
+    }
 
     /// Stores a batch within the transaction that is open.
     mutating func append(
@@ -82,38 +81,22 @@ struct LogMemory: Sendable {
 
     /// Takes over what trimming has changed in a head row.
     mutating func trimmed(_ name: ChannelName, by count: Int64) {
-        channels[name]?.count -= count
+        channels[name]?.head.count -= count
     }
 
     private mutating func append(
         _ message: NewMessage, now: WallTime, _ inserting: inout Insertions, _ db: Database
     ) throws -> AppendResult {
         let known = try channel(message.channel, db)
-        if let position = try ids.position(of: message.id, db) {
-            guard position.channel == known?.key else {
-                return .refused(.conflict, "The id belongs to a message in another channel.")
-            }
-            return .duplicate(seq: position.seq)
+        let obstacle = try AppendRules.obstacle(to: message, in: known?.head.key) {
+            try ids.position(of: $0, db)
         }
-        if let after = message.after {
-            guard let known, try ids.position(of: after, db)?.channel == known.key else {
-                return .refused(
-                    .predecessorMissing, "The message named in after is not stored yet.")
-            }
-        }
+        if let obstacle { return obstacle }
         var channel = try known ?? create(message.channel, now: now, db)
-        guard channel.head < WireLimits.greatestSequence else {
-            throw RepriseError(.full, "The channel has no sequences left.")
-        }
-        let event = ServerFrame.Event(
-            channel: message.channel, seq: channel.head + 1, prev: channel.head, id: message.id,
-            time: max(now, channel.time), body: message.body)
-        try inserting.insert(event, channel.key)
+        let event = try channel.head.take(message, now: now)
+        try inserting.insert(event, channel.head.key)
         try ids.insert(
-            event.id, at: .init(channel: channel.key, seq: event.seq), with: &inserting.id)
-        channel.head = event.seq
-        channel.time = event.time
-        channel.count += 1
+            event.id, at: .init(channel: channel.head.key, seq: event.seq), with: &inserting.id)
         if !channel.isChanged { changed.append(message.channel) }
         channel.isChanged = true
         channels[message.channel] = channel
@@ -128,8 +111,9 @@ struct LogMemory: Sendable {
         try row.bind(name.text)
         guard try row.step() else { return nil }
         let channel = Channel(
-            key: row.integer(0), head: row.integer(1), count: row.integer(2),
-            time: WallTime(milliseconds: row.integer(3)))
+            head: .init(
+                key: row.integer(0), seq: row.integer(1), count: row.integer(2),
+                time: WallTime(milliseconds: row.integer(3))))
         channels[name] = channel
         return channel
     }
@@ -140,7 +124,7 @@ struct LogMemory: Sendable {
         try row.bind(name.text)
         try row.bind(now.milliseconds)
         try row.run()
-        return Channel(key: db.lastInsertedRowID, head: 0, count: 0, time: now)
+        return Channel(head: .init(key: db.lastInsertedRowID, seq: 0, count: 0, time: now))
     }
 
     private mutating func writeHeads(_ db: Database) throws {
@@ -148,10 +132,10 @@ struct LogMemory: Sendable {
             guard let channel = channels[name] else { continue }
             var row = try FastStatement(
                 db, "UPDATE channels SET head = ?, count = ?, time = ? WHERE key = ?")
-            try row.bind(channel.head)
-            try row.bind(channel.count)
-            try row.bind(channel.time.milliseconds)
-            try row.bind(channel.key)
+            try row.bind(channel.head.seq)
+            try row.bind(channel.head.count)
+            try row.bind(channel.head.time.milliseconds)
+            try row.bind(channel.head.key)
             try row.run()
             channels[name]?.isChanged = false
         }

@@ -18,6 +18,11 @@ struct LogReading {
         return (state, row.integer(0))
     }
 
+    /// Where the channel stands; head 0 and floor 0 if it has no messages yet.
+    func stateOrNothing(of channel: ChannelName, _ db: Database) throws -> ChannelState {
+        try state(of: channel, db)?.state ?? ChannelState(epoch: epoch, head: 0, floor: 0)
+    }
+
     /// Tiles `missing` as far as the limits allow.
     func page(
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int,

@@ -13,20 +13,31 @@ enum LogSchema {
     /// "RPSL" in ASCII: how the log knows its own file.
     private static let applicationID: Int32 = 0x5250_534c
 
-    private static var migrator: DatabaseMigrator {
+    private static func migrator(newEpoch: @escaping @Sendable () -> Epoch) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        migrator.registerMigration("1 messages", migrate: createFirst)
+        migrator.registerMigration("1 messages") { try createFirst($0, epoch: newEpoch()) }
         return migrator
     }
 
     /// Brings the database to this version.
     ///
-    /// - Parameter writer: a pool's writer or a queue.
+    /// - Parameters:
+    ///   - writer: a pool's writer or a queue.
+    ///   - newEpoch: mints the epoch of a log that is made here.
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`; a `DatabaseError`.
-    static func prepare(_ writer: some DatabaseWriter) throws {
+    static func prepare(
+        _ writer: some DatabaseWriter, newEpoch: @escaping @Sendable () -> Epoch
+    ) throws {
+        let migrator = migrator(newEpoch: newEpoch)
         try writer.writeWithoutTransaction { db in
             let found = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            let isEmpty = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") == 0
+            // The migrator makes its table in a transaction of its own, before the first that is ours: a server that
+            // was killed in between has left that table and nothing in it.
+            let isEmpty =
+                try Int.fetchOne(
+                    db,
+                    sql: "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'")
+                == 0 && migrator.appliedIdentifiers(db).isEmpty
             guard found == applicationID || (found == 0 && isEmpty) else {
                 throw RepriseError(
                     .notAJournal, "The log's file is a database of another program.",
@@ -41,7 +52,7 @@ enum LogSchema {
         try migrator.migrate(writer)
     }
 
-    /// The epoch that was minted when the log was made.
+    /// The epoch that was minted when the log was made, or restored.
     static func epoch(_ db: Database) throws -> Epoch {
         guard let text = try String.fetchOne(db, sql: "SELECT epoch FROM log") else {
             throw RepriseError(.corrupt, "The log has lost its epoch.")
@@ -49,7 +60,12 @@ enum LogSchema {
         return try Epoch(text)
     }
 
-    private static func createFirst(_ db: Database) throws {
+    /// Makes all positions void.
+    static func setEpoch(_ epoch: Epoch, _ db: Database) throws {
+        try db.execute(sql: "UPDATE log SET epoch = ?", arguments: [epoch.text])
+    }
+
+    private static func createFirst(_ db: Database, epoch: Epoch) throws {
         try db.execute(
             sql: """
                 PRAGMA application_id = \(applicationID);
@@ -95,6 +111,6 @@ enum LogSchema {
                 ) WITHOUT ROWID;
                 """)
         try db.execute(
-            sql: "INSERT INTO log (one, epoch) VALUES (1, ?)", arguments: [Epoch.random().text])
+            sql: "INSERT INTO log (one, epoch) VALUES (1, ?)", arguments: [epoch.text])
     }
 }

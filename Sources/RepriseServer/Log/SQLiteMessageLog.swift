@@ -23,13 +23,21 @@ package final class SQLiteMessageLog: MessageLog {
         package var maximumBytes: Int64?
         /// How long an id is known at least.
         package var idLife: Duration = .seconds(30 * 86_400)
+        /// How many ids are kept in memory before they are sorted into a run: see `KnownIDs`.
+        package var idsPerRun = KnownIDs.runLength
+        /// Whether the folder was restored from a backup, and so lacks what was stored after that.
+        ///
+        /// Then a new epoch is minted before anything is read, because positions that devices hold may be given again.
+        package var isRestored = false
+        /// Mints epochs.
+        package var newEpoch: @Sendable () -> Epoch = { .random() }
 
         package init() {}
     }
 
-    private let folder: LogFolder
+    let folder: LogFolder
     let pool: DatabasePool
-    private let reading: LogReading
+    let reading: LogReading
     let configuration: Configuration
     private let memory = Mutex<LogMemory?>(nil)
     /// Where writes wait for the disk, so that no thread of Swift's pool does.
@@ -46,6 +54,7 @@ package final class SQLiteMessageLog: MessageLog {
     package static func open(
         at path: String, _ configuration: Configuration = Configuration()
     ) throws -> SQLiteMessageLog {
+        if configuration.isRestored { try LogFolder.expectDatabase(in: path) }
         let folder = try LogFolder(path)
         do {
             return try SQLiteMessageLog(folder, configuration)
@@ -63,9 +72,12 @@ package final class SQLiteMessageLog: MessageLog {
         self.folder = folder
         self.configuration = configuration
         pool = try DatabasePool(path: folder.database, configuration: settings)
-        try LogSchema.prepare(pool)
-        reading = LogReading(epoch: try pool.read { try LogSchema.epoch($0) })
+        try LogSchema.prepare(pool, newEpoch: configuration.newEpoch)
         try pool.writeWithoutTransaction { try Self.makeDurable($0, configuration) }
+        if configuration.isRestored {
+            try pool.write { try LogSchema.setEpoch(configuration.newEpoch(), $0) }
+        }
+        reading = LogReading(epoch: try pool.read { try LogSchema.epoch($0) })
     }
 
     /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged messages with the power.
@@ -101,10 +113,7 @@ package final class SQLiteMessageLog: MessageLog {
     }
 
     package func state(of channel: ChannelName) async throws -> ChannelState {
-        try await read { [reading] db in
-            try reading.state(of: channel, db)?.state
-                ?? ChannelState(epoch: reading.epoch, head: 0, floor: 0)
-        }
+        try await read { [reading] db in try reading.stateOrNothing(of: channel, db) }
     }
 
     package func page(
@@ -148,25 +157,41 @@ package final class SQLiteMessageLog: MessageLog {
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { done in
             writing.async { [self] in
-                done.resume(with: Result { try commitNow(body) }.mapError(LogFailure.typed))
+                done.resume(with: Result { try commitNow(body) })
             }
         }
     }
 
-    private func commitNow<Value: Sendable>(
-        _ body: @Sendable (inout LogMemory, Database) throws -> Value
+    /// Runs `body` in one durable transaction on the caller's thread.
+    func commitNow<Value: Sendable>(
+        _ body: (inout LogMemory, Database) throws -> Value
     ) throws -> Value {
-        try memory.withLock { memory in
-            // Taken out, so that only a commit that succeeded puts it back.
-            var current = memory.take()
-            let value = try pool.write { db in
-                var changed = try current.take() ?? LogMemory(db)
-                let value = try body(&changed, db)
-                current = changed
+        do {
+            return try memory.withLock { memory in
+                // Taken out, so that only a commit that succeeded puts it back.
+                var current = memory.take()
+                let value = try pool.write { db in
+                    var changed =
+                        try current.take()
+                        ?? LogMemory(db, idsPerRun: configuration.idsPerRun)
+                    let value = try body(&changed, db)
+                    current = changed
+                    return value
+                }
+                memory = current
                 return value
             }
-            memory = current
-            return value
+        } catch {
+            throw LogFailure.typed(error)
+        }
+    }
+
+    /// Reads on the caller's thread.
+    func readNow<Value: Sendable>(_ body: (Database) throws -> Value) throws -> Value {
+        do {
+            return try pool.read(body)
+        } catch {
+            throw LogFailure.typed(error)
         }
     }
 }

@@ -1,32 +1,32 @@
-import RepriseWire
+package import RepriseWire
 
 /// Decides how a page accounts for the ranges that are missing: by an event, or by a `gone`, each sequence once.
 ///
 /// Ranges come in order through ``begin(_:)``, then the rows behind ``position``. What neither the floor nor a
 /// row accounts for was taken out of the log by hand; it is answered as `erased`, so that no device waits for it for ever.
-struct Tiling {
-    private(set) var page: LogPage
+package struct Tiling {
+    package private(set) var page: LogPage
     /// Everything asked for up to here is answered.
-    private(set) var position: Int64 = 0
-    private(set) var isFull = false
+    package private(set) var position: Int64 = 0
+    package private(set) var isFull = false
     private var target: Int64 = 0
     private var bytes = 0
     private let limit: Int
     private let byteLimit: Int
 
-    init(state: ChannelState, limit: Int, byteLimit: Int) {
+    package init(state: ChannelState, limit: Int, byteLimit: Int) {
         page = LogPage(events: [], gone: [], state: state, through: 0)
         self.limit = limit
         self.byteLimit = byteLimit
     }
 
     /// Whether the current range needs one more row.
-    var needsRow: Bool { !isFull && position < target }
+    package var needsRow: Bool { !isFull && position < target }
 
     /// Begins a range: what lies at or below the floor is gone.
     ///
     /// - Returns: whether rows are needed.
-    mutating func begin(_ range: SequenceRange) -> Bool {
+    package mutating func begin(_ range: SequenceRange) -> Bool {
         guard !isFull else { return false }
         target = range.through
         position = max(position, range.after)
@@ -38,7 +38,7 @@ struct Tiling {
     /// Looks at the next row before its body is read.
     ///
     /// - Returns: whether it is to be added.
-    mutating func accepts(prev: Int64, bytes count: Int) -> Bool {
+    package mutating func accepts(prev: Int64, bytes count: Int) -> Bool {
         answer(through: min(prev, target), as: .erased)
         guard position < target else { return false }
         let isOverBytes = !page.events.isEmpty && bytes + count > byteLimit
@@ -47,14 +47,14 @@ struct Tiling {
         return !isFull
     }
 
-    mutating func add(_ event: ServerFrame.Event) {
+    package mutating func add(_ event: ServerFrame.Event) {
         page.events.append(event)
         position = event.seq
         page.through = position
     }
 
     /// There is no row behind ``position``.
-    mutating func rowsEnded() { answer(through: target, as: .erased) }
+    package mutating func rowsEnded() { answer(through: target, as: .erased) }
 
     private mutating func answer(through: Int64, as reason: Gone.Reason) {
         guard let range = SequenceRange(after: position, through: through) else { return }

@@ -6,7 +6,7 @@ package struct Fault: Hashable, Sendable {
         // Processes: killed between any two effects, frozen, without power.
         case killDevice, killServer, powerLossDevice, powerLossServer, suspend, secondOwner
         // Disks.
-        case diskFull, syncFails, serverDiskFull, serverSyncFails
+        case diskFull, syncFails, serverDiskFull, serverSyncFails, damage
         // Clocks of a device.
         case clockJump, clockDrift
         // The server's log.
@@ -35,6 +35,7 @@ package struct Fault: Hashable, Sendable {
             case .syncFails: "the device's disk fails a sync"
             case .serverDiskFull: "the server's disk is full"
             case .serverSyncFails: "the server's disk fails a sync"
+            case .damage: "a byte on the device's disk goes bad"
             case .clockJump: "the device's calendar jumps"
             case .clockDrift: "the device's calendar drifts"
             case .retention: "the server's retention takes messages away"

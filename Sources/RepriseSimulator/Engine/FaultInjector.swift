@@ -63,7 +63,7 @@ package struct FaultInjector {
         case .clockDrift:
             simulation.met(.clockDrift)
             device.process.clock.drift(Double(Int64(fault.bits % 2_001) - 1_000) / 10_000)
-        case .retention, .restore, .newEpoch, .secondOwner, .gateCloses, .handlerThrows,
+        case .damage, .retention, .restore, .newEpoch, .secondOwner, .gateCloses, .handlerThrows,
             .handlerHangs, .handlerLate:
             return false
         }

@@ -21,10 +21,11 @@ package final class SimulatedProcess {
     private var kill: (() -> Void)?
     private var watchers: [() -> Void] = []
 
-    package init(_ simulation: Simulation, name: String) {
+    /// `clock`: of the machine, where another process runs there already.
+    package init(_ simulation: Simulation, name: String, clock: SimulatedClock? = nil) {
         self.simulation = simulation
         self.name = name
-        clock = SimulatedClock(simulation)
+        self.clock = clock ?? SimulatedClock(simulation)
     }
 
     package func start() {

@@ -33,6 +33,10 @@ package final class Simulation {
     /// What happened, if it is traced.
     package private(set) var lines: [TraceLine] = []
 
+    /// So many events at one moment are a loop.
+    private static let momentLimit = 100_000
+
+    private var stepsAtMoment = 0
     private var heap = Heap<Key>()
     private var slots: [Slot] = []
     private var free: [Int] = []
@@ -61,7 +65,8 @@ package final class Simulation {
     ) {
         if let process, process.state == .dead { return }
         let slot = Slot(process: process, life: process?.life ?? 0, work: work)
-        push(slot, at: nanoseconds &+ max(0, delay.wholeNanoseconds))
+        // Rounded up: who waits for a moment must find that it has come.
+        push(slot, at: nanoseconds &+ max(0, delay.nanosecondsRoundedUp))
     }
 
     private func push(_ slot: Slot, at time: Int64) {
@@ -82,13 +87,24 @@ package final class Simulation {
         let end = moment.wholeNanoseconds
         while violation == nil, let key = heap.min, key.time <= end {
             heap.removeMin()
+            stepsAtMoment = key.time > nanoseconds ? 0 : stepsAtMoment + 1
             nanoseconds = key.time
+            guard stepsAtMoment < Self.momentLimit else {
+                return violated(.alive, "Events follow each other and no time passes.")
+            }
             let slot = slots[key.slot]
             slots[key.slot] = Slot(work: {})
             free.append(key.slot)
             perform(slot)
         }
         if violation == nil { nanoseconds = max(nanoseconds, end) }
+    }
+
+    /// Lets go of what is still due, and so of everything that waits for it.
+    package func end() {
+        heap = Heap()
+        slots = []
+        free = []
     }
 
     private func perform(_ slot: Slot) {
@@ -129,6 +145,12 @@ package struct TraceLine: Hashable, Sendable {
     package var at: Duration
     package var who: String
     package var what: String
+
+    package init(at: Duration, who: String, what: String) {
+        self.at = at
+        self.who = who
+        self.what = what
+    }
 }
 
 extension Duration {
@@ -136,5 +158,10 @@ extension Duration {
     package var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000
+    }
+
+    fileprivate var nanosecondsRoundedUp: Int64 {
+        let whole = wholeNanoseconds
+        return components.attoseconds % 1_000_000_000 > 0 ? whole + 1 : whole
     }
 }

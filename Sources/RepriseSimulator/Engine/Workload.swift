@@ -48,6 +48,7 @@ extension Workload {
     ) -> RunOutcome {
         let simulation = Simulation(schedule, mutation: mutation, isTracing: isTracing)
         play(simulation, on: tier)
+        simulation.end()
         return RunOutcome(
             schedule: schedule, violation: simulation.violation, faultsMet: simulation.faultsMet,
             steps: simulation.steps, lasted: simulation.now, lines: simulation.lines)

@@ -34,6 +34,36 @@ struct SQLiteMessageLogTests {
         await store.remove()
     }
 
+    @Test("a restored folder gets a new epoch, kept from then on, and nothing else of it changes")
+    func restored() async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        try await store.fill(room, 3)
+        let before = try await store.everything(in: room)
+        await store.close()
+        var configuration = SQLiteMessageLog.Configuration()
+        configuration.isRestored = true
+        let restored = try SQLiteMessageLog.open(at: store.folder.path, configuration)
+        let epoch = try await restored.state(of: room).epoch
+        #expect(epoch != before.state.epoch)
+        #expect(try await restored.history(of: room, after: 0, limit: 9).events == before.events)
+        await restored.close()
+        try await store.reopen()
+        #expect(try await store.log.state(of: room).epoch == epoch)
+        await store.remove()
+    }
+
+    @Test("a folder without a log was not restored: it is refused, and left without one")
+    func nothingRestored() async throws {
+        let folder = TestFolder()
+        var configuration = SQLiteMessageLog.Configuration()
+        configuration.isRestored = true
+        #expect(throws: RepriseError(.notAJournal, "")) {
+            try SQLiteMessageLog.open(at: folder.path, configuration)
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+
     @Test("refuses a newer schema and leaves it as it is")
     func newerSchema() async throws {
         let store = try SQLiteStore()

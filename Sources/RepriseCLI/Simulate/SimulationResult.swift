@@ -1,0 +1,121 @@
+import Foundation
+import RepriseCore
+import RepriseSimulator
+
+/// What came of one workload, for people and for programs.
+struct SimulationResult: Sendable {
+    var workload: String
+    var report: CampaignReport
+    var took: Duration
+    var tier: String
+    var jobs: Int
+    var conviction: Conviction?
+    /// The command that replays the conviction.
+    var replay: String?
+
+    var hasFailed: Bool { report.failure != nil }
+    var rate: Double { Double(report.schedules) / max(took.inSeconds, 1e-9) }
+
+    // MARK: For people
+
+    func text(_ terminal: Terminal) -> String {
+        let verdict = hasFailed ? terminal.paint("BROKEN", .red) : terminal.paint("holds", .green)
+        var lines = [
+            terminal.paint(workload, .bold)
+                + ": \(verdict), \(report.schedules.grouped) schedules in \(took.shown), "
+                + "\(Int(rate).grouped)/s on \(jobs) threads (\(tier))"
+        ]
+        if report.schedules > 0 {
+            lines.append(
+                "  devices \(report.devices.range), messages \(report.messages.range), faults "
+                    + "\(report.faults.range), \(report.steps.grouped) events, "
+                    + "\((report.virtualSeconds.sum / 3_600).grouped) h virtual")
+            lines += met
+        }
+        if let conviction, let replay { lines += Self.told(conviction, replay, terminal) }
+        return lines.joined(separator: "\n")
+    }
+
+    /// In how many of a hundred schedules each kind of fault took effect.
+    private var met: [String] {
+        let kinds = Fault.Kind.allCases.filter { report.schedulesWith[$0] != nil }
+        guard !kinds.isEmpty else { return [] }
+        var lines = ["  faults met, in % of the schedules:"]
+        var line = "   "
+        for kind in kinds {
+            let share = 100 * Double(report.schedulesWith[kind] ?? 0) / Double(report.schedules)
+            let item = " \(kind.rawValue) " + (share < 1 ? "<1" : "\(Int(share.rounded()))")
+            if line.count + item.count > 78 {
+                lines.append(line)
+                line = "   "
+            }
+            line += item
+        }
+        return lines + [line]
+    }
+
+    /// The most lines of a timeline that are shown; `--trace` shows all.
+    private static let shownLines = 60
+
+    private static func told(
+        _ conviction: Conviction, _ replay: String, _ terminal: Terminal
+    ) -> [String] {
+        var lines = ["", terminal.paint("Seed \(conviction.whole.seed), shrunk:", .bold)]
+        let timeline = conviction.lines.timeline()
+        let left = timeline.count - shownLines
+        if left > 0 { lines.append("  (the last \(shownLines) lines of \(timeline.count))") }
+        lines += timeline.suffix(shownLines)
+        return lines + ["", "Replay: \(replay)"]
+    }
+}
+
+/// What programs are told.
+struct SimulationSummary: Encodable {
+    struct Workload: Encodable {
+        var workload: String
+        var tier: String
+        var holds: Bool
+        var schedules: Int
+        var milliseconds: Int64
+        var threads: Int
+        var events: Int
+        /// In how many schedules each kind of fault took effect.
+        var schedulesWith: [String: Int]
+        var seed: UInt64?
+        var promise: String?
+        var violation: String?
+        var replay: String?
+    }
+
+    var holds: Bool
+    var workloads: [Workload]
+
+    init(_ results: [SimulationResult]) {
+        holds = !results.contains(where: \.hasFailed)
+        workloads = results.map { result in
+            Workload(
+                workload: result.workload, tier: result.tier, holds: !result.hasFailed,
+                schedules: result.report.schedules, milliseconds: result.took.milliseconds,
+                threads: result.jobs, events: result.report.steps,
+                schedulesWith: Dictionary(
+                    uniqueKeysWithValues: result.report.schedulesWith.map { ($0.rawValue, $1) }),
+                seed: result.conviction?.whole.seed,
+                promise: result.conviction?.violation.promise.rawValue,
+                violation: result.conviction?.violation.what, replay: result.replay)
+        }
+    }
+}
+
+extension CampaignReport.Spread {
+    /// `2–4`.
+    fileprivate var range: String { least == most ? "\(least)" : "\(least)–\(most)" }
+}
+
+extension Encodable {
+    /// One line of JSON, the same for the same value.
+    func line() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+}

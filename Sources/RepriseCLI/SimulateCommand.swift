@@ -1,0 +1,156 @@
+import ArgumentParser
+import Foundation
+import RepriseCore
+import RepriseSimulator
+
+/// `reprise simulate`: looks for a schedule that breaks a promise, and shows it as small as it can be.
+struct SimulateCommand: AsyncParsableCommand {
+    enum TierName: String, ExpressibleByArgument, CaseIterable {
+        case model, real, compared
+    }
+
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Search for a run that breaks a promise, in virtual time.",
+        discussion: """
+            Plays devices and servers, made of the code that ships, in virtual time. Each
+            seed is a schedule: at least 2 devices, 50 messages and 3 faults (kills
+            between any two effects, cut and half open connections, disks that are full
+            or fail a sync, clocks that jump, restored backups, …). The promises are
+            checked all the while by an observer outside the journals, and once more
+            after everything has healed.
+
+            A seed that breaks a promise is shrunk, told as a timeline, and given with
+            the command that replays it. The same seed is the same run on every machine.
+
+            Tiers: model (the machines on a model of the store: fast), real (on the real
+            journal and message log), compared (both, compared after each transaction).
+
+            EXAMPLES
+              reprise simulate                         a quick search, all workloads
+              reprise simulate --minutes 10            a longer one
+              reprise simulate --trace 4711            any run as a timeline
+              reprise simulate --mutation widenPrev    see a wrong driver convicted
+              reprise simulate --list                  workloads, mutations, baselines
+
+            EXIT CODES
+              0 no promise was broken; 1 one was. All: reprise --help
+            """)
+
+    @Option(help: "What to play; see --list. (default: all that should hold)")
+    var workload: String?
+    @Option(help: "How many seeds of each workload. (default: 1000)") var seeds: UInt64?
+    @Option(help: "The first seed.") var from: UInt64 = 1
+    @Option(help: "Go on for so long instead of a number of seeds.") var minutes: Double?
+    @Option(help: "What stores are made of: model, real or compared.") var tier = TierName.model
+    @Option(help: "Make a driver wrong on purpose; see --list.") var mutation: String?
+    @Option(help: "How many threads.") var jobs = ProcessInfo.processInfo.activeProcessorCount
+    @Option(help: ArgumentHelp("Print this run as a timeline.", valueName: "seed"))
+    var trace: UInt64?
+    @Option(help: "With --trace: at most so many devices.") var devices: Int?
+    @Option(help: "With --trace: at most so many messages.") var messages: Int?
+    @Option(help: "With --trace: these faults alone, as 0,3,5; or none.") var faults: String?
+    @Flag(help: "Name what can be played, and end.") var list = false
+    @Flag(help: "Print one JSON object.") var json = false
+
+    func validate() throws {
+        guard seeds == nil || minutes == nil else {
+            throw ValidationError("Give --seeds or --minutes, not both.")
+        }
+        guard seeds ?? 1 > 0, minutes ?? 1 > 0, jobs > 0, devices ?? 1 > 0, messages ?? 1 > 0
+        else { throw ValidationError("Counts and minutes are more than 0.") }
+        guard from <= UInt64.max - (seeds ?? 1_000) else {
+            throw ValidationError("There are not so many seeds behind \(from).")
+        }
+        guard trace != nil || (devices == nil && messages == nil && faults == nil) else {
+            throw ValidationError("--devices, --messages and --faults belong to --trace.")
+        }
+        _ = try chosenMutation()
+        let chosen = try chosenWorkloads()
+        if trace != nil, chosen.count > 1 {
+            throw ValidationError("Say which --workload to trace; --list names them.")
+        }
+        _ = try chosenFaults()
+    }
+
+    func run() async throws {
+        if list {
+            let list = SimulationList()
+            return try StandardOutput.write(json ? list.line() : list.text(Terminal.output))
+        }
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("reprise-simulate-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let tier: Tier =
+            switch tier {
+            case .model: .model
+            case .real: .real(folder)
+            case .compared: .compared(folder)
+            }
+        if let trace {
+            try show(trace, try chosenWorkloads()[0], tier)
+        } else {
+            try await search(tier)
+        }
+    }
+
+    // MARK: A single run
+
+    private func show(_ seed: UInt64, _ workload: any Workload, _ tier: Tier) throws {
+        let schedule = workload.schedule(seed: seed)
+            .reduced(devices: devices, messages: messages, faults: try chosenFaults())
+        let outcome = workload.run(
+            schedule, mutation: try chosenMutation(), tier: tier, isTracing: true)
+        try StandardOutput.write(
+            json
+                ? SimulationTrace(outcome, workload).line()
+                : SimulationTrace.text(of: outcome, workload, Terminal.output))
+        if outcome.violation != nil { throw ExitCode(ExitStatus.incomplete.rawValue) }
+    }
+
+    // MARK: A search
+
+    private func search(_ tier: Tier) async throws {
+        let workloads = try chosenWorkloads()
+        let search = SimulationSearch(
+            workloads: workloads, from: from,
+            count: minutes == nil ? seeds ?? 1_000 : nil,
+            budget: minutes.map { .seconds($0 * 60 / Double(workloads.count)) },
+            mutation: try chosenMutation(), tier: tier, jobs: jobs, isQuiet: json)
+        let (results, wasInterrupted) = try await Interruption.cancelling { try await search.run() }
+        if json { try StandardOutput.write(SimulationSummary(results).line()) }
+        if wasInterrupted, !results.contains(where: \.hasFailed) {
+            throw CommandFailure(.incomplete, "Interrupted; what was played had no violation.")
+        }
+        if results.contains(where: \.hasFailed) { throw ExitCode(ExitStatus.incomplete.rawValue) }
+    }
+
+    // MARK: What was asked for
+
+    private func chosenWorkloads() throws -> [any Workload] {
+        guard let workload else { return Workloads.all }
+        guard let named = Workloads.named(workload) else {
+            throw ValidationError("There is no workload \(workload); --list names them.")
+        }
+        return [named]
+    }
+
+    private func chosenMutation() throws -> Mutation? {
+        guard let mutation else { return nil }
+        guard let named = Mutation(rawValue: mutation) else {
+            throw ValidationError("There is no mutation \(mutation); --list names them.")
+        }
+        return named
+    }
+
+    private func chosenFaults() throws -> [Int]? {
+        guard let faults else { return nil }
+        if faults == "none" { return [] }
+        return try faults.split(separator: ",").map {
+            guard let index = Int($0) else {
+                throw ValidationError("--faults takes numbers as in 0,3,5, or none.")
+            }
+            return index
+        }
+    }
+}

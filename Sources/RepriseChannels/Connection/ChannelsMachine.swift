@@ -1,0 +1,355 @@
+package import RepriseCore
+package import RepriseWire
+
+/// Decides for one connection and all the channels on it: what is sent, what is written together, and what is read again
+/// when a write has failed.
+///
+/// What arrives is decoded and judged here, as much as may share a transaction at a time. One such batch may be on its way to the
+/// disk and one may wait behind it; then nothing more is read (``mayRead``), so memory is ahead of the disk by those two
+/// only, and comes back to it if a commit fails.
+///
+/// Its driver performs the actions in their order. It reports each event once, and of effects that were begun each end:
+/// `dial`, `commit` and `reload` have exactly one answer.
+package struct ChannelsMachine: Sendable {
+    package struct Settings: Sendable {
+        package var connection: ConnectionMachine.Settings
+        package var subscription: SubscriptionMachine.Settings
+        /// How many frames may share one transaction: the most that ``ChannelsMachine/framesReceived(_:at:jitter:)`` is
+        /// given at once.
+        package var framesPerCommit: Int
+        /// Name and version of the app.
+        package var client: String
+
+        package init(
+            connection: ConnectionMachine.Settings = .init(),
+            subscription: SubscriptionMachine.Settings = .init(), framesPerCommit: Int = 1_000,
+            client: String = "reprise-swift"
+        ) {
+            self.connection = connection
+            self.subscription = subscription
+            self.framesPerCommit = framesPerCommit
+            self.client = client
+        }
+    }
+
+    package enum Action: Sendable {
+        /// Answered by `dialSucceeded` or `dialFailed`.
+        case dial
+        /// Dial again after this; answered by `waited`.
+        case wait(Duration)
+        /// Going on is useless.
+        case stop(any Error)
+        case send([[UInt8]])
+        case close(CloseCode)
+        /// Write it, if the logs are where memory believes them to be; answered by `committed` or `commitFailed`.
+        case commit(StagedBatch, at: [ChannelName: LogPosition])
+        /// Read what the journal has; answered by `reloaded` or `reloadFailed`.
+        case reload([ChannelName])
+        /// Call `woke` then; it takes the place of an earlier one. nil: there is no need any more.
+        case wake(at: Duration?)
+        case announce(ConnectionState)
+        case enter(ChannelName, ChannelState)
+        /// The outbox may send.
+        case openSession(serverTime: WallTime)
+        case closeSession
+        /// The server has answered the outbox.
+        case published(ServerFrame.Published)
+        case refused(ServerFrame.Refused)
+        /// Readers of these channels may find something new.
+        case signalReaders([ChannelName])
+    }
+
+    enum Timer: Hashable, Comparable, Sendable {
+        case connection
+        case reload
+        case channel(ChannelName)
+    }
+
+    /// What is between memory and disk.
+    enum Disk: Sendable {
+        case idle
+        /// A batch that touches these channels is being written; `revisions` are what becomes durable with it.
+        case writing(channels: [ChannelName], revisions: [StagedBatch.Revision])
+        /// A commit has failed; a timer is set.
+        case pausing
+        case reloading
+    }
+
+    /// How the connection ended, while something is still on its way to the disk.
+    struct Ending: Sendable { var closeCode: CloseCode? }
+
+    let settings: Settings
+    var device = EntryID(unchecked: "")
+    var connection: ConnectionMachine
+    var decoder = FrameDecoder()
+    /// In the order in which they were made: nothing here depends on an order of hashes.
+    var subscriptions: [Subscription] = []
+    var places: [ChannelName: Int] = [:]
+    var positions: [ChannelName: LogPosition] = [:]
+    var timers = Deadlines<Timer>()
+    /// What the driver was last asked to wake us for.
+    private var alarm: Duration?
+    /// Channels to ask for with the next frame.
+    var asks: [ClientFrame.Subscription] = []
+    /// A subscription has given this connection up.
+    var wantsReconnect = false
+    var disk = Disk.idle
+    /// The batch that waits for the one being written.
+    var behind: StagedBatch?
+    /// Memory is not known to agree with the disk.
+    package internal(set) var isStale = false
+    /// Commits that failed in a row.
+    var failedCommits = 0
+    /// What makes going on useless.
+    var fatal: (any Error)?
+    /// A dial waits for memory to be read again.
+    var dialsAfterReload = false
+    var ending: Ending?
+    /// Why the last connection ended.
+    var disconnection = Disconnection()
+    /// Frames that could not be read, or belong to no channel of ours.
+    package internal(set) var strays: Int64 = 0
+    /// What the event that is being handled leads to.
+    private var actions: [Action] = []
+
+    package init(settings: Settings = Settings()) {
+        self.settings = settings
+        connection = ConnectionMachine(settings: settings.connection)
+    }
+
+    // MARK: What the driver asks
+
+    /// Whether frames may be read from the connection now.
+    package var mayRead: Bool {
+        switch disk {
+        case .idle, .writing: behind == nil
+        case .pausing, .reloading: false
+        }
+    }
+
+    /// Whether going on is useless, whatever is still to be read from the connection.
+    package var isFatal: Bool { fatal != nil }
+
+    /// Whether nothing is on its way to the disk or back.
+    package var isSettled: Bool {
+        if case .idle = disk { behind == nil } else { false }
+    }
+
+    /// Whether the journal may be asked where a channel stands, for `subscribed`: an earlier subscription of it can still be
+    /// on its way to the disk.
+    package func mayLoad(_ channel: ChannelName) -> Bool {
+        guard case .writing(let channels, let revisions) = disk else { return true }
+        return !channels.contains(channel) && !revisions.contains { $0.channel == channel }
+    }
+
+    // MARK: The life of the connection
+
+    /// The driver runs, as the device of this id.
+    package mutating func started(as device: EntryID) -> [Action] {
+        self.device = device
+        connection = ConnectionMachine(settings: settings.connection)
+        fatal = nil
+        disconnection = Disconnection()
+        for subscription in subscriptions {
+            emit(.enter(subscription.channel, subscription.machine.state))
+        }
+        perform(connection.started())
+        return take()
+    }
+
+    /// The driver runs no more.
+    package mutating func stopped() -> [Action] {
+        emit(.announce(.idle))
+        for subscription in subscriptions { emit(.enter(subscription.channel, .closed)) }
+        return take()
+    }
+
+    package mutating func dialSucceeded(at now: Duration) -> [Action] {
+        disconnection = Disconnection()
+        decoder = FrameDecoder()
+        perform(connection.dialSucceeded(at: now))
+        return take()
+    }
+
+    package mutating func dialFailed(_ error: any Error, at now: Duration, jitter: Double)
+        -> [Action]
+    {
+        disconnection = Disconnection(error: Self.described(error))
+        perform(connection.dialFailed(at: now, jitter: jitter))
+        return take()
+    }
+
+    /// The wait before a dial is over.
+    package mutating func waited(at now: Duration) -> [Action] {
+        perform(connection.timerFired(at: now))
+        return take()
+    }
+
+    package mutating func woke(at now: Duration, jitter: Double) -> [Action] {
+        alarm = nil
+        for timer in timers.take(at: now) {
+            switch timer {
+            case .connection: perform(connection.timerFired(at: now))
+            case .reload: reload()
+            case .channel(let name):
+                guard let place = places[name] else { continue }
+                perform(subscriptions[place].machine.timerFired(at: now), of: place)
+            }
+        }
+        flush()
+        // What was set meanwhile may be later than what was there before.
+        if let soonest = timers.soonest, soonest < alarm ?? soonest + .seconds(1) {
+            wake(at: soonest)
+        }
+        return take()
+    }
+
+    /// The connection has ended.
+    ///
+    /// Nothing of it may be left when the next one is made: what was read is written, what was asked is forgotten.
+    package mutating func disconnected(
+        closeCode: CloseCode?, error: (any Error)?, at now: Duration, jitter: Double
+    ) -> [Action] {
+        if let error, disconnection == Disconnection() {
+            disconnection = Disconnection(error: Self.described(error))
+        }
+        if disconnection == Disconnection() { disconnection = Disconnection(closeCode: closeCode) }
+        emit(.closeSession)
+        asks = []
+        wantsReconnect = false
+        timers.cancelAll()
+        if alarm != nil { wake(at: nil) }
+        for place in subscriptions.indices {
+            subscriptions[place].drop()
+            show(subscriptions[place].machine.disconnected(), of: place)
+        }
+        ending = Ending(closeCode: closeCode)
+        if case .pausing = disk { disk = .idle }  // it is stale: the next dial begins with a reload
+        finishEnding(at: now, jitter: jitter)
+        return take()
+    }
+
+    /// Goes on once nothing of the connection is on its way to the disk.
+    mutating func finishEnding(at now: Duration, jitter: Double) {
+        guard let ending, isSettled else { return }
+        self.ending = nil
+        let steps = connection.ended(closeCode: ending.closeCode, at: now, jitter: jitter)
+        if let fatal { return emit(.stop(fatal)) }
+        perform(steps)
+    }
+
+    // MARK: Decided together
+
+    mutating func perform(_ steps: [ConnectionMachine.Action]) {
+        for step in steps {
+            switch step {
+            case .dial: dial()
+            case .wait(let delay):
+                emit(.announce(.waiting(delay: delay, because: disconnection)))
+                emit(.wait(delay))
+            case .stop: emit(.stop(refusal()))
+            case .sayHello:
+                let hello = ClientFrame.Hello(device: device, client: settings.client)
+                emit(.send([ClientFrame.hello(hello).encoded()]))
+            case .begin: break  // `greet` knows what the server said
+            case .close(let code):
+                if let error = Self.reason(code) { disconnection = Disconnection(error: error) }
+                emit(.close(code))
+            case .scheduleTimer(let moment): schedule(.connection, at: moment)
+            }
+        }
+    }
+
+    private mutating func dial() {
+        emit(.announce(.connecting))
+        guard isStale else { return emit(.dial) }
+        dialsAfterReload = true
+        reload()
+    }
+
+    private mutating func refusal() -> RepriseError {
+        emit(.announce(.stopped(disconnection)))
+        return RepriseError(
+            .refused, "The server refuses this client. \(disconnection)",
+            remedy: "Update the app, or check its credentials.", cause: disconnection.error)
+    }
+
+    private static func reason(_ code: CloseCode) -> RepriseError? {
+        switch code {
+        case .unsupportedVersion:
+            RepriseError(.refused, "The server speaks another version of the protocol.")
+        case .handshakeTimedOut:
+            RepriseError(.timedOut, "The server did not welcome us in time.")
+        case .idle: RepriseError(.timedOut, "Nothing came from the server for too long.")
+        default: nil
+        }
+    }
+
+    static func described(_ error: any Error) -> RepriseError {
+        if let error = error as? RepriseError { return error }
+        return RepriseError(.unreachable, "The connection failed.", cause: error)
+    }
+
+    mutating func perform(_ steps: [SubscriptionMachine.Action], of place: Int) {
+        for step in steps {
+            let channel = subscriptions[place].channel
+            switch step {
+            case .subscribe(let epoch, let coverage):
+                asks.removeAll { $0.channel == channel }
+                asks.append(.init(channel: channel, epoch: epoch, coverage: coverage))
+            case .startEpoch(let epoch, let missing):
+                subscriptions[place].stage { segment in
+                    segment.epoch = epoch
+                    segment.formerMissing = missing
+                }
+            case .recordLoss(let ranges, let reason):
+                subscriptions[place].stage {
+                    $0.losses.append(.init(ranges: ranges, reason: reason))
+                }
+            case .scheduleTimer(let moment): schedule(.channel(channel), at: moment)
+            case .reconnect: wantsReconnect = true
+            case .enter(let state): emit(.enter(channel, state))
+            }
+        }
+    }
+
+    /// Shows what state it is in; the rest of it was meant for a connection that is gone.
+    private mutating func show(_ steps: [SubscriptionMachine.Action], of place: Int) {
+        for case .enter(let state) in steps {
+            emit(.enter(subscriptions[place].channel, state))
+        }
+    }
+
+    /// Sends what has been asked for.
+    mutating func flush() {
+        if wantsReconnect {
+            wantsReconnect = false
+            perform(connection.reconnectRequested())
+        }
+        guard !asks.isEmpty else { return }
+        // A coverage of 256 ranges has 9 KB: a hundred of them fit into a frame.
+        let frames = stride(from: 0, to: asks.count, by: 100).map { start in
+            ClientFrame.subscribe(Array(asks[start..<min(start + 100, asks.count)])).encoded()
+        }
+        asks = []
+        emit(.send(frames))
+    }
+
+    mutating func schedule(_ timer: Timer, at moment: Duration) {
+        timers.set(timer, at: moment)
+        if let alarm, alarm <= moment { return }
+        wake(at: moment)
+    }
+
+    private mutating func wake(at moment: Duration?) {
+        alarm = moment
+        emit(.wake(at: moment))
+    }
+
+    mutating func emit(_ action: Action) { actions.append(action) }
+
+    mutating func take() -> [Action] {
+        defer { actions = [] }
+        return actions
+    }
+}

@@ -1,0 +1,72 @@
+package import RepriseCore
+
+/// What messages come to whose effect shares the transaction with the reader's cursor.
+///
+/// All together; if that fails each alone, so that one message cannot hold up the others.
+package struct InsidePage {
+    private let options: ReaderOptions
+    private let now: WallTime
+    private let jitter: () -> Double
+    /// Writes the effect of messages; what it wrote is undone if it throws.
+    private let effect: ([Message]) throws -> Void
+    /// Whether the effect is to blame for an error, and not the disk.
+    private let isItsOwn: (any Error) -> Bool
+
+    package init(
+        options: ReaderOptions, now: WallTime, jitter: @escaping () -> Double,
+        effect: @escaping ([Message]) throws -> Void, isItsOwn: @escaping (any Error) -> Bool
+    ) {
+        self.options = options
+        self.now = now
+        self.jitter = jitter
+        self.effect = effect
+        self.isItsOwn = isItsOwn
+    }
+
+    /// Applies a page, which is not empty, and says what is to be written with it.
+    ///
+    /// - Throws: what ends the whole transaction.
+    package func apply(_ page: [Arrived]) throws -> ReaderWrite {
+        let settlements = try failed(page).map { arrived, error in
+            ReaderWrite.Settlement(
+                arrival: arrived.arrival, first: ending(error, failures: 0))
+        }
+        let last = page.last?.arrival ?? 0
+        return ReaderWrite(settlements: settlements, cursor: last, handing: last)
+    }
+
+    /// Applies a message again that had left the straight path.
+    ///
+    /// - Throws: what ends the whole transaction.
+    package func retry(_ exceptional: ReaderStore.Exceptional) throws -> ReaderWrite.Settlement {
+        do {
+            try attempt([exceptional.arrived])
+            return exceptional.settlement(after: nil)
+        } catch {
+            guard isItsOwn(error) else { throw error }
+            return exceptional.settlement(after: ending(error, failures: exceptional.failures))
+        }
+    }
+
+    private func failed(_ page: [Arrived]) throws -> [(Arrived, any Error)] {
+        do {
+            try attempt(page)
+            return []
+        } catch {
+            guard isItsOwn(error) else { throw error }
+            guard page.count > 1 else { return page.map { ($0, error) } }
+        }
+        return try page.flatMap { try failed([$0]) }
+    }
+
+    private func attempt(_ page: [Arrived]) throws {
+        for case let damage? in page.lazy.map(\.damage) {
+            throw HandOverFailure.permanent(damage.message)
+        }
+        try effect(page.map(\.message))
+    }
+
+    private func ending(_ error: any Error, failures: Int) -> Ending {
+        Ending.after(error, options, failures: failures, now: now, jitter: jitter())
+    }
+}

@@ -1,0 +1,242 @@
+package import RepriseCore
+
+/// Decides what a reader with an effect outside of the journal does next.
+///
+/// One thing after the other, as in a straight loop (what is due, a page, its messages), and beside it one write. A message is
+/// handed over only once the disk says that it may be in hand (`handing`); behind the handler the cursor follows.
+/// What lies between the two when the process dies is what nobody knows about.
+///
+/// The driver asks for the ``next(at:wall:)`` step, performs it, reports how it went, and asks again. Only ``Step/write(_:)``
+/// goes on meanwhile.
+package struct OutsideReaderMachine: Sendable {
+    package enum Step: Sendable {
+        /// Read what waits and is due; answered by `dueLoaded`.
+        case loadDue(at: WallTime)
+        /// Read the messages after this arrival; answered by `pageLoaded`.
+        case loadPage(after: Int64)
+        /// Give it to the handler, but first ask whether it is applied if it was handed over before; answered by `handled`.
+        case handOver(Arrived)
+        /// Begin to write; answered by `written`, at any time.
+        case write(ReaderWrite)
+        /// Nothing can be done before the write under way has ended.
+        case awaitWrite
+        /// Write down that this one, of those that left the straight path, is with its handler; answered by `marked`.
+        case mark(arrival: Int64)
+        /// Write down what became of it; answered by `settled`.
+        case settle(ReaderWrite.Settlement)
+        /// Nothing to do until the channel has something new, or this moment; answered by `woke`.
+        case wait(until: WallTime?)
+        /// It was told to stop, and nothing is in doubt.
+        case finish
+    }
+
+    private enum Phase: Sendable {
+        case looking
+        case working
+        /// The handler has an exception: at most one, so that a message that kills the process cannot drag others along.
+        case marking(ReaderStore.Exceptional)
+        case marked(ReaderStore.Exceptional)
+        case retrying(ReaderStore.Exceptional)
+        case settling(ReaderWrite.Settlement)
+        case resting
+    }
+
+    private let options: ReaderOptions
+    private var phase = Phase.looking
+    private var isStopping = false
+    /// Everything up to here is finished, or in `failures`; memory only.
+    private var done: Int64
+    /// What the disk says.
+    package private(set) var cursor: Int64
+    private var handing: Int64
+    private var failures: [ReaderWrite.Settlement] = []
+    private var writing: ReaderWrite?
+    private var unwritten = 0
+    private var lastWrite: Duration = .zero
+    private var isWriteDue = false
+    /// Whether a message has been handled since it was last looked at what is due: else what fails at once, again and again, would hold up
+    /// the page.
+    private var looksAtDue = false
+    private var page: [Arrived] = []
+    private var index = 0
+    private var due: ArraySlice<ReaderStore.Exceptional> = []
+    private var nextDue: WallTime?
+
+    /// A slow handler's work is written down at least so often.
+    private static let pause: Duration = .milliseconds(20)
+
+    package init(options: ReaderOptions, cursor: Int64) {
+        self.options = options
+        self.cursor = cursor
+        done = cursor
+        handing = cursor
+    }
+
+    // MARK: Events
+
+    package mutating func dueLoaded(
+        _ messages: [ReaderStore.Exceptional], next: WallTime?, at now: WallTime
+    ) {
+        due = messages[...]
+        nextDue = messages.count == ReaderStore.dueLimit ? now : next
+        phase = .working
+    }
+
+    package mutating func pageLoaded(_ messages: [Arrived]) {
+        page = messages
+        index = 0
+        phase = messages.isEmpty ? .resting : .working
+    }
+
+    /// The handler has ended; `error` is nil if it has succeeded, or the effect had taken place before.
+    package mutating func handled(
+        _ error: (any Error)?, at now: Duration, wall: @autoclosure () -> WallTime,
+        jitter: @autoclosure () -> Double
+    ) {
+        switch phase {
+        case .retrying(let exceptional):
+            phase = .settling(
+                exceptional.settlement(
+                    after: error.map {
+                        Ending.after(
+                            $0, options, failures: exceptional.failures, now: wall(),
+                            jitter: jitter())
+                    }))
+        case .looking, .working, .marking, .marked, .settling, .resting:
+            finishNext(
+                error.map {
+                    Ending.after($0, options, failures: 0, now: wall(), jitter: jitter())
+                }, at: now)
+        }
+    }
+
+    private mutating func finishNext(_ ending: Ending?, at now: Duration) {
+        let arrival = page[index].arrival
+        if let ending { failures.append(.init(arrival: arrival, first: ending)) }
+        done = arrival
+        index += 1
+        unwritten += 1
+        looksAtDue = true
+        isWriteDue =
+            writing == nil && (2 * unwritten >= options.window || now - lastWrite > Self.pause)
+    }
+
+    /// The write that was begun is durable.
+    package mutating func written() {
+        guard let write = writing else { preconditionFailure("driver bug: nothing was written") }
+        writing = nil
+        cursor = write.cursor
+        handing = write.handing
+        for settlement in write.settlements { noteDue(settlement.ending) }
+    }
+
+    /// That the message is with its handler is durable.
+    package mutating func marked() {
+        guard case .marking(let exceptional) = phase else {
+            preconditionFailure("driver bug: marked in \(phase)")
+        }
+        phase = .marked(exceptional)
+    }
+
+    /// What became of an exception is durable.
+    package mutating func settled() {
+        guard case .settling(let settlement) = phase else {
+            preconditionFailure("driver bug: settled in \(phase)")
+        }
+        noteDue(settlement.ending)
+        phase = .working
+    }
+
+    package mutating func woke() { phase = .looking }
+
+    /// It is to come to its end: nothing more is handed over, and what was done is written down.
+    package mutating func stopRequested() { isStopping = true }
+
+    private mutating func noteDue(_ ending: Ending?) {
+        guard let ending, ending.state == .waiting else { return }
+        nextDue = min(nextDue ?? ending.due, ending.due)
+    }
+
+    // MARK: Decision
+
+    /// What to do now.
+    ///
+    /// `wall` is asked for only where something has left the straight path.
+    package mutating func next(at now: Duration, wall: @autoclosure () -> WallTime) -> Step {
+        switch phase {
+        case .marking(let exceptional): return .mark(arrival: exceptional.arrived.arrival)
+        case .marked(let exceptional):
+            phase = .retrying(exceptional)
+            guard let damage = exceptional.arrived.damage else {
+                return .handOver(exceptional.arrived)
+            }
+            let wall = wall()
+            handled(HandOverFailure.permanent(damage.message), at: now, wall: wall, jitter: 0)
+            return next(at: now, wall: wall)
+        case .retrying(let exceptional): return .handOver(exceptional.arrived)
+        case .settling(let settlement): return .settle(settlement)
+        case .looking, .working, .resting: break
+        }
+        if isStopping { return flush(at: now) ?? .finish }
+        switch phase {
+        case .resting:
+            return flush(at: now) ?? .wait(until: nextDue)
+        case .looking:
+            return .loadDue(at: wall())
+        case .working, .marking, .marked, .retrying, .settling:
+            return work(at: now, wall: wall())
+        }
+    }
+
+    private mutating func work(at now: Duration, wall: @autoclosure () -> WallTime) -> Step {
+        if let exceptional = due.popFirst() {
+            phase = .marking(exceptional)
+            return .mark(arrival: exceptional.arrived.arrival)
+        }
+        while true {
+            if isWriteDue { return begin(handing: windowEnd, at: now) }
+            if looksAtDue, index == page.count || isSomethingDue(wall()) {
+                looksAtDue = false
+                phase = .looking
+                return .loadDue(at: wall())
+            }
+            guard index < page.count else { return .loadPage(after: done) }
+            let arrived = page[index]
+            guard arrived.arrival <= handing else {
+                return writing == nil ? begin(handing: windowEnd, at: now) : .awaitWrite
+            }
+            guard let damage = arrived.damage else { return .handOver(arrived) }
+            let failure = HandOverFailure.permanent(damage.message)
+            handled(failure, at: now, wall: wall(), jitter: 0)
+        }
+    }
+
+    private func isSomethingDue(_ now: @autoclosure () -> WallTime) -> Bool {
+        nextDue.map { $0 <= now() } ?? false
+    }
+
+    /// Brings the disk to where memory is, and releases the window: nothing is handed over next, so nothing is in doubt.
+    private mutating func flush(at now: Duration) -> Step? {
+        page = []
+        index = 0
+        guard writing == nil else { return .awaitWrite }
+        guard cursor < done || !failures.isEmpty || handing > done else { return nil }
+        return begin(handing: done, at: now)
+    }
+
+    /// The last message of the page that may be in hand if everything up to `done` is written down.
+    private var windowEnd: Int64 {
+        guard index < page.count else { return done }
+        return page[min(index + options.window, page.count) - 1].arrival
+    }
+
+    private mutating func begin(handing: Int64, at now: Duration) -> Step {
+        let write = ReaderWrite(settlements: failures, cursor: done, handing: max(handing, done))
+        writing = write
+        failures = []
+        unwritten = 0
+        lastWrite = now
+        isWriteDue = false
+        return .write(write)
+    }
+}

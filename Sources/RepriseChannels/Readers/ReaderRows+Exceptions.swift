@@ -1,0 +1,123 @@
+package import GRDB
+package import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// What left the straight path.
+extension ReaderRows {
+    /// Writes down what became of messages, and where the reader stands.
+    package func write(_ write: ReaderWrite, of reader: Int64, _ db: Database) throws {
+        for settlement in write.settlements { try settle(settlement, of: reader, db) }
+        try move(reader, cursor: write.cursor, handing: write.handing, db)
+    }
+
+    /// Writes down what becomes of a message that was handed over, or removes it if it is finished.
+    package func settle(_ settlement: ReaderWrite.Settlement, of reader: Int64, _ db: Database)
+        throws
+    {
+        guard let ending = settlement.ending else {
+            try db.cachedStatement(
+                sql: "DELETE FROM channelsException WHERE reader = ? AND arrival = ?"
+            ).execute(arguments: [reader, settlement.arrival])
+            return
+        }
+        try db.cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO channelsException
+                (reader, arrival, attempts, failures, state, due, reason)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """
+        ).execute(arguments: [
+            reader, settlement.arrival, settlement.attempts, settlement.failures,
+            ending.state.rawValue, ending.due.milliseconds, String(ending.reason.prefix(256)),
+        ])
+    }
+
+    /// Marks a message as being with its handler.
+    package func hand(_ arrival: Int64, of reader: Int64, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE channelsException SET state = 1, attempts = attempts + 1
+                WHERE reader = ? AND arrival = ? AND state = 0
+                """
+        ).execute(arguments: [reader, arrival])
+    }
+
+    /// What waits and is due, oldest first; and when something is due next.
+    package func due(_ reader: Int64, now: WallTime, _ db: Database) throws -> ReaderStore.Due {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT m.arrival, seq, m.id, time, body, attempts, failures
+                    FROM channelsException AS e JOIN channelsMessage AS m
+                    ON m.arrival = e.arrival
+                    WHERE reader = ? AND state = 0 AND due <= ? ORDER BY due, m.arrival LIMIT ?
+                    """), arguments: [reader, now.milliseconds, ReaderStore.dueLimit])
+        let messages = try rows.map { row in
+            let attempts = Int(clamping: try row.integer(5))
+            return ReaderStore.Exceptional(
+                arrived: try arrived(row, attempt: attempts &+ 1), attempts: attempts,
+                failures: Int(clamping: try row.integer(6)))
+        }
+        let next = try Int64.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT MIN(due) FROM channelsException
+                    WHERE reader = ? AND state = 0 AND due > ?
+                    """), arguments: [reader, now.milliseconds])
+        return ReaderStore.Due(messages: messages, next: next.map(WallTime.init(milliseconds:)))
+    }
+
+    package func failures(limit: Int, _ db: Database) throws -> [FailedMessage] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT m.arrival, seq, m.id, time, body, attempts, e.state, e.reason
+                FROM channelsException AS e
+                JOIN channelsReader AS r ON r.id = e.reader
+                JOIN channelsMessage AS m ON m.arrival = e.arrival
+                WHERE r.channel = ? AND r.name = ? ORDER BY e.arrival LIMIT ?
+                """, arguments: [channel.text, name, min(max(limit, 0), 1_000)])
+        return try rows.map { row in
+            let standing: FailedMessage.Standing =
+                switch ReaderStore.State(rawValue: try row.integer(6)) {
+                case .dead: .dead
+                case .unconfirmed: .unconfirmed
+                case .waiting, .handed, nil: .waiting
+                }
+            let arrived = try arrived(row, attempt: Int(clamping: try row.integer(5)))
+            return FailedMessage(
+                message: arrived.message, standing: standing, reason: try row.text(7))
+        }
+    }
+
+    /// Gives a message that is not with its handler another standing.
+    package func restate(
+        _ id: EntryID, as state: ReaderStore.State, now: WallTime, _ db: Database
+    ) throws {
+        try db.execute(
+            sql: """
+                UPDATE channelsException SET state = ?, failures = 0, due = ?
+                WHERE state != 1
+                AND reader = (SELECT id FROM channelsReader WHERE channel = ? AND name = ?)
+                AND arrival IN (SELECT e.arrival FROM channelsException AS e
+                    JOIN channelsMessage AS m ON m.arrival = e.arrival WHERE m.id = ?)
+                """,
+            arguments: [state.rawValue, now.milliseconds, channel.text, name, id.text])
+        guard db.changesCount > 0 else {
+            throw RepriseError(
+                .noSuchEntry, "The reader \(name) has not failed at the message \(id).")
+        }
+    }
+
+    package func forget(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                DELETE FROM channelsException WHERE reader IN
+                (SELECT id FROM channelsReader WHERE channel = ? AND name = ?)
+                """, arguments: [channel.text, name])
+        try db.execute(
+            sql: "DELETE FROM channelsReader WHERE channel = ? AND name = ?",
+            arguments: [channel.text, name])
+    }
+}

@@ -1,0 +1,170 @@
+package import GRDB
+package import RepriseCore
+import RepriseJournal
+package import RepriseWire
+
+/// The rows of one reader, in a transaction that somebody else has begun.
+package struct ReaderRows: Sendable {
+    package let channel: ChannelName
+    package let name: String
+
+    package init(channel: ChannelName, name: String) {
+        self.channel = channel
+        self.name = name
+    }
+
+    // MARK: Beginning
+
+    /// Takes the reader's place, or makes one at the beginning of the journal.
+    ///
+    /// What a process that has died may have had in a handler becomes an exception: to be handed over again with a second
+    /// attempt, or unconfirmed. So the doubt is written down for each message, and lasts exactly as long as it must.
+    package func begin(_ options: ReaderOptions, now: WallTime, _ db: Database) throws
+        -> ReaderStore.Position
+    {
+        try db.execute(
+            sql: "INSERT OR IGNORE INTO channelsReader (channel, name) VALUES (?, ?)",
+            arguments: [channel.text, name])
+        guard
+            let row = try Row.fetchOne(
+                db,
+                sql: """
+                    SELECT id, cursor, handing FROM channelsReader
+                    WHERE channel = ? AND name = ?
+                    """, arguments: [channel.text, name])
+        else { throw RepriseError(.internal, "A reader's row is missing.") }
+        let reader = try row.integer(0)
+        let cursor = try row.integer(1)
+        let handing = try row.integer(2)
+        try interruptExceptions(of: reader, options, now: now, db)
+        guard handing > cursor else { return .init(reader: reader, cursor: cursor) }
+        try interruptWindow((cursor, handing), of: reader, options, now: now, db)
+        try move(reader, cursor: handing, handing: handing, db)
+        return .init(reader: reader, cursor: handing)
+    }
+
+    private func interruptWindow(
+        _ window: (cursor: Int64, handing: Int64), of reader: Int64, _ options: ReaderOptions,
+        now: WallTime, _ db: Database
+    ) throws {
+        // A window never spans two logs.
+        let base = ChannelsTables.base(of: ChannelsTables.log(of: window.handing))
+        try db.execute(
+            sql: """
+                INSERT INTO channelsException
+                (reader, arrival, attempts, failures, state, due, reason)
+                SELECT ?, arrival, 1, 1, ?, ?, ? FROM channelsMessage
+                WHERE arrival > ? AND arrival <= ?
+                """,
+            arguments: [
+                reader, stateAfterInterruption(options, failures: 1).rawValue, now.milliseconds,
+                ReaderStore.interruption, max(window.cursor, base), window.handing,
+            ])
+    }
+
+    private func interruptExceptions(
+        of reader: Int64, _ options: ReaderOptions, now: WallTime, _ db: Database
+    ) throws {
+        try db.execute(
+            sql: """
+                UPDATE channelsException SET failures = failures + 1, due = ?, reason = ?,
+                state = CASE WHEN failures + 1 >= ? THEN ? ELSE ? END
+                WHERE reader = ? AND state = 1
+                """,
+            arguments: [
+                now.milliseconds, ReaderStore.interruption, options.attemptLimit,
+                stateAfterInterruption(options, failures: options.attemptLimit).rawValue,
+                stateAfterInterruption(options, failures: 0).rawValue, reader,
+            ])
+    }
+
+    private func stateAfterInterruption(_ options: ReaderOptions, failures: Int)
+        -> ReaderStore.State
+    {
+        switch options.onInterruption {
+        case .never: .unconfirmed
+        case .again: failures >= options.attemptLimit ? .dead : .waiting
+        }
+    }
+
+    // MARK: The straight path
+
+    /// The next messages after `cursor`, of one log: bounded in number and bytes.
+    package func page(after cursor: Int64, _ db: Database) throws -> [Arrived] {
+        let logs = try Row.fetchAll(
+            db,
+            sql: "SELECT id FROM channelsLog WHERE channel = ? AND id >= ? ORDER BY id",
+            arguments: [channel.text, ChannelsTables.log(of: cursor)])
+        for row in logs {
+            let base = ChannelsTables.base(of: try row.integer(0))
+            let page = try messages(
+                after: max(cursor, base), below: base + (1 << ChannelsTables.arrivalBits), db)
+            guard page.isEmpty else { return page }
+        }
+        return []
+    }
+
+    private func messages(after: Int64, below end: Int64, _ db: Database) throws -> [Arrived] {
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: """
+                    SELECT arrival, seq, id, time, body FROM channelsMessage
+                    WHERE arrival > ? AND arrival < ? ORDER BY arrival LIMIT ?
+                    """), arguments: [after, end, ReaderStore.pageLimit])
+        var page: [Arrived] = []
+        var bytes = 0
+        while bytes < ReaderStore.pageBytes, let row = try rows.next() {
+            let arrived = try arrived(row, attempt: 1)
+            bytes += arrived.message.body.count
+            page.append(arrived)
+        }
+        return page
+    }
+
+    /// Reads arrival, seq, id, time, body.
+    func arrived(_ row: Row, attempt: Int) throws -> Arrived {
+        let arrival = try row.integer(0)
+        do {
+            return Arrived(
+                arrival: arrival,
+                message: Message(
+                    channel: channel, seq: try row.integer(1), id: try EntryID(try row.text(2)),
+                    time: WallTime(milliseconds: try row.integer(3)), body: try row.bytes(4),
+                    attempt: attempt))
+        } catch let error as RepriseError {
+            let remains = Message(
+                channel: channel, seq: (try? row.integer(1)) ?? 0,
+                id: EntryID(unchecked: "damaged-\(arrival)"), time: WallTime(milliseconds: 0),
+                body: Array("null".utf8), attempt: attempt)
+            return Arrived(arrival: arrival, message: remains, damage: error)
+        }
+    }
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if the reader was forgotten.
+    package func move(_ reader: Int64, cursor: Int64, handing: Int64, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: "UPDATE channelsReader SET cursor = ?, handing = ? WHERE id = ?"
+        ).execute(arguments: [cursor, handing, reader])
+        guard db.changesCount == 1 else {
+            throw RepriseError(.noSuchEntry, "The reader \(name) was forgotten.")
+        }
+    }
+
+    /// The newest message of the channel; 0 if there is none.
+    package func newest(_ db: Database) throws -> Int64 {
+        let logs = try Row.fetchAll(
+            db, sql: "SELECT id FROM channelsLog WHERE channel = ? ORDER BY id DESC",
+            arguments: [channel.text])
+        for row in logs {
+            let base = ChannelsTables.base(of: try row.integer(0))
+            let newest = try Int64.fetchOne(
+                db,
+                sql: """
+                    SELECT arrival FROM channelsMessage WHERE arrival > ? AND arrival < ?
+                    ORDER BY arrival DESC LIMIT 1
+                    """, arguments: [base, base + (1 << ChannelsTables.arrivalBits)])
+            if let newest { return newest }
+        }
+        return 0
+    }
+}

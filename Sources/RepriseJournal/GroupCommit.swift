@@ -1,0 +1,54 @@
+import GRDB
+import RepriseCore
+import Synchronization
+
+/// One transaction for a group of jobs, each in a savepoint of its own, so that one that fails does not fail the others.
+struct GroupCommit: Sendable {
+    typealias Job = (Database) throws -> Void
+
+    let store: EntryStore
+    /// Of the database, to tell a full disk from a broken one.
+    let path: String
+
+    /// Returns once it is durable.
+    ///
+    /// - Returns: how each job went, and what the commit brought.
+    /// - Throws: why nothing of it was written; memory is then as it was before.
+    func perform(_ group: [Job], in db: Database) throws -> (
+        results: [Result<Void, any Error>], news: CommitNews
+    ) {
+        let before = store.books.withLock { $0 }
+        var results: [Result<Void, any Error>] = []
+        do {
+            try db.inTransaction(.immediate) {
+                try store.begin(db)
+                results = try group.map { try run($0, in: db) }
+                try store.finish(db)
+                return .commit
+            }
+        } catch {
+            store.books.withLock { $0 = before }
+            if JournalFailure.isDamage(error) { store.suspect() }
+            throw JournalFailure.classify(error, path: path)
+        }
+        return (results, store.books.withLock { $0.news })
+    }
+
+    /// - Throws: what ends the whole transaction.
+    private func run(_ job: Job, in db: Database) throws -> Result<Void, any Error> {
+        let before = store.books.withLock { $0 }
+        do {
+            try db.inSavepoint {
+                try job(db)
+                return .commit
+            }
+            return .success(())
+        } catch {
+            // SQLite ends the whole transaction on some failures; what the others wrote is gone with it.
+            guard db.isInsideTransaction else { throw error }
+            store.books.withLock { $0 = before }
+            if JournalFailure.isDamage(error) { store.suspect() }
+            return .failure(JournalFailure.classify(error, path: path))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+package import Foundation
+package import GRDB
+package import RepriseCore
+
+/// A journal without threads of its own: when a call returns, it is done.
+///
+/// What the simulation drives: the shipping opening, transactions and turns, one after the other.
+package final class SteppedJournal {
+    package typealias Job = (Database) throws -> Void
+    package typealias Transaction = @Sendable (Database, Entry) throws -> Void
+
+    package let pool: DatabasePool
+    package let opening: OpeningReport
+    package var incarnation: Int64 { store.incarnation }
+    private let store: EntryStore
+    private let commit: GroupCommit
+    private let lock: OwnerLock
+
+    /// Opens it as ``Journal/open(at:kinds:schemas:configuration:)`` does, without merging the spool.
+    package init(
+        at folder: URL, kinds: [EntryKind], schemas: [JournalSchema] = [],
+        configuration: Journal.Configuration
+    ) throws {
+        let opened = try JournalOpening(
+            folder: folder, kinds: kinds, schemas: schemas, configuration: configuration
+        ).open()
+        pool = opened.pool
+        store = opened.store
+        lock = opened.lock
+        opening = opened.report
+        commit = GroupCommit(store: opened.store, path: opened.pool.path)
+    }
+
+    /// Lets go of it as a process does that is killed: nothing is written any more.
+    package func abandon() {
+        try? pool.close()
+        lock.release()
+    }
+
+    /// One transaction, each job in a savepoint of its own.
+    package func perform(_ jobs: [Job]) throws -> (
+        results: [Result<Void, any Error>], news: CommitNews
+    ) {
+        try pool.writeWithoutTransaction { db in try commit.perform(jobs, in: db) }
+    }
+
+    // MARK: In a transaction
+
+    package var now: WallTime { store.now }
+
+    package func record(_ entry: NewEntry, in db: Database) throws -> Recorded {
+        try store.record(entry, in: db)
+    }
+
+    /// An entry whose handler can start.
+    package struct Taken {
+        package var seq: Int64
+        package var entry: Entry
+        package var failures: Int
+        package var isReleased: Bool
+    }
+
+    package func perform(
+        _ turn: Turn, gate: GateMachine, transactions: [String: Transaction], asking: Set<String>,
+        in db: Database
+    ) throws -> (result: TurnResult, taken: [Taken]) {
+        let work = TurnWork(
+            turn: turn, gate: { gate }, transactions: transactions, asking: asking, store: store)
+        let outcome = try work.perform(in: db)
+        let taken = outcome.taken.map {
+            Taken(seq: $0.seq, entry: $0.entry, failures: $0.failures, isReleased: $0.released)
+        }
+        return (outcome.result, taken)
+    }
+
+    package func endInterrupted(kind: String, in db: Database) throws {
+        try store.endInterrupted(kind: kind, in: db)
+    }
+
+    package func putBackInterrupted(in db: Database) throws {
+        try store.putBackInterrupted(db)
+        try store.writeSighting(db)
+    }
+
+    package func serverTimeReceived(_ time: WallTime, in db: Database) throws {
+        try store.serverTimeReceived(time, in: db)
+    }
+
+    package func end(_ id: EntryID, as outcome: Outcome, reason: String?, in db: Database) throws
+        -> Bool
+    {
+        try store.end(id, as: outcome, reason: reason, in: db)
+    }
+
+    package func retry(_ id: EntryID, in db: Database) throws { try store.retry(id, in: db) }
+
+    package func entry(_ id: EntryID, in db: Database) throws -> Entry? {
+        try EntryStore.entry(id, in: db)
+    }
+
+    package func ledger(in db: Database) throws -> LedgerSum {
+        try LedgerReading.sum(db, schemas: store.schemas)
+    }
+}

@@ -1,0 +1,52 @@
+package import RepriseCore
+package import RepriseWire
+
+/// What a device hears of what it asked to have stored.
+package enum PublishAnswer {
+    /// The answer to one message of a batch that is durable.
+    package static func frame(to message: NewMessage, _ result: AppendResult) -> ServerFrame {
+        switch result {
+        case .stored(let event):
+            .published(.init(channel: message.channel, id: message.id, seq: event.seq))
+        case .duplicate(let seq):
+            .published(.init(channel: message.channel, id: message.id, seq: seq))
+        case .refused(let code, let text): refusal(of: message, code, text)
+        }
+    }
+
+    /// The answer to a message that the committer refused, or of which it does not know whether it is stored.
+    package static func frame(to message: NewMessage, _ error: RepriseError) -> ServerFrame {
+        refusal(of: message, error.code == .full ? .overloaded : .unavailable, error.message)
+    }
+
+    /// Why a message is not even submitted; nil if it may be.
+    package static func refusal(of message: NewMessage) -> ServerFrame? {
+        guard message.body.count > WireLimits.bodyBytes else { return nil }
+        return refusal(
+            of: message, .tooLarge, "A body has at most \(WireLimits.bodyBytes) bytes.")
+    }
+
+    /// The answer to a publish or subscribe whose names break the rules; that ends no connection.
+    package static func refusal(
+        of text: [UInt8], _ error: RepriseError?
+    ) -> ServerFrame.Refused? {
+        let code: RefusalCode
+        switch error?.code {
+        case .badChannelName?: code = .badChannelName
+        case .badID?: code = .badID
+        default: return nil
+        }
+        guard let names = FrameDecoder.names(in: text) else { return nil }
+        return .init(
+            channel: names.channel, id: names.id, code: code, message: error?.message ?? "")
+    }
+
+    private static func refusal(
+        of message: NewMessage, _ code: RefusalCode, _ text: String
+    ) -> ServerFrame {
+        .refused(
+            .init(
+                channel: message.channel.text, id: message.id.text, code: code, message: text,
+                retryAfter: code.isTemporary ? .seconds(1) : nil))
+    }
+}

@@ -1,0 +1,91 @@
+import GRDB
+package import RepriseCore
+package import RepriseWire
+
+/// What the log does, on the caller's thread: for the simulation, in which nothing waits. Not while something else uses the log.
+extension SQLiteMessageLog {
+    /// `append(_:)`, with the time that the messages get.
+    ///
+    /// `check` looks at the results before they are committed; what it throws undoes them.
+    package func appendNow(
+        _ batch: [NewMessage], now: WallTime,
+        check: ([AppendResult]) throws -> Void = { _ in }
+    ) throws -> [AppendResult] {
+        try commitNow { memory, db in
+            let results = try memory.append(batch, now: now, db)
+            try check(results)
+            return results
+        }
+    }
+
+    /// `state(of:)`.
+    package func stateNow(of channel: ChannelName) throws -> ChannelState {
+        try readNow { try reading.stateOrNothing(of: channel, $0) }
+    }
+
+    /// `page(of:missing:limit:byteLimit:)`.
+    package func pageNow(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
+    ) throws -> LogPage {
+        try readNow {
+            try reading.page(
+                of: channel, missing: missing, limit: limit, byteLimit: byteLimit, $0)
+        }
+    }
+
+    /// `trim(_:now:)`.
+    package func trimNow(_ policy: RetentionPolicy, now: WallTime) throws {
+        var last: Int64? = policy.count == nil && policy.age == nil ? nil : 0
+        while let key = last {
+            let due = try readNow { try Self.due(behind: key, policy, now, $0) }
+            for channel in due.channels {
+                while try commitNow({
+                    try Self.trimStep(channel.name, through: channel.through, &$0, $1)
+                }) {}
+            }
+            last = due.last
+        }
+        let limit = now.advanced(by: .zero - configuration.idLife)
+        while try commitNow({ memory, db in try memory.forgetRun(before: limit, db) }) {}
+    }
+
+    /// Whether `trimNow(_:now:)` would change anything.
+    package func trimsNow(_ policy: RetentionPolicy, now: WallTime) throws -> Bool {
+        if policy.count != nil || policy.age != nil {
+            let due = try readNow { try Self.due(behind: 0, policy, now, $0) }
+            if !due.channels.isEmpty { return true }
+        }
+        let limit = now.advanced(by: .zero - configuration.idLife)
+        return try readNow { try KnownIDs.forgettableRun(before: limit, $0) != nil }
+    }
+
+    /// Every row that counts, in order, as text: what two logs that stored the same have in common.
+    package func dumpNow() throws -> [String] {
+        try readNow { db in
+            try [
+                "SELECT 'log', epoch FROM log",
+                "SELECT 'channel', key, name, head, floor, count, time FROM channels ORDER BY key",
+                """
+                SELECT 'message', channel, seq, coalesce(prev, seq - 1), id, time, hex(body)
+                FROM messages ORDER BY channel, seq
+                """,
+                "SELECT 'recent', id, channel, seq FROM recent_ids ORDER BY n",
+                "SELECT 'run', run, newest FROM id_runs ORDER BY run",
+                "SELECT 'id', run, id, channel, seq FROM ids ORDER BY run, id",
+            ].flatMap { sql in
+                try Row.fetchAll(db, sql: sql).map { row in
+                    row.databaseValues.map { value in
+                        String.fromDatabaseValue(value)
+                            ?? Int64.fromDatabaseValue(value).map { "\($0)" } ?? "null"
+                    }.joined(separator: " ")
+                }
+            }
+        }
+    }
+
+    /// `close()`.
+    package func closeNow() {
+        try? pool.close()
+        folder.release()
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import RepriseChannels
+import RepriseCore
+import RepriseJournal
+import RepriseServer
+import RepriseWire
+
+/// The server, the devices, the producers and those who watch them: all of one run.
+final class ChannelsWorld {
+    private let simulation: Simulation
+    private let network: SimulatedNetwork
+    private let server: SimulatedServer
+    private let serverWitness: ServerWitness
+    private let producers: Producers
+    private let devices: [SimulatedDevice]
+    private let witnesses: [DeviceWitness]
+    private let channels: [ChannelName]
+    private let injector: FaultInjector
+    private let handlers: HandlerFaults
+
+    init(_ simulation: Simulation, _ tier: Tier) throws {
+        self.simulation = simulation
+        network = SimulatedNetwork(simulation)
+        var random = simulation.random("world")
+        channels = try (0...random.index(3)).map { try ChannelName("room-\($0)") }
+        server = SimulatedServer(
+            simulation, network: network, store: try Self.log(simulation, tier),
+            settings: .drawn(for: simulation))
+        serverWitness = ServerWitness(simulation, server)
+        serverWitness.watch()
+        producers = Producers(simulation, server: server)
+        handlers = HandlerFaults(simulation)
+        var machines: [FaultInjector.Machine] = []
+        var devices: [SimulatedDevice] = []
+        for index in 0..<simulation.schedule.devices {
+            let name = "device-\(index)"
+            let disk = SimulatedDisk(simulation, name: name)
+            let store = try Self.store(simulation, tier, name, disk)
+            let device = SimulatedDevice(
+                simulation, name: name, network: network, store: store,
+                plan: try Self.plan(channels, simulation))
+            machines.append(
+                .init(process: device.process, disk: disk) { store.crash(losingPower: $0) })
+            devices.append(device)
+        }
+        self.devices = devices
+        let serverWitness = serverWitness
+        witnesses = devices.map { DeviceWitness(simulation, $0, serverWitness) }
+        injector = FaultInjector(
+            simulation, network: network, devices: machines, servers: [server.machine])
+        for (index, device) in devices.enumerated() {
+            handlers.watch(device, index: index)
+            device.acknowledged = { [producers] _, id in producers.heard(id) }
+        }
+    }
+
+    private static func log(_ simulation: Simulation, _ tier: Tier) throws -> any LogStore {
+        let epoch = try SimulatedServer.firstEpoch()
+        let model = ModelLogStore(LogModel(epoch: epoch), mutation: simulation.mutation)
+        guard let folder = try tier.folder("server", simulation) else { return model }
+        let real = try SQLiteLogStore(in: folder, epoch: epoch)
+        guard case .compared = tier else { return real }
+        return ComparedLogStore(model: model, real: real) { difference in
+            simulation.violated(.agreement, difference)
+        }
+    }
+
+    private static func store(
+        _ simulation: Simulation, _ tier: Tier, _ name: String, _ disk: SimulatedDisk
+    ) throws -> any DeviceStore {
+        guard let folder = try tier.folder(name, simulation) else {
+            return ModelStore(simulation, disk: disk)
+        }
+        guard case .compared = tier else {
+            return GRDBStore(simulation, at: folder, disk: disk, schemas: [Channels.schema])
+        }
+        return ComparedStore(simulation, at: folder, disk: disk, schemas: [Channels.schema])
+    }
+
+    /// Readers of every kind, in every channel.
+    private static func plan(
+        _ channels: [ChannelName], _ simulation: Simulation
+    ) throws -> SimulatedDevice.Plan {
+        .init(
+            server: "server",
+            channels: channels.map { channel in
+                .init(
+                    channel,
+                    readers: [
+                        .init("inside", .inside),
+                        .init("asking", .outsideAsking, options: .init(window: 8)),
+                        .init("again", .outside, options: .init(window: 8)),
+                        .init("never", .outside, options: .init(onInterruption: .never)),
+                    ])
+            })
+    }
+
+    // MARK: A run
+
+    func begin() {
+        server.process.start()
+        for device in devices { device.process.start() }
+        scheduleMessages()
+        scheduleBackups()
+        injector.schedule { [self] fault in special(fault) }
+    }
+
+    /// Some in bursts, some alone; most from producers, some through the devices' outboxes; some twice.
+    private func scheduleMessages() {
+        var random = simulation.random("messages")
+        let length = simulation.schedule.length
+        var index = 0
+        while index < simulation.schedule.messages {
+            let burst = min(
+                random.chance(0.3) ? 2 + random.index(20) : 1, simulation.schedule.messages - index)
+            let at = random.chance(0.1) ? .zero : length * random.fraction()
+            let author = random.chance(0.3) ? devices[random.index(devices.count)] : nil
+            let messages = (index..<index + burst).map { number in
+                message(number, channels[random.index(channels.count)])
+            }
+            let isTwice = random.chance(0.1)
+            simulation.after(at) { [self] in
+                guard let author else {
+                    producers.publish(messages)
+                    if isTwice { producers.publish(messages) }
+                    return
+                }
+                for message in messages { producers.publish(message, through: author) }
+            }
+            index += burst
+        }
+    }
+
+    private func message(_ number: Int, _ channel: ChannelName) -> Producers.Message {
+        Producers.Message(
+            id: EntryID(unchecked: "m\(number)"), channel: channel,
+            body: Array(#"{"n":\#(number)}"#.utf8))
+    }
+
+    private func scheduleBackups() {
+        guard simulation.schedule.faults.contains(where: { $0.kind == .restore }) else { return }
+        var random = simulation.random("backups")
+        for _ in 0..<3 {
+            simulation.after(simulation.schedule.length * random.fraction()) { [self] in
+                if server.process.state == .running { server.backUp() }
+            }
+        }
+    }
+
+    private func special(_ fault: Fault) {
+        switch fault.kind {
+        case .retention:
+            simulation.met(.retention)
+            server.trim(RetentionPolicy(count: Int64(fault.bits % 12)))
+        case .restore where server.process.state == .running:
+            simulation.met(.restore)
+            server.restore(outage: fault.length)
+        case .newEpoch where server.process.state == .running:
+            simulation.met(.newEpoch)
+            server.beginNewLog(outage: fault.length)
+        case .handlerThrows, .handlerHangs, .handlerLate: handlers.inflict(fault)
+        default: break
+        }
+    }
+
+    // MARK: The end
+
+    func heal() {
+        handlers.heal()
+        // Somebody ends an app that hangs, and opens it again.
+        for device in handlers.hung { device.process.kill("is ended by its user") }
+        injector.heal()
+    }
+
+    /// Whether nobody has anything to do any more.
+    var isComplete: Bool {
+        producers.isDone && witnesses.allSatisfy { $0.isComplete(channels, server) }
+    }
+
+    func check() {
+        serverWitness.check()
+        for id in producers.acknowledged.sorted(by: { $0.text < $1.text })
+        where !serverWitness.accountsFor(id) {
+            return simulation.violated(.recorded, "\(id) was acknowledged and is nowhere")
+        }
+        for witness in witnesses where simulation.violation == nil {
+            witness.check(channels, server)
+        }
+        if simulation.violation == nil, !producers.isDone {
+            simulation.violated(.alive, "\(producers.unanswered) messages were never acknowledged")
+        }
+    }
+}

@@ -1,0 +1,188 @@
+import RepriseChannels
+import RepriseCore
+import RepriseServer
+import RepriseWire
+
+/// Watches a device from outside: counts the effects, and in the end holds what the device has against what the server had.
+final class DeviceWitness {
+    private struct Effect: Hashable {
+        var reader: String
+        var channel: ChannelName
+        var id: EntryID
+    }
+
+    private let simulation: Simulation
+    private let device: SimulatedDevice
+    private let server: ServerWitness
+    /// Effects outside of the journal.
+    private var effects: [Effect: Int] = [:]
+    private var commits = 0
+
+    init(_ simulation: Simulation, _ device: SimulatedDevice, _ server: ServerWitness) {
+        self.simulation = simulation
+        self.device = device
+        self.server = server
+        device.effect = { [unowned self] _, reader, channel, id, attempt in
+            tookEffect(Effect(reader: reader.name, channel: channel, id: id), attempt: attempt)
+        }
+        device.committed = { [unowned self] _ in committed() }
+    }
+
+    private func tookEffect(_ effect: Effect, attempt: Int) {
+        let before = effects[effect, default: 0]
+        effects[effect] = before + 1
+        // Whoever gets it again is told so.
+        if before > 0, attempt < 2 {
+            simulation.violated(
+                .once,
+                "\(device.name): \(effect.reader) got \(effect.id) again as if for the first time")
+        }
+    }
+
+    /// The ledger balances at every moment; looked at now and then, because it reads everything.
+    private func committed() {
+        commits += 1
+        guard commits % 32 == 0, let ledger = attempt({ try device.channelsLedger() }) else {
+            return
+        }
+        if !ledger.isBalanced {
+            simulation.violated(.accounted, "\(device.name)'s ledger does not add up: \(ledger)")
+        }
+    }
+
+    private func attempt<T>(_ body: () throws -> T?) -> T? { (try? body()).flatMap { $0 } }
+
+    // MARK: Complete
+
+    /// Whether the device has all that the server has, and its readers have been through it.
+    func isComplete(_ channels: [ChannelName], _ log: SimulatedServer) -> Bool {
+        guard device.process.state == .running, let journal = device.journal else { return false }
+        let outbox = attempt { try journal.read { try $0.ledger() } }
+        guard let outbox, outbox.pending == 0 else { return false }
+        guard let ledger = attempt({ try device.channelsLedger() }), ledger.pending == 0 else {
+            return false
+        }
+        return channels.allSatisfy { isComplete($0, log) }
+    }
+
+    private func isComplete(_ channel: ChannelName, _ log: SimulatedServer) -> Bool {
+        let state = log.state(of: channel)
+        guard device.state(of: channel) == .live else { return false }
+        guard state.head > 0 else { return true }
+        guard let stored = attempt({ try device.stored(channel) }) else { return false }
+        return stored.epoch == state.epoch && stored.coverage.isComplete(through: state.head)
+    }
+
+    // MARK: The end
+
+    func check(_ channels: [ChannelName], _ log: SimulatedServer) {
+        guard isComplete(channels, log) else { return notComplete(channels, log) }
+        let inside = attempt { try device.effects() } ?? []
+        let counted = inside.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
+        var stored = 0
+        for channel in channels {
+            guard let contents = attempt({ try device.contents(of: channel) }) else { continue }
+            stored += contents.messages.count
+            checkMessages(contents, channel, log)
+            checkEffects(contents, channel, counted)
+        }
+        guard simulation.violation == nil, let ledger = attempt({ try device.channelsLedger() })
+        else { return }
+        if ledger.accepted != Int64(stored) || !ledger.isBalanced {
+            simulation.violated(
+                .accounted, "\(device.name) has \(stored) messages, its ledger says \(ledger)")
+        }
+    }
+
+    private func notComplete(_ channels: [ChannelName], _ log: SimulatedServer) {
+        let states = channels.map { channel in
+            let stored = attempt { try device.stored(channel) }
+            return "\(channel) \(device.state(of: channel)), has "
+                + "\(stored.map { "\($0.epoch) \($0.coverage)" } ?? "nothing") of "
+                + "\(log.state(of: channel))"
+        }
+        let ledger = attempt { try device.channelsLedger() }
+        let outbox = attempt { try device.journal?.read { try $0.ledger() } }
+        simulation.violated(
+            .alive,
+            "\(device.name) is not complete: \(states.joined(separator: "; ")); pending "
+                + "\(ledger?.pending ?? -1), in the outbox \(outbox?.pending ?? -1)")
+    }
+
+    /// Each sequence of the current log is one message here, or was here before the epoch changed, or is told lost.
+    private func checkMessages(
+        _ contents: ChannelContents, _ channel: ChannelName, _ log: SimulatedServer
+    ) {
+        let state = log.state(of: channel)
+        var known: Set<EntryID> = []
+        var here: [Int64: EntryID] = [:]
+        for message in contents.messages {
+            if !known.insert(message.id).inserted {
+                simulation.violated(.once, "\(device.name) stored \(message.id) twice")
+            }
+            if server.meaning(of: message.seq, in: channel, message.epoch) != message.id {
+                simulation.violated(
+                    .coverage,
+                    "\(device.name) has \(message.id) as \(channel) \(message.seq) of \(message.epoch)"
+                )
+            }
+            if message.epoch == state.epoch { here[message.seq] = message.id }
+        }
+        let lost = contents.losses.filter { $0.epoch == state.epoch && $0.reason == "retention" }
+        for seq in 1...max(state.head, 1) where state.head > 0 {
+            let isLost = lost.contains { $0.after < seq && seq <= $0.through ?? .max }
+            if here[seq] != nil {
+                if isLost { report(seq, channel, "is there and told lost") }
+                continue
+            }
+            if isLost {
+                if seq > state.floor { report(seq, channel, "is told lost and was never trimmed") }
+                continue
+            }
+            let id = server.meaning(of: seq, in: channel, state.epoch)
+            if id.map(known.contains) != true {
+                report(
+                    seq, channel, "(\(id?.text ?? "?")) is covered, and is neither there nor lost")
+            }
+        }
+    }
+
+    private func report(_ seq: Int64, _ channel: ChannelName, _ what: String) {
+        simulation.violated(.coverage, "\(device.name): \(channel) \(seq) \(what)")
+    }
+
+    private func checkEffects(
+        _ contents: ChannelContents, _ channel: ChannelName, _ inside: [String: Int]
+    ) {
+        let exceptions = Dictionary(
+            contents.exceptions.map { ("\($0.reader)/\($0.id)", $0.state) }
+        ) { first, _ in first }
+        let readers = device.plan.channels.first { $0.name == channel }?.readers ?? []
+        for message in contents.messages {
+            for reader in readers {
+                let effect = Effect(reader: reader.name, channel: channel, id: message.id)
+                let count =
+                    reader.kind == .inside
+                    ? inside[reader.effectText(channel, message.id)] ?? 0 : effects[effect] ?? 0
+                check(count, reader, message.id, exceptions["\(reader.name)/\(message.id)"])
+            }
+        }
+    }
+
+    private func check(
+        _ count: Int, _ reader: SimulatedDevice.ReaderPlan, _ id: EntryID,
+        _ exception: ReaderStore.State?
+    ) {
+        let mayBeMissing = exception == .dead || exception == .unconfirmed
+        if count == 0, !mayBeMissing {
+            simulation.violated(
+                .acknowledged, "\(device.name): \(reader.name) never had \(id), and is done with it"
+            )
+        }
+        let mayRepeat = reader.kind == .outside && reader.options.onInterruption == .again
+        if count > 1, !mayRepeat {
+            simulation.violated(
+                .once, "\(device.name): \(id) took effect \(count) times in \(reader.name)")
+        }
+    }
+}

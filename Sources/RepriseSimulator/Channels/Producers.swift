@@ -1,0 +1,94 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+
+/// Those who publish: over HTTP, again with the same id until they are answered, and through the devices' outboxes.
+///
+/// What they were told is kept here, outside of every log and journal.
+final class Producers {
+    /// A message that somebody wants stored.
+    struct Message {
+        var id: EntryID
+        var channel: ChannelName
+        var body: [UInt8]
+    }
+
+    private let simulation: Simulation
+    private let server: SimulatedServer
+    private var random: SeededRandom
+    /// What the server has acknowledged, to a producer or through a device.
+    private(set) var acknowledged: Set<EntryID> = []
+    /// Asked for over HTTP, and not answered yet.
+    private var open = 0
+    /// Given to a device's outbox and recorded there, or to be given to it once it runs.
+    private var entrusted: Set<EntryID> = []
+
+    init(_ simulation: Simulation, server: SimulatedServer) {
+        self.simulation = simulation
+        self.server = server
+        random = simulation.random("producers")
+    }
+
+    var isDone: Bool { unanswered == 0 }
+
+    var unanswered: Int { open + entrusted.subtracting(acknowledged).count }
+
+    /// Publishes through a device's outbox: records until that has said that it is durable, and leaves the rest to the device.
+    func publish(_ message: Message, through device: SimulatedDevice) {
+        entrusted.insert(message.id)
+        let again = { [self] in
+            simulation.after(.seconds(2)) { [self] in publish(message, through: device) }
+        }
+        var isAnswered = false
+        let isRunning = device.publish(message.id, message.body, to: message.channel) { result in
+            isAnswered = true
+            if case .failure = result { again() }
+        }
+        guard isRunning else { return again() }
+        // A process that was killed meanwhile never answers.
+        let life = device.process.life
+        device.process.whenKilled {
+            if !isAnswered, device.process.life == life { again() }
+        }
+    }
+
+    /// A device heard that the server has its message.
+    func heard(_ id: EntryID) {
+        simulation.trace("producer", "\(id) is acknowledged to its device")
+        acknowledged.insert(id)
+    }
+
+    /// Publishes messages together, and does not let go before they are answered.
+    func publish(_ messages: [Message]) {
+        open += messages.count
+        attempt(messages, failures: 0)
+    }
+
+    private func attempt(_ messages: [Message], failures: Int) {
+        let batch = messages.map {
+            NewMessage(channel: $0.channel, id: $0.id, body: $0.body)
+        }
+        server.publish(batch) { [self] result in
+            switch result {
+            case .success(let results): answered(messages, results)
+            case .failure:
+                let wait = Backoff(base: .milliseconds(200), longest: .seconds(20))
+                    .delay(failures: failures + 1, jitter: random.fraction())
+                simulation.after(wait) { [self] in attempt(messages, failures: failures + 1) }
+            }
+        }
+    }
+
+    private func answered(_ messages: [Message], _ results: [AppendResult]) {
+        open -= messages.count
+        for (message, result) in zip(messages, results) {
+            switch result {
+            case .stored, .duplicate:
+                simulation.trace("producer", "\(message.id) is acknowledged")
+                acknowledged.insert(message.id)
+            case .refused(let code, _):
+                simulation.violated(.recorded, "\(message.id) is refused: \(code)")
+            }
+        }
+    }
+}

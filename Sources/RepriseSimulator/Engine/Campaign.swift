@@ -1,0 +1,158 @@
+import Foundation
+import RepriseCore
+import Synchronization
+
+/// Plays many seeds of a workload, on as many threads as asked for, until one breaks a promise or the time is up.
+///
+/// ```swift
+/// let campaign = Campaign(workload: GatesWorkload(), seeds: 1..<10_001)
+/// let report = await campaign.run { progress in print(progress.schedules) }
+/// ```
+package struct Campaign: Sendable {
+    package let workload: any Workload
+    package let seeds: Range<UInt64>
+    package var mutation: Mutation?
+    package var tier: Tier
+    package var jobs: Int
+    /// Asked between schedules; true ends the campaign.
+    package var isOver: @Sendable () -> Bool
+
+    /// What the threads share.
+    private final class Shared: Sendable {
+        let state: Mutex<(next: UInt64, report: CampaignReport)>
+
+        init(next: UInt64) { state = Mutex((next, CampaignReport())) }
+    }
+
+    /// How many seeds a thread takes at a time.
+    private static let block: UInt64 = 16
+
+    package init(
+        workload: any Workload, seeds: Range<UInt64>, mutation: Mutation? = nil,
+        tier: Tier = .model, jobs: Int = 1, isOver: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.workload = workload
+        self.seeds = seeds
+        self.mutation = mutation
+        self.tier = tier
+        self.jobs = max(1, jobs)
+        self.isOver = isOver
+    }
+
+    /// Plays; `progress` hears of each block of schedules, from any thread.
+    package func run(progress: @escaping @Sendable (CampaignReport) -> Void = { _ in }) async
+        -> CampaignReport
+    {
+        let shared = Shared(next: seeds.lowerBound)
+        await withDiscardingTaskGroup { group in
+            for job in 0..<jobs {
+                group.addTask {
+                    while let block = take(from: shared) {
+                        let played = play(block, job: job)
+                        let report = shared.state.withLock { state in
+                            state.report.add(played)
+                            return state.report
+                        }
+                        progress(report)
+                    }
+                }
+            }
+        }
+        return shared.state.withLock { $0.report }
+    }
+
+    private func take(from shared: Shared) -> Range<UInt64>? {
+        guard !isOver() else { return nil }
+        return shared.state.withLock { state in
+            guard state.next < seeds.upperBound, state.report.failure == nil else { return nil }
+            let first = state.next
+            state.next = first + min(Self.block, seeds.upperBound - first)
+            return first..<state.next
+        }
+    }
+
+    private func play(_ block: Range<UInt64>, job: Int) -> CampaignReport {
+        var report = CampaignReport()
+        for seed in block {
+            let outcome = workload.run(
+                workload.schedule(seed: seed), mutation: mutation, tier: tier.part(job))
+            report.add(outcome)
+            if outcome.violation != nil { break }
+        }
+        return report
+    }
+}
+
+/// What a campaign has met.
+package struct CampaignReport: Sendable {
+    /// The least, the most and the sum of something.
+    package struct Spread: Hashable, Sendable {
+        package private(set) var least = Int.max
+        package private(set) var most = Int.min
+        package private(set) var sum = 0
+
+        mutating func add(_ value: Int) {
+            least = min(least, value)
+            most = max(most, value)
+            sum += value
+        }
+
+        mutating func add(_ other: Spread) {
+            least = min(least, other.least)
+            most = max(most, other.most)
+            sum += other.sum
+        }
+    }
+
+    package private(set) var schedules = 0
+    package private(set) var steps = 0
+    package private(set) var devices = Spread()
+    package private(set) var messages = Spread()
+    package private(set) var faults = Spread()
+    /// Virtual time in seconds.
+    package private(set) var virtualSeconds = Spread()
+    /// In how many schedules each kind of fault took effect.
+    package private(set) var schedulesWith: [Fault.Kind: Int] = [:]
+    /// The failing schedule with the least seed.
+    package private(set) var failure: (schedule: Schedule, violation: Violation)?
+
+    mutating func add(_ outcome: RunOutcome) {
+        schedules += 1
+        steps += outcome.steps
+        devices.add(outcome.schedule.devices)
+        messages.add(outcome.schedule.messages)
+        faults.add(outcome.schedule.faults.count)
+        virtualSeconds.add(Int(outcome.lasted.components.seconds))
+        for kind in Fault.Kind.allCases where outcome.faultsMet[kind] != nil {
+            schedulesWith[kind, default: 0] += 1
+        }
+        if let violation = outcome.violation { fail(outcome.schedule, violation) }
+    }
+
+    mutating func add(_ other: CampaignReport) {
+        schedules += other.schedules
+        steps += other.steps
+        devices.add(other.devices)
+        messages.add(other.messages)
+        faults.add(other.faults)
+        virtualSeconds.add(other.virtualSeconds)
+        schedulesWith.merge(other.schedulesWith, uniquingKeysWith: +)
+        if let failure = other.failure { fail(failure.schedule, failure.violation) }
+    }
+
+    private mutating func fail(_ schedule: Schedule, _ violation: Violation) {
+        if let failure, failure.schedule.seed < schedule.seed { return }
+        failure = (schedule, violation)
+    }
+}
+
+extension Tier {
+    /// A folder of its own for each thread.
+    func part(_ job: Int) -> Tier {
+        switch self {
+        case .model: self
+        case .real(let folder): .real(folder.appendingPathComponent("\(job)"))
+        case .compared(let folder): .compared(folder.appendingPathComponent("\(job)"))
+        }
+    }
+}

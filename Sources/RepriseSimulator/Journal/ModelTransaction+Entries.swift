@@ -1,0 +1,226 @@
+package import RepriseCore
+package import RepriseJournal
+
+/// The journal's rules on the model.
+extension ModelTransaction: EntryTransaction {
+    package var now: WallTime { books.now }
+
+    // MARK: Begin and end
+
+    /// The first thing in every transaction: refuses a former owner, and reads the clocks.
+    func begin() throws {
+        guard state.entries.incarnation == rules.incarnation || rules.mutation == .ignoreIncarnation
+        else {
+            throw RepriseError(.ownershipLost, "Another process has taken this journal over.")
+        }
+        books.beginTransaction()
+        observeClocks()
+    }
+
+    /// The last thing in every transaction.
+    func finish() {
+        guard rules.mutation != .acceptedApart else { return }
+        addCounters(accepted: books.accepted, duplicates: books.duplicates)
+    }
+
+    func addCounters(accepted: Int64, duplicates: Int64) {
+        state.entries.accepted += accepted
+        state.entries.duplicates += duplicates
+    }
+
+    func becomeOwner() throws {
+        state.entries.incarnation += 1
+        rules.incarnation = state.entries.incarnation
+        try begin()
+        writeSighting()
+        if rules.mutation != .forgetInterrupted { backToPending() }
+        finish()
+    }
+
+    // MARK: Clocks
+
+    private func observeClocks() {
+        let sighting = rules.clock.sighting()
+        let step = books.clock.correction(to: sighting)
+        let before = books.clock.state
+        books.clock.observe(sighting)
+        books.now = sighting.wall
+        let jumped = step > .seconds(60) || step < .seconds(-60)
+        if jumped {
+            let moved = step.milliseconds
+            for index in state.entries.rows.indices {
+                if let due = state.entries.rows[index].due {
+                    state.entries.rows[index].due = due + moved
+                }
+                if let bound = state.entries.rows[index].bound {
+                    state.entries.rows[index].bound = bound + moved
+                }
+            }
+            state.channels.calendarMoved(by: moved)
+            books.due(books.now)
+        }
+        let isOld = sighting.uptime - books.sighted > .seconds(3_600)
+        if jumped || isOld || books.clock.state != before { writeSighting() }
+    }
+
+    private func writeSighting() {
+        books.sighted = books.clock.last.uptime
+        state.entries.sighting = ClockSighting(
+            wall: books.clock.last.wall,
+            uptime: .milliseconds(books.clock.last.uptime.milliseconds),
+            boot: books.clock.last.boot)
+        state.entries.doubted = !books.clock.mayExpire
+    }
+
+    package func serverTimeReceived(_ time: WallTime) {
+        books.clock.serverTimeReceived(time, now: rules.clock.sighting())
+        books.due(books.now)
+        writeSighting()
+    }
+
+    var mayExpire: Bool { books.clock.mayExpire || rules.mutation == .expireInDoubt }
+
+    // MARK: Recording
+
+    package func record(_ new: NewEntry) throws -> Recorded {
+        guard let kind = rules.kinds[new.kind] else {
+            throw RepriseError(.unknownKind, "No kind named \(new.kind) was declared.")
+        }
+        if state.entries.index(of: new.id) != nil {
+            books.duplicates += 1
+            return .duplicate
+        }
+        guard books.pending < rules.pendingLimit else {
+            throw RepriseError(.full, "The journal holds too many entries that have not ended.")
+        }
+        let due = new.delay.flatMap { $0 > .zero ? later($0) : nil }
+        let bound = kind.bound.map { later($0.after) }
+        let isBehind = new.lane != nil && head(of: new.lane) != nil
+        let first: EntryModel.State = isBehind ? .queued : due == nil ? .ready : .delayed
+        state.entries.rows.append(
+            EntryModel.Row(
+                seq: (state.entries.rows.last?.seq ?? 0) + 1,
+                content: EntryModel.Content(new, recordedAt: now), state: first, due: due,
+                bound: bound))
+        books.accepted += 1
+        books.pending += 1
+        if first == .ready { books.kinds.insert(new.kind) }
+        if let due { books.due(WallTime(milliseconds: due)) }
+        if let bound { books.due(WallTime(milliseconds: bound)) }
+        return .accepted
+    }
+
+    /// Milliseconds, with the wait cut to what the journal keeps.
+    func later(_ wait: Duration) -> Int64 {
+        now.advanced(by: min(wait, .seconds(JournalLimits.longestWaitDays * 86_400))).milliseconds
+    }
+
+    // MARK: Ending
+
+    func end(_ index: Int, as outcome: Outcome, reason: String? = nil) {
+        guard !state.entries.rows[index].state.hasEnded else { return }
+        let due = later(rules.retention)
+        state.entries.rows[index].state = EntryModel.State(outcome)
+        state.entries.rows[index].due = due
+        state.entries.rows[index].reason = reason
+        state.entries.rows[index].bound = nil
+        state.entries.rows[index].incarnation = nil
+        state.entries.rows[index].interrupted = false
+        state.entries.rows[index].released = false
+        books.pending -= 1
+        advance(state.entries.rows[index].lane)
+    }
+
+    private func head(of lane: String?) -> Int? {
+        state.entries.rows.firstIndex { $0.lane == lane && !$0.state.hasEnded }
+    }
+
+    /// Lets the first of a lane that has not ended take its turn.
+    private func advance(_ lane: String?) {
+        guard let lane, let index = head(of: lane), state.entries.rows[index].state == .queued
+        else { return }
+        if let due = state.entries.rows[index].due {
+            state.entries.rows[index].state = .delayed
+            books.due(WallTime(milliseconds: due))
+        } else {
+            state.entries.rows[index].state = .ready
+            books.kinds.insert(state.entries.rows[index].kind)
+        }
+    }
+
+    func putBack(_ index: Int, after wait: Duration, failed: Bool, reason: String?) {
+        let due = later(wait)
+        books.due(WallTime(milliseconds: due))
+        guard [.ready, .inHand].contains(state.entries.rows[index].state) else { return }
+        state.entries.rows[index].state = .delayed
+        state.entries.rows[index].due = due
+        state.entries.rows[index].failures += failed ? 1 : 0
+        state.entries.rows[index].reason = reason
+        state.entries.rows[index].incarnation = nil
+        state.entries.rows[index].interrupted = false
+    }
+
+    static let interruption = "The process ended while it was being handled."
+
+    package func endInterrupted(kind: String) {
+        for index in state.entries.rows.indices {
+            let row = state.entries.rows[index]
+            guard row.interrupted, row.kind == kind, row.state.waits else { continue }
+            end(index, as: .unconfirmed, reason: Self.interruption)
+        }
+    }
+
+    package func putBackInterrupted() {
+        backToPending()
+        writeSighting()
+    }
+
+    private func backToPending() {
+        for index in state.entries.rows.indices
+        where state.entries.rows[index].state == .inHand
+            && state.entries.rows[index].interruptions >= JournalLimits.interruptions - 1
+        {
+            end(
+                index, as: .dead,
+                reason: "The process ended \(JournalLimits.interruptions) times while handling it.")
+        }
+        for index in state.entries.rows.indices where state.entries.rows[index].state == .inHand {
+            state.entries.rows[index].state = .ready
+            state.entries.rows[index].incarnation = nil
+            state.entries.rows[index].interrupted = true
+            state.entries.rows[index].interruptions += 1
+        }
+    }
+
+    package func end(_ id: EntryID, as outcome: Outcome, reason: String?) -> Bool {
+        guard let index = state.entries.index(of: id), state.entries.rows[index].state.waits
+        else { return false }
+        end(index, as: outcome, reason: reason)
+        return true
+    }
+
+    package func retry(_ id: EntryID) throws {
+        guard let index = state.entries.index(of: id), state.entries.rows[index].state == .dead
+        else { throw RepriseError(.noSuchEntry, "No dead letter has the id \(id).") }
+        let lane = state.entries.rows[index].lane
+        state.entries.rows[index].state = lane == nil ? .ready : .queued
+        state.entries.rows[index].due = nil
+        state.entries.rows[index].failures = 0
+        state.entries.rows[index].interruptions = 0
+        state.entries.rows[index].interrupted = false
+        state.entries.rows[index].reason = nil
+        books.pending += 1
+        books.kinds.insert(state.entries.rows[index].kind)
+        advance(lane)
+    }
+
+    package func entry(_ id: EntryID) -> Entry? {
+        state.entries.index(of: id).map { state.entries.entry(state.entries.rows[$0]) }
+    }
+
+    package func ledger() -> LedgerSum {
+        var sum = state.entries.ledger
+        sum.add(state.channels.ledger())
+        return sum
+    }
+}

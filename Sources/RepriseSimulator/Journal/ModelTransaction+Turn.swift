@@ -1,0 +1,218 @@
+import RepriseCore
+import RepriseJournal
+
+/// A turn of the hand-over on the model.
+extension ModelTransaction {
+    /// The most rows of each sort that one look touches, as the journal has it.
+    private static let page = 500
+
+    package func perform(_ work: SimulatedTurn) throws -> SimulatedTurn.Outcome {
+        var outcome = SimulatedTurn.Outcome()
+        for settlement in work.turn.settlements { settle(settlement) }
+        if work.turn.looksAtDue { lookAtDue(&outcome.result) }
+        for take in work.turn.takes {
+            guard let kind = rules.kinds[take.kind] else { continue }
+            guard take.onlyReleased || work.gate.isOpen(kind: kind.name) else {
+                outcome.result.more.insert(kind.name)
+                continue
+            }
+            switch take.work {
+            case .effect: self.take(take, kind, work, &outcome)
+            case .transaction: handle(take, kind, work, &outcome)
+            }
+        }
+        return outcome
+    }
+
+    private func settle(_ settlement: Settlement) {
+        guard let index = state.entries.index(of: settlement.seq) else { return }
+        switch settlement.verdict {
+        case .applied:
+            end(index, as: .applied)
+        case .appliedBefore:
+            state.entries.rows[index].attempt -= 1
+            end(index, as: .applied)
+        case .notStarted:
+            state.entries.rows[index].attempt -= 1
+            if state.entries.rows[index].state == .inHand {
+                state.entries.rows[index].state = .ready
+                state.entries.rows[index].incarnation = nil
+            }
+        case .dead(let reason):
+            end(index, as: .dead, reason: reason)
+        case .retry(let wait, let counts, let reason):
+            putBack(index, after: wait, failed: counts, reason: reason)
+        }
+    }
+
+    // MARK: What is due
+
+    private func lookAtDue(_ result: inout TurnResult) {
+        if wake() == Self.page { result.isMoreDue = true }
+        if mayExpire {
+            for name in rules.names where reachBound(name) == Self.page { result.isMoreDue = true }
+            if removeFinished() == Self.page { result.isMoreDue = true }
+        }
+        result.soonest = soonest.map {
+            rules.clock.uptime() + max(now.duration(to: WallTime(milliseconds: $0)), .zero)
+        }
+    }
+
+    /// Rows in the order of a moment they have, the first recorded first among equals.
+    private func due(
+        _ moment: (EntryModel.Row) -> Int64?, where condition: (EntryModel.Row) -> Bool
+    ) -> [Int64] {
+        var found: [(Int64, Int64)] = []
+        for row in state.entries.rows where condition(row) {
+            if let at = moment(row), at <= now.milliseconds { found.append((at, row.seq)) }
+        }
+        found.sort { $0 < $1 }
+        return found.prefix(Self.page).map(\.1)
+    }
+
+    private func wake() -> Int {
+        let seqs = due({ $0.due }, where: { $0.state == .delayed })
+        for seq in seqs {
+            guard let index = state.entries.index(of: seq) else { continue }
+            state.entries.rows[index].state = .ready
+            state.entries.rows[index].due = nil
+            books.kinds.insert(state.entries.rows[index].kind)
+        }
+        return seqs.count
+    }
+
+    private func reachBound(_ name: String) -> Int {
+        guard let bound = rules.kinds[name]?.bound else { return 0 }
+        let seqs = due({ $0.bound }, where: { $0.kind == name && $0.state.waits })
+        for seq in seqs {
+            guard let index = state.entries.index(of: seq) else { continue }
+            switch bound.then {
+            case .expire:
+                let isUnknown = state.entries.rows[index].interrupted
+                end(
+                    index, as: isUnknown ? .unconfirmed : .expired,
+                    reason: "Its time was up before its gate opened.")
+            case .deliver:
+                state.entries.rows[index].released = true
+                state.entries.rows[index].bound = nil
+                books.kinds.insert(name)
+            }
+        }
+        return seqs.count
+    }
+
+    private func removeFinished() -> Int {
+        let seqs = due({ $0.due }, where: { $0.state.hasEnded })
+        for seq in seqs {
+            guard let index = state.entries.index(of: seq),
+                let outcome = state.entries.rows[index].state.outcome,
+                let place = Outcome.allCases.firstIndex(of: outcome)
+            else { continue }
+            state.entries.retired[place] += 1
+            state.entries.rows.remove(at: index)
+        }
+        return seqs.count
+    }
+
+    private var soonest: Int64? {
+        var soonest: Int64?
+        for row in state.entries.rows {
+            if row.state == .delayed, let due = row.due { soonest = min(soonest ?? due, due) }
+            if mayExpire, row.state.waits, let bound = row.bound,
+                rules.kinds[row.kind]?.bound != nil
+            {
+                soonest = min(soonest ?? bound, bound)
+            }
+        }
+        return soonest
+    }
+
+    // MARK: Taking
+
+    private func ready(_ take: Turn.Take, limit: Int) -> [Int64] {
+        var found: [Int64] = []
+        for row in state.entries.rows where row.state == .ready && row.kind == take.kind {
+            guard found.count < limit else { break }
+            if !take.onlyReleased || row.released { found.append(row.seq) }
+        }
+        return found
+    }
+
+    private func take(
+        _ take: Turn.Take, _ kind: EntryKind, _ work: SimulatedTurn,
+        _ outcome: inout SimulatedTurn.Outcome
+    ) {
+        let page = ready(take, limit: take.limit)
+        if page.count == take.limit { outcome.result.more.insert(take.kind) }
+        for seq in page {
+            guard let index = admit(seq, kind, work) else { continue }
+            state.entries.rows[index].state = .inHand
+            state.entries.rows[index].incarnation = rules.incarnation
+            state.entries.rows[index].attempt += 1
+            state.entries.rows[index].due = nil
+            let row = state.entries.rows[index]
+            outcome.taken.append(
+                SimulatedTurn.Taken(
+                    seq: seq, entry: state.entries.entry(row), failures: row.failures,
+                    isReleased: row.released))
+            outcome.result.taken[kind.name, default: 0] += 1
+            if rules.mutation == .endBeforeHandler { end(index, as: .applied) }
+        }
+    }
+
+    private func handle(
+        _ take: Turn.Take, _ kind: EntryKind, _ work: SimulatedTurn,
+        _ outcome: inout SimulatedTurn.Outcome
+    ) {
+        guard let body = work.transactions[kind.name] else { return }
+        var handled = 0
+        while handled < take.limit {
+            let page = ready(take, limit: min(take.limit - handled, 32))
+            if page.isEmpty { return }
+            for seq in page {
+                handled += 1
+                if let index = admit(seq, kind, work) { handle(index, kind, body) }
+            }
+        }
+        outcome.result.more.insert(kind.name)
+    }
+
+    private func handle(_ index: Int, _ kind: EntryKind, _ body: SimulatedTurn.Transaction) {
+        let row = state.entries.rows[index]
+        do {
+            try inSavepoint {
+                var handed = row
+                handed.attempt += 1
+                handed.state = .inHand
+                handed.incarnation = rules.incarnation
+                try body(self, state.entries.entry(handed))
+                state.entries.rows[index].attempt += 1
+                end(index, as: .applied)
+            }
+        } catch {
+            state.entries.rows[index].attempt += 1
+            let verdict = Settlement.Verdict.after(
+                error, kind: kind, failures: row.failures, jitter: rules.jitter())
+            settle(Settlement(seq: row.seq, kind: kind.name, lane: row.lane, verdict: verdict))
+        }
+    }
+
+    private func admit(_ seq: Int64, _ kind: EntryKind, _ work: SimulatedTurn) -> Int? {
+        guard let index = state.entries.index(of: seq) else { return nil }
+        let row = state.entries.rows[index]
+        let verdict = work.gate.verdict(
+            kind: kind.name, bound: row.bound.map { WallTime(milliseconds: $0) }, now: now,
+            mayExpire: mayExpire)
+        if verdict == .expire {
+            end(
+                index, as: row.interrupted ? .unconfirmed : .expired,
+                reason: "Its time was up before it could be handed over.")
+            return nil
+        }
+        if row.interrupted, kind.onInterruption == .never, !work.asking.contains(kind.name) {
+            end(index, as: .unconfirmed, reason: Self.interruption)
+            return nil
+        }
+        return index
+    }
+}

@@ -1,0 +1,327 @@
+package import RepriseCore
+package import RepriseJournal
+
+/// In virtual time what `Journal` is in real time: the shipping machine, the shipping queue of writes, one timer.
+///
+/// A commit has two latencies: until it takes effect, and until the process hears of it. A kill before the first undoes it; a
+/// kill between the two leaves it durable, and nobody knows.
+package final class SimulatedJournal {
+    package typealias Completion = ((any Error)?) -> Void
+    package typealias Body = (Entry, _ done: @escaping Completion) -> Void
+
+    /// The handler of a kind.
+    enum Handler {
+        case effect(isApplied: ((EntryID) -> Bool)?, body: Body)
+        case transaction(SimulatedTurn.Transaction)
+    }
+
+    private struct Job {
+        let run: StoreJob
+        /// Called with what the job did, once it is durable; or with why it is not.
+        let finish: (Result<Void, any Error>) -> Void
+    }
+
+    package let process: SimulatedProcess
+    package let opened: any OpenStore
+    package private(set) var machine: HandOverMachine
+    /// Hears when the journal belongs to somebody else.
+    package var lostOwnership: () -> Void = {}
+    /// Hears of each commit right when it has taken effect, whether the process does or not.
+    package var committed: (_ isDurable: Bool) -> Void = { _ in }
+
+    let simulation: Simulation
+    private let kinds: [String: EntryKind]
+    private var handlers: [String: Handler] = [:]
+    private var queue = WriteQueue<Job>()
+    private var armed: Duration?
+    private var random: SeededRandom
+    private var running = Set<Int64>()
+    private let life: Int
+
+    /// Opens the journal in `store` for this life of `process`.
+    package init(
+        _ simulation: Simulation, on process: SimulatedProcess, store: any DeviceStore,
+        kinds: [EntryKind]
+    ) throws {
+        self.simulation = simulation
+        self.process = process
+        life = process.life
+        self.kinds = Dictionary(kinds.map { ($0.name, $0) }) { first, _ in first }
+        opened = try store.open(by: process, kinds: kinds)
+        random = simulation.random("journal of \(process.name) \(process.life)")
+        machine = HandOverMachine(
+            kinds: simulation.mutation == .ignoreClosedGate ? kinds.map(\.ungated) : kinds)
+        simulation.trace(process.name, "opens the journal, incarnation \(opened.incarnation)")
+        happened { $0.readinessOpened(.journal) }
+        if simulation.mutation == .sleepReleases { openAll(after: .seconds(3)) }
+    }
+
+    /// The mutation `sleepReleases`: time opens gates.
+    private func openAll(after wait: Duration) {
+        let names = Set(kinds.values.flatMap(\.requires).map(\.name)).sorted()
+        simulation.after(wait, on: process) { [self] in
+            for name in names { happened { $0.readinessOpened(Readiness(name)) } }
+        }
+    }
+
+    package var now: Duration { process.clock.uptime() }
+
+    /// How many writes wait.
+    package var waiting: Int { queue.count }
+
+    // MARK: Writing
+
+    /// Runs `body` in the next commit, and then `then`, with what it returned.
+    package func write<T>(
+        _ body: @escaping (any DeviceTransaction) throws -> T,
+        then: @escaping (Result<T, any Error>) -> Void
+    ) {
+        var slot: T?
+        enqueue(
+            Job(
+                run: { slot = try body($0) },
+                finish: { result in
+                    then(result.flatMap { slot.map(Result.success) ?? .failure(Self.closed) })
+                }))
+    }
+
+    /// Records an entry; `refused` is called inside of the transaction if it is not taken.
+    package func record(
+        _ entry: NewEntry,
+        refused: @escaping (any DeviceTransaction, any Error) -> Void = { _, _ in },
+        then: @escaping (Result<Recorded, any Error>) -> Void
+    ) {
+        let body = { (transaction: any DeviceTransaction) throws -> Recorded in
+            do {
+                return try transaction.record(entry)
+            } catch {
+                refused(transaction, error)
+                throw error
+            }
+        }
+        guard simulation.mutation != .acknowledgeBeforeCommit else {
+            then(.success(.accepted))
+            return write(body, then: { _ in })
+        }
+        write(body, then: then)
+    }
+
+    package func read<T>(_ body: (any DeviceTransaction) throws -> T) throws -> T {
+        try opened.read(body)
+    }
+
+    private static var closed: RepriseError { WriteQueue<Job>.closed }
+
+    private func enqueue(_ job: Job, last: Bool = false) {
+        switch queue.add(job, last: last) {
+        case .begin: commitNext()
+        case .wait: break
+        case .refuse(let error):
+            simulation.after(.zero, on: process) { job.finish(.failure(error)) }
+        }
+    }
+
+    private func commitNext() {
+        simulation.after(random.spread(.microseconds(50), .milliseconds(20)), on: process) {
+            [self] in commitGroup()
+        }
+    }
+
+    private func commitGroup() {
+        guard let group = queue.nextGroup() else { return }
+        guard process.survives("a commit of \(group.count)") else { return }
+        let result = Result { try opened.commit(group.map(\.run)) }
+        committed((try? result.get()) != nil)
+        if case .failure(let error) = result {
+            simulation.trace(process.name, "a commit of \(group.count) fails: \(error)")
+        }
+        simulation.after(random.spread(.microseconds(20), .milliseconds(5)), on: process) {
+            [self] in
+            guard process.survives("hearing of a commit") else { return }
+            hear(group, result)
+        }
+    }
+
+    private func hear(_ group: [Job], _ result: Result<GroupResult, any Error>) {
+        switch result {
+        case .success(let outcome):
+            if !outcome.news.isEmpty {
+                let soonest = outcome.news.soonest(by: process.clock)
+                happened { $0.workArrived(kinds: outcome.news.kinds, soonest: soonest) }
+            }
+            // Whoever hears first may reach the end of the process; the dead hear nothing.
+            for (job, result) in zip(group, outcome.results)
+            where process.life == life && process.state != .dead {
+                job.finish(result)
+            }
+        case .failure(let error):
+            for job in group where process.life == life && process.state != .dead {
+                job.finish(.failure(error))
+            }
+            if (error as? RepriseError)?.code == .ownershipLost { lostOwnership() }
+        }
+        guard process.state != .dead, process.life == life else { return }
+        commitNext()
+    }
+
+    // MARK: Hand-over
+
+    package func open(_ readiness: Readiness) {
+        simulation.trace(process.name, "opens \(readiness)")
+        happened { $0.readinessOpened(readiness) }
+    }
+
+    package func close(_ readiness: Readiness) {
+        simulation.trace(process.name, "closes \(readiness)")
+        happened { $0.readinessClosed(readiness) }
+    }
+
+    /// Sets the handler of a kind; it calls `done` once, now or later.
+    package func handle(
+        _ kind: String, isApplied: ((EntryID) -> Bool)? = nil, _ body: @escaping Body
+    ) {
+        let register = { [self] in
+            handlers[kind] = .effect(isApplied: isApplied, body: body)
+            happened { $0.handlerRegistered(kind: kind, work: .effect) }
+        }
+        guard kinds[kind]?.onInterruption == .never, isApplied == nil else { return register() }
+        write({ try $0.endInterrupted(kind: kind) }, then: { _ in register() })
+    }
+
+    /// Sets a handler whose effect is in the journal's transaction; see `EntryTransaction.perform`.
+    package func handle(
+        _ kind: String, inTransaction body: @escaping (any DeviceTransaction, Entry) throws -> Void
+    ) {
+        handlers[kind] = .transaction(body)
+        happened { $0.handlerRegistered(kind: kind, work: .transaction) }
+    }
+
+    package func serverTimeReceived(_ time: WallTime) {
+        write({ try $0.serverTimeReceived(time) }, then: { _ in })
+    }
+
+    private func happened(_ event: (inout HandOverMachine) -> Void) {
+        event(&machine)
+        switch machine.next(now: now) {
+        case .perform(let turn): perform(turn)
+        case .wait(let until): arm(until)
+        case .none: break
+        }
+    }
+
+    private func arm(_ until: Duration) {
+        guard armed != until else { return }
+        armed = until
+        simulation.after(max(until - now, .zero), on: process) { [self] in
+            guard armed == until else { return }
+            armed = nil
+            happened { _ in }
+        }
+    }
+
+    private func perform(_ turn: Turn) {
+        write(
+            { [self] in try $0.perform(work(for: turn)) },
+            then: { [self] result in turnEnded(result) })
+    }
+
+    private func work(for turn: Turn) -> SimulatedTurn {
+        var work = SimulatedTurn(turn: turn, gate: machine.gate, transactions: [:], asking: [])
+        for take in turn.takes {
+            switch handlers[take.kind] {
+            case .transaction(let body): work.transactions[take.kind] = body
+            case .effect(.some, _): work.asking.insert(take.kind)
+            case .effect(nil, _), nil: break
+            }
+        }
+        return work
+    }
+
+    private func turnEnded(_ result: Result<SimulatedTurn.Outcome, any Error>) {
+        let now = now
+        switch result {
+        case .success(let outcome):
+            var starting: [SimulatedTurn.Taken] = []
+            happened { machine in
+                machine.turnCommitted(outcome.result, now: now)
+                for taken in outcome.taken {
+                    let entry = taken.entry
+                    if machine.mayStart(kind: entry.kind, isReleased: taken.isReleased) {
+                        starting.append(taken)
+                    } else {
+                        machine.handlerEnded(settlement(taken, .notStarted))
+                    }
+                }
+            }
+            for taken in starting { start(taken) }
+        case .failure(let error):
+            let jitter = random.fraction()
+            happened {
+                $0.turnFailed(isFinal: HandOverMachine.isFinal(error), now: now, jitter: jitter)
+            }
+        }
+    }
+
+    // MARK: Handlers
+
+    private func start(_ taken: SimulatedTurn.Taken) {
+        guard process.state == .running, process.life == life,
+            case .effect(let isApplied, let body)? = handlers[taken.entry.kind],
+            process.survives("handing over \(taken.entry.id)")
+        else { return }
+        if taken.entry.mayHaveTakenEffect, let isApplied, isApplied(taken.entry.id) {
+            return settle(taken, .appliedBefore)
+        }
+        simulation.trace(
+            process.name, "hands over \(taken.entry.id), attempt \(taken.entry.attempt)")
+        running.insert(taken.seq)
+        body(taken.entry) { [weak self] error in
+            guard let self, process.life == life, running.remove(taken.seq) != nil else { return }
+            settle(taken, verdict(taken, error))
+        }
+    }
+
+    private func verdict(_ taken: SimulatedTurn.Taken, _ error: (any Error)?)
+        -> Settlement.Verdict
+    {
+        guard let error else { return .applied }
+        guard let kind = kinds[taken.entry.kind] else { return .notStarted }
+        return .after(error, kind: kind, failures: taken.failures, jitter: random.fraction())
+    }
+
+    private func settle(_ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict) {
+        happened { $0.handlerEnded(settlement(taken, verdict)) }
+    }
+
+    private func settlement(_ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict)
+        -> Settlement
+    {
+        Settlement(
+            seq: taken.seq, kind: taken.entry.kind, lane: taken.entry.lane, verdict: verdict)
+    }
+
+    // MARK: End
+
+    /// Ends the ownership, with what is in hand put back; then calls `then`.
+    package func close(then: @escaping () -> Void) {
+        happened { $0.closing() }
+        let turn = Turn(settlements: machine.stop())
+        let gate = machine.gate
+        enqueue(
+            Job(
+                run: {
+                    _ = try $0.perform(
+                        SimulatedTurn(turn: turn, gate: gate, transactions: [:], asking: []))
+                    try $0.putBackInterrupted()
+                }, finish: { _ in then() }), last: true)
+    }
+}
+
+extension EntryKind {
+    /// For the mutation `ignoreClosedGate`.
+    fileprivate var ungated: EntryKind {
+        var kind = self
+        kind.requires = []
+        return kind
+    }
+}

@@ -1,0 +1,231 @@
+package import RepriseCore
+package import RepriseServer
+package import RepriseWire
+
+/// What the SQLite log stores, as a value: the shipping rules over arrays.
+package struct LogModel: Sendable {
+    struct Channel: Sendable {
+        let name: ChannelName
+        var head: AppendRules.Head
+        var floor: Int64 = 0
+        /// In order of their sequences.
+        var events: [ServerFrame.Event] = []
+    }
+
+    struct Run: Sendable {
+        let number: Int
+        let newest: WallTime
+        var ids: [EntryID]
+    }
+
+    package private(set) var epoch: Epoch
+    private(set) var channels: [Channel] = []
+    private var indices: [ChannelName: Int] = [:]
+    private(set) var known: [EntryID: AppendRules.Position] = [:]
+    /// Ids in order of arrival, until they are a run.
+    private(set) var recent: [EntryID] = []
+    private(set) var runs: [Run] = []
+    private let idsPerRun: Int
+    private let idLife: Duration
+
+    package init(
+        epoch: Epoch, idsPerRun: Int = 65_536, idLife: Duration = .seconds(30 * 86_400)
+    ) {
+        self.epoch = epoch
+        self.idsPerRun = idsPerRun
+        self.idLife = idLife
+    }
+
+    func index(of channel: ChannelName) -> Int? { indices[channel] }
+
+    // MARK: Appending
+
+    /// Whether anything of the batch would be stored; a transaction that changes nothing is no commit.
+    package func stores(_ batch: [NewMessage]) -> Bool {
+        batch.contains { obstacle(to: $0) == nil }
+    }
+
+    private func obstacle(to message: NewMessage) -> AppendResult? {
+        AppendRules.obstacle(
+            to: message, in: indices[message.channel].map { channels[$0].head.key }
+        ) { known[$0] }
+    }
+
+    package mutating func append(
+        _ batch: [NewMessage], now: WallTime
+    ) throws -> [AppendResult] {
+        var newest = now
+        var results: [AppendResult] = []
+        results.reserveCapacity(batch.count)
+        for message in batch {
+            if let obstacle = obstacle(to: message) {
+                results.append(obstacle)
+                continue
+            }
+            let index = indexMade(for: message.channel, now: now)
+            let event = try channels[index].head.take(message, now: now)
+            channels[index].events.append(event)
+            known[event.id] = .init(channel: Int64(index + 1), seq: event.seq)
+            recent.append(event.id)
+            newest = max(newest, event.time)
+            results.append(.stored(event))
+        }
+        sealIfFull(newest: newest)
+        return results
+    }
+
+    private mutating func indexMade(for channel: ChannelName, now: WallTime) -> Int {
+        if let index = indices[channel] { return index }
+        let index = channels.count
+        indices[channel] = index
+        channels.append(
+            Channel(
+                name: channel,
+                head: .init(key: Int64(index + 1), seq: 0, count: 0, time: now)))
+        return index
+    }
+
+    private mutating func sealIfFull(newest: WallTime) {
+        guard recent.count >= idsPerRun else { return }
+        let number = (runs.last?.number ?? 0) + 1
+        runs.append(Run(number: number, newest: newest, ids: recent))
+        recent = []
+    }
+
+    // MARK: Reading
+
+    package func state(of channel: ChannelName) -> ChannelState {
+        guard let index = indices[channel] else {
+            return ChannelState(epoch: epoch, head: 0, floor: 0)
+        }
+        return ChannelState(
+            epoch: epoch, head: channels[index].head.seq, floor: channels[index].floor)
+    }
+
+    package func page(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
+    ) -> LogPage {
+        let state = state(of: channel)
+        guard let index = indices[channel] else {
+            return LogPage(events: [], gone: [], state: state, through: 0)
+        }
+        let events = channels[index].events
+        var tiling = Tiling(state: state, limit: max(limit, 1), byteLimit: byteLimit)
+        for range in missing where tiling.begin(range) {
+            var next = Self.firstIndex(in: events, beyond: tiling.position)
+            while tiling.needsRow {
+                guard next < events.count else {
+                    tiling.rowsEnded()
+                    break
+                }
+                let event = events[next]
+                guard tiling.accepts(prev: event.prev, bytes: event.body.count) else { break }
+                tiling.add(event)
+                next += 1
+            }
+            if tiling.isFull { break }
+        }
+        return tiling.page
+    }
+
+    private static func firstIndex(
+        in events: [ServerFrame.Event], beyond sequence: Int64
+    ) -> Int {
+        var (low, high) = (0, events.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if events[middle].seq <= sequence { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    // MARK: Trimming
+
+    /// How many of each channel's messages the policy takes away.
+    private func excess(_ policy: RetentionPolicy, now: WallTime) -> [Int] {
+        let cut = policy.age.map { now.advanced(by: .zero - $0) }
+        return channels.map { channel in
+            let count = channel.events.count
+            let over = policy.count.map { max(count - Int(max($0, 0)), 0) } ?? 0
+            let old =
+                cut.map { cut in channel.events.firstIndex { $0.time >= cut } ?? count } ?? 0
+            return max(over, old)
+        }
+    }
+
+    private func forgettableRun(now: WallTime) -> Int? {
+        let limit = now.advanced(by: .zero - idLife)
+        return runs.firstIndex { run in
+            run.newest < limit
+                && !run.ids.contains { id in
+                    guard let position = known[id] else { return false }
+                    return position.seq > channels[Int(position.channel) - 1].floor
+                }
+        }
+    }
+
+    /// Whether ``trim(_:now:leavingFloor:)`` would change anything.
+    package func trims(_ policy: RetentionPolicy, now: WallTime) -> Bool {
+        excess(policy, now: now).contains { $0 > 0 } || forgettableRun(now: now) != nil
+    }
+
+    /// With `leavingFloor`, which is wrong, the messages go and the floor does not say so.
+    package mutating func trim(
+        _ policy: RetentionPolicy, now: WallTime, leavingFloor: Bool = false
+    ) {
+        for (index, count) in excess(policy, now: now).enumerated() where count > 0 {
+            let last = channels[index].events[count - 1].seq
+            channels[index].events.removeFirst(count)
+            channels[index].head.count -= Int64(count)
+            if !leavingFloor { channels[index].floor = last }
+        }
+        while let index = forgettableRun(now: now) {
+            for id in runs.remove(at: index).ids { known[id] = nil }
+        }
+    }
+
+    // MARK: Otherwise
+
+    package mutating func mint(_ epoch: Epoch) { self.epoch = epoch }
+
+    /// Wrong: what makes publishing idempotent is gone.
+    mutating func forgetIDs() {
+        known = [:]
+        recent = []
+        runs = []
+    }
+
+    /// As `SQLiteMessageLog.dumpNow()` writes it.
+    package func dump() -> [String] {
+        var lines = ["log \(epoch)"]
+        for channel in channels {
+            let head = channel.head
+            lines.append(
+                "channel \(head.key) \(channel.name) \(head.seq) \(channel.floor) \(head.count) "
+                    + "\(head.time.milliseconds)")
+        }
+        for channel in channels {
+            for event in channel.events {
+                lines.append(
+                    "message \(channel.head.key) \(event.seq) \(event.prev) \(event.id) "
+                        + "\(event.time.milliseconds) \(Self.hex(event.body))")
+            }
+        }
+        lines += recent.map { "recent \($0) " + position(of: $0) }
+        lines += runs.map { "run \($0.number) \($0.newest.milliseconds)" }
+        for run in runs {
+            let ids = run.ids.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
+            lines += ids.map { "id \(run.number) \($0) " + position(of: $0) }
+        }
+        return lines
+    }
+
+    private func position(of id: EntryID) -> String {
+        known[id].map { "\($0.channel) \($0.seq)" } ?? "nowhere"
+    }
+
+    private static func hex(_ bytes: [UInt8]) -> String {
+        let digits = Array("0123456789ABCDEF")
+        return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+    }
+}

@@ -1,0 +1,279 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+
+/// What a server remembers from its start to its death: the committer, the hub and the connections, in virtual time.
+final class ServerLife {
+    typealias Reply = (Result<[AppendResult], RepriseError>) -> Void
+    typealias Queue = CommitQueue<Reply>
+
+    /// What waits for the event loop; there is one of these.
+    enum Letter {
+        case live([SimulatedRun])
+        case uncertain(Set<ChannelName>)
+        case answers(to: Int, [NewMessage], Result<[AppendResult], RepriseError>)
+        case read(by: Int, ReadAnswer)
+    }
+
+    /// What was read, for which subscription.
+    struct ReadAnswer {
+        let channel: ChannelName
+        let ticket: UInt32
+        var content: SubscriptionMachine.Answer
+        var page: [SimulatedFrame] = []
+    }
+
+    unowned let server: SimulatedServer
+    let connectionLimits: ConnectionMachine.Limits
+    private var queue: Queue
+    private var isStoring = false
+    private var box: LetterBox<Letter>
+    private var heartbeats: Heartbeats<Int>
+    private var isBeating = false
+    private var connections: [Int: ServerConnection] = [:]
+    private var subscribers: [ChannelName: [ServerSubscription]] = [:]
+    private var unflushed: [ServerConnection] = []
+    private var calendar: WallClockGuard
+
+    init(_ server: SimulatedServer) {
+        self.server = server
+        let limits = server.settings.limits
+        connectionLimits = ConnectionMachine.Limits(
+            handshake: limits.handshake, heartbeat: limits.heartbeat, pingAfter: limits.pingAfter,
+            idle: limits.idle, notReading: limits.notReading,
+            closeHandshake: limits.closeHandshake, draining: limits.shutdown / 2,
+            publishesInFlight: limits.publishesInFlight)
+        queue = Queue(limits: server.settings.commits)
+        box = LetterBox(waitingBytes: server.settings.waitingBytes)
+        heartbeats = Heartbeats(
+            interval: limits.heartbeat, now: server.process.clock.uptime())
+        calendar = WallClockGuard(stored: nil, now: server.process.clock.sighting())
+    }
+
+    var process: SimulatedProcess { server.process }
+    var simulation: Simulation { server.simulation }
+    var now: Duration { process.clock.uptime() }
+    var mutation: Mutation? { simulation.mutation }
+
+    func begin() { keepHouse() }
+
+    /// The process has died; nothing is said to anybody.
+    func ended() {
+        for connection in connections.values.sorted(by: { $0.id < $1.id }) {
+            server.observer(.ended(connection: connection.id))
+        }
+        connections = [:]
+        subscribers = [:]
+        unflushed = []
+    }
+
+    func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
+        simulation.after(server.random.spread(from, to), on: process, work)
+    }
+
+    // MARK: Committing
+
+    func submit(_ messages: [NewMessage], reply: @escaping Reply) {
+        if let error = queue.add(.init(messages: messages, reply: reply)) {
+            return reply(.failure(error))
+        }
+        storeNext()
+    }
+
+    private func storeNext() {
+        guard !isStoring else { return }
+        let batch = queue.take()
+        guard !batch.isEmpty else { return }
+        isStoring = true
+        answerTooEarly(batch)
+        later(.microseconds(50), .milliseconds(30)) { [self] in commit(batch) }
+    }
+
+    private func commit(_ batch: [Queue.Submission]) {
+        let messages = batch.flatMap(\.messages)
+        guard process.survives("a commit of \(messages.count) messages") else { return }
+        let actions: [Queue.Action]
+        do {
+            let results = try server.store.append(messages, now: process.clock.wall()) {
+                server.disk.commit()
+            }
+            simulation.trace(server.name, "has stored \(Self.text(results))")
+            server.observer(.durable(results.compactMap(\.event)))
+            queue.logAnswered(hasFailed: false)
+            actions = Queue.stored(batch, results)
+        } catch {
+            simulation.trace(server.name, "could not store \(messages.count) messages: \(error)")
+            queue.logAnswered(hasFailed: true)
+            actions = Queue.failed(batch, error)
+        }
+        later(.microseconds(10), .milliseconds(20)) { [self] in
+            guard perform(actions) else { return }
+            isStoring = false
+            storeNext()
+        }
+    }
+
+    /// - Returns: false if the server died of it.
+    private func perform(_ actions: [Queue.Action]) -> Bool {
+        for action in actions {
+            guard process.survives("telling of a commit") else { return false }
+            switch action {
+            case .fanOut(let events):
+                if mutation != .fanOutBeforeCommit { fanOut(events) }
+            case .doubt(let channels): post(.uncertain(channels))
+            case .answer(let reply, let result):
+                if mutation != .acknowledgeBeforeCommitOnServer { reply(result) }
+            }
+        }
+        return true
+    }
+
+    /// Wrong drivers: they tell what a commit will bring before there is one.
+    private func answerTooEarly(_ batch: [Queue.Submission]) {
+        guard mutation == .fanOutBeforeCommit || mutation == .acknowledgeBeforeCommitOnServer,
+            let results = try? server.store.preview(
+                batch.flatMap(\.messages), now: process.clock.wall())
+        else { return }
+        for action in Queue.stored(batch, results) {
+            switch action {
+            case .fanOut(let events): if mutation == .fanOutBeforeCommit { fanOut(events) }
+            case .doubt: break
+            case .answer(let reply, let result):
+                if mutation == .acknowledgeBeforeCommitOnServer { reply(result) }
+            }
+        }
+    }
+
+    private static func text(_ results: [AppendResult]) -> String {
+        results.map { result in
+            switch result {
+            case .stored(let event): "\(event.channel) \(event.seq) (\(event.id))"
+            case .duplicate(let seq): "nothing: \(seq) was known"
+            case .refused(let code, _): "nothing: \(code)"
+            }
+        }.joined(separator: ", ")
+    }
+
+    // MARK: The hub
+
+    /// Whether anybody listens is asked after the commit, as `Hub.committed(_:)` does.
+    private func fanOut(_ events: [ServerFrame.Event]) {
+        let runs = SimulatedRun.runs(of: events, bytesPerRun: server.settings.bytesPerRun) {
+            subscribers[$0] != nil
+        }
+        guard !runs.isEmpty else { return }
+        let bytes = runs.reduce(0) { $0 + $1.byteCount }
+        let mustSchedule = box.post(live: .live(runs), bytes: bytes, of: runs.map(\.channel))
+        if mustSchedule { openLater() }
+    }
+
+    func post(_ letter: Letter) {
+        if box.post(letter) { openLater() }
+    }
+
+    /// A loop that is busy with others lets its letters wait: that is when live events are left out.
+    private func openLater() {
+        let isBusy = server.random.chance(0.1)
+        later(.microseconds(5), isBusy ? .seconds(1) : .milliseconds(5)) { [self] in
+            let (letters, missed) = box.open()
+            for letter in letters { handle(letter) }
+            if !missed.isEmpty { handle(.uncertain(missed)) }
+            flush()
+        }
+    }
+
+    private func handle(_ letter: Letter) {
+        switch letter {
+        case .live(let runs): runs.forEach(deliver)
+        case .uncertain(let channels):
+            guard mutation != .silentDoubt else { return }
+            channels.sorted().forEach(doubt)
+        case .answers(let id, let messages, let result):
+            connections[id]?.publishesAnswered(messages, result)
+        case .read(let id, let answer): connections[id]?.readAnswered(answer)
+        }
+    }
+
+    private func deliver(_ run: SimulatedRun) {
+        guard let subscribers = subscribers[run.channel] else { return }
+        heartbeats.eventsCame(in: run.channel)
+        for subscription in subscribers { subscription.connection.deliver(run, to: subscription) }
+    }
+
+    private func doubt(_ channel: ChannelName) {
+        for subscription in subscribers[channel] ?? [] {
+            subscription.machine.logBecameUncertain()
+            subscription.connection.readIfWanted(subscription)
+        }
+    }
+
+    func add(_ subscription: ServerSubscription) {
+        guard !subscription.isRegistered else { return }
+        subscription.isRegistered = true
+        subscribers[subscription.channel, default: []].append(subscription)
+    }
+
+    func remove(_ subscription: ServerSubscription) {
+        guard subscription.isRegistered else { return }
+        let channel = subscription.channel
+        subscribers[channel]?.removeAll { $0 === subscription }
+        guard subscribers[channel]?.isEmpty ?? false else { return }
+        subscribers[channel] = nil
+        heartbeats.interestEnded(in: channel)
+    }
+
+    // MARK: Connections
+
+    func accept(_ socket: SimulatedSocket, id: Int) {
+        connections[id] = ServerConnection(id, socket, self)
+        beatLater()
+    }
+
+    func ended(_ connection: ServerConnection) {
+        guard connections.removeValue(forKey: connection.id) != nil else { return }
+        server.observer(.ended(connection: connection.id))
+    }
+
+    func flushLater(_ connection: ServerConnection) { unflushed.append(connection) }
+
+    func flush() {
+        while !unflushed.isEmpty {
+            let connections = unflushed
+            unflushed.removeAll(keepingCapacity: true)
+            for connection in connections {
+                guard process.survives("a flush to connection \(connection.id)") else { return }
+                connection.flush()
+            }
+        }
+    }
+
+    // MARK: Time
+
+    private func beatLater() {
+        guard !isBeating, !connections.isEmpty else { return }
+        isBeating = true
+        simulation.after(server.settings.limits.heartbeat, on: process) { [self] in
+            isBeating = false
+            let heads = heartbeats.ticked(now: now) { channel in
+                (subscribers[channel] ?? []).lazy.map {
+                    (connection: $0.connection.id, head: $0.machine.headToTell)
+                }
+            }
+            let time = process.clock.wall()
+            for (id, heads) in (heads ?? [:]).sorted(by: { $0.key < $1.key }) {
+                connections[id]?.sendHeartbeat(time, heads)
+            }
+            flush()
+            beatLater()
+        }
+    }
+
+    private func keepHouse() {
+        guard let policy = server.settings.retention else { return }
+        simulation.after(.seconds(60), on: process) { [self] in
+            calendar.observe(process.clock.sighting())
+            if calendar.mayExpire { server.trim(policy) }
+            keepHouse()
+        }
+    }
+}

@@ -1,0 +1,18 @@
+import RepriseServer
+import RepriseWire
+
+/// One channel of one connection.
+final class ServerSubscription {
+    let channel: ChannelName
+    unowned let connection: ServerConnection
+    var machine: SubscriptionMachine
+    var isRegistered = false
+    /// The target of the catch-up, for a wrong driver that ends it too early; nil once it has.
+    var target: ChannelState?
+
+    init(_ channel: ChannelName, _ connection: ServerConnection, machine: SubscriptionMachine) {
+        self.channel = channel
+        self.connection = connection
+        self.machine = machine
+    }
+}

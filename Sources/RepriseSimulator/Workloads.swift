@@ -1,0 +1,12 @@
+/// What `reprise simulate` can play.
+package enum Workloads {
+    /// What should hold whatever goes wrong.
+    package static let all: [any Workload] = [GatesWorkload(), ChannelsWorkload()]
+    /// The seeds' own algorithms, which should not.
+    package static let baselines: [any Workload] = Baseline.all.map(\.workload)
+
+    /// The workload of this name.
+    package static func named(_ name: String) -> (any Workload)? {
+        (all + baselines).first { $0.name == name }
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import RepriseCore
+
+/// A TCP proxy that treats connections as bad networks do: for tests of your own app against a real server.
+///
+/// ```swift
+/// let proxy = try FaultProxy(to: server.port, plan: .init(seed: 7))
+/// let reprise = try await Reprise.open(at: folder, server: proxy.url, dialer: dialer)
+/// // … publish and read while connections are delayed, split, truncated, cut, left half open …
+/// await proxy.heal()
+/// try await general.caughtUp()
+/// #expect(proxy.report[.truncated] > 0)  // the fault was really met
+/// ```
+///
+/// It listens on a free port of the loopback and forwards to another. Faults come from a ``Plan``, by the number of
+/// a connection and the count of its bytes, and by hand: ``cut(_:)``, ``halfOpen(_:)``, ``hold()`` and the others.
+/// It knows no protocol, keeps at most 64 KiB of a connection in each direction, and is one thread with plain sockets.
+///
+/// What is the same in every run of a seed: which connection meets which faults, behind which byte of it. What is not:
+/// how the kernel cuts the bytes between into reads, when threads run, what a reset takes from bytes on their way, and
+/// so how many connections are made and which bytes go through which.
+public final class FaultProxy: Sendable {
+    /// Why it could not be started.
+    public struct StartFailure: Error, CustomStringConvertible {
+        /// What the system said.
+        public let description: String
+    }
+
+    /// How a connection is ended.
+    public enum Ending: Hashable, Sendable, CaseIterable {
+        /// At once, with RST to both sides: what is on its way may be lost.
+        case reset
+        /// With FIN to both sides, behind what has come.
+        case finish
+    }
+
+    /// Where it listens, on 127.0.0.1.
+    public let port: Int
+    private let mailbox: ProxyMailbox
+    private let tally = ProxyTally()
+
+    /// Starts a proxy.
+    ///
+    /// - Parameters:
+    ///   - server: the port to forward to, on 127.0.0.1; it need not be open yet.
+    ///   - plan: the faults that connections meet.
+    /// - Throws: ``StartFailure``.
+    public init(to server: Int, plan: Plan = .none) throws {
+        let listener = try TCPSocket.listen()
+        port = listener.localPort
+        mailbox = try ProxyMailbox()
+        Thread.detachNewThread { [mailbox, tally] in
+            ProxyLoop(
+                listener: listener, server: server, plan: plan, mailbox: mailbox, tally: tally
+            ).run()
+        }
+    }
+
+    deinit { mailbox.stop() }
+
+    /// The address as clients take it.
+    public var url: String { "http://127.0.0.1:\(port)" }
+
+    /// What it has done until now.
+    public var report: Report { tally.report }
+
+    // MARK: Faults by hand, to the connections that are open now
+
+    /// Ends the open connections.
+    ///
+    /// - Parameter ending: how.
+    public func cut(_ ending: Ending = .reset) async {
+        await perform { $0.cut(ending) }
+    }
+
+    /// Forwards nothing more on the open connections, and ends them for nobody: what a device finds after sleep.
+    ///
+    /// There is no way back; such a connection stays silent until ``cut(_:)`` or ``stop()``.
+    ///
+    /// - Parameter directions: which way nothing is forwarded.
+    public func halfOpen(_ directions: Set<Direction> = Set(Direction.allCases)) async {
+        await perform { $0.halfOpen(directions) }
+    }
+
+    /// Keeps back what the open connections carry until ``release()``; connections made later overtake them.
+    public func hold() async { await perform { $0.hold() } }
+
+    /// Lets go what was held, also where the sender has hung up meanwhile.
+    public func release() async { await perform { $0.release() } }
+
+    /// Throws bytes out of the middle of each open connection, the next that come: no real network does so.
+    ///
+    /// It shows that a test can fail.
+    ///
+    /// - Parameters:
+    ///   - bytes: how many.
+    ///   - direction: on their way to whom.
+    public func lose(_ bytes: Int, _ direction: Direction) async {
+        await perform { $0.lose(bytes, direction) }
+    }
+
+    // MARK: Faults by hand, to all connections from now on
+
+    /// Lets everything arrive so much later, in both directions.
+    ///
+    /// A delay longer than it takes to send 64 KiB slows down as well.
+    ///
+    /// - Parameter delay: zero for none.
+    public func delay(_ delay: Duration) async { await perform { $0.delay(delay) } }
+
+    /// Forwards at most so many bytes a second on a connection, in each direction.
+    ///
+    /// - Parameter bytesPerSecond: nil for no limit.
+    public func throttle(bytesPerSecond: Int?) async {
+        await perform { $0.throttle(bytesPerSecond) }
+    }
+
+    /// Refuses new connections, with RST, or takes them again.
+    ///
+    /// - Parameter isRefusing: whether to refuse.
+    public func refuse(_ isRefusing: Bool = true) async { await perform { $0.refuse(isRefusing) } }
+
+    /// Ends all faults: connections from now on are left alone, open ones lose what is still planned for them, and what
+    /// was held goes on.
+    ///
+    /// What is half open stays so, as in a real network.
+    public func heal() async { await perform { $0.heal() } }
+
+    /// Ends the open connections with RST and listens no more.
+    ///
+    /// The last reference to the proxy does the same.
+    public func stop() async {
+        mailbox.stop()
+        await perform { _ in }
+    }
+
+    /// Returns when the proxy's thread has done it.
+    private func perform(_ command: @escaping ProxyMailbox.Command) async {
+        await withCheckedContinuation { done in
+            let isTaken = mailbox.post { loop in
+                command(loop)
+                done.resume()
+            }
+            if !isTaken { done.resume() }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+/// Decides about one direction of a connection: what may be written when, and what happens behind which byte.
+///
+/// Pure: takes bytes and the time, says what to do. `open → ending → finished`; a stalled stream never ends.
+struct FaultyStream {
+    /// What the connection has to do beyond this direction.
+    enum Action: Equatable {
+        case met(FaultProxy.Report.Met)
+        case stallOther
+        case finishBoth
+        case resetBoth
+    }
+
+    /// No more is kept than this; beyond it the sender has to wait.
+    static let bound = 65_536
+    /// How many bytes a `split` lasts.
+    static let splitBytes = 1_024
+
+    private struct Chunk {
+        var bytes: ArraySlice<UInt8>
+        let due: Duration
+    }
+
+    /// How many bytes have come.
+    private(set) var received = 0
+    /// How many bytes wait to be written.
+    private(set) var waiting = 0
+    /// Whether nothing is forwarded any more, and no end either.
+    private(set) var isStalled = false
+    /// Whether the source has ended.
+    private(set) var isSourceEnded = false
+    /// Whether the destination is to see a reset instead of an end.
+    private(set) var endsWithReset = false
+    /// Whether the destination has been told of the end, or cannot be told.
+    private(set) var isFinished = false
+    /// Held by hand.
+    var isHeld = false
+    private var heldUntil: Duration = .zero
+    private var isEnding = false
+    private var isSwallowing = false
+    private var faults: [FaultProxy.Fault]
+    private var chunks: [Chunk] = []
+    private var first = 0
+    private var delay: Duration = .zero
+    private var bytesPerSecond: Int?
+    private var piece: (bytes: Int, left: Int)?
+    private var losing = 0
+    /// Nothing is written before, because of the speed.
+    private var earliest: Duration = .zero
+
+    init(_ faults: [FaultProxy.Fault] = []) {
+        self.faults = faults.enumerated().sorted {
+            ($0.element.afterBytes, $0.offset) < ($1.element.afterBytes, $1.offset)
+        }.map(\.element)
+    }
+
+    /// Whether bytes of the source are wanted.
+    var isReading: Bool {
+        !isSourceEnded && !isStalled && (isSwallowing || waiting < Self.bound)
+    }
+
+    /// Whether everything has been written behind which the end comes.
+    var mayFinish: Bool { isEnding && !isFinished && waiting == 0 && !isStalled }
+
+    /// Whether nothing will happen in this direction any more.
+    var isOver: Bool { isFinished && isSourceEnded }
+
+    // MARK: What comes
+
+    mutating func bytesReceived(_ bytes: ArraySlice<UInt8>, at now: Duration) -> [Action] {
+        guard !isSwallowing, !isStalled, !isEnding else { return [] }
+        var rest = bytes
+        var actions: [Action] = []
+        while let fault = faults.first, received + rest.count > fault.afterBytes {
+            keep(&rest, max(0, fault.afterBytes - received), at: now)
+            faults.removeFirst()
+            actions += strike(fault.kind, &rest, at: now)
+            if isStalled || isEnding { return actions }
+        }
+        keep(&rest, rest.count, at: now)
+        return actions
+    }
+
+    /// The source has ended.
+    mutating func sourceEnded(byReset: Bool) {
+        isSourceEnded = true
+        endsWithReset = endsWithReset || byReset
+        if !isStalled { isEnding = true }
+    }
+
+    private mutating func keep(_ rest: inout ArraySlice<UInt8>, _ count: Int, at now: Duration) {
+        received += count
+        var bytes = rest.prefix(count)
+        rest = rest.dropFirst(count)
+        if losing > 0 {
+            let lost = min(losing, bytes.count)
+            losing -= lost
+            bytes = bytes.dropFirst(lost)
+        }
+        guard !bytes.isEmpty else { return }
+        waiting += bytes.count
+        chunks.append(Chunk(bytes: bytes, due: now + delay))
+    }
+
+    private mutating func strike(
+        _ kind: FaultProxy.Fault.Kind, _ rest: inout ArraySlice<UInt8>, at now: Duration
+    ) -> [Action] {
+        switch kind {
+        case .delay(let delay): return set(delay: delay)
+        case .throttle(let bytesPerSecond): return set(bytesPerSecond: bytesPerSecond)
+        case .split(let bytes):
+            piece = (max(1, bytes), Self.splitBytes)
+            return [.met(.split)]
+        case .hold(let duration):
+            heldUntil = max(heldUntil, now + duration)
+            return [.met(.held)]
+        case .lose(let bytes): return lose(bytes)
+        case .halfOpen(let both):
+            guard !isStalled else { return [] }
+            isStalled = true  // what came before its place still goes
+            return [.met(.halfOpened)] + (both ? [.stallOther] : [])
+        case .truncate:
+            finish()
+            return [.met(.truncated), .finishBoth]
+        case .finish:
+            keep(&rest, rest.count, at: now)
+            finish()
+            return [.met(.finished), .finishBoth]
+        case .reset: return [.resetBoth]
+        }
+    }
+
+    // MARK: Faults, also by hand
+
+    mutating func set(delay: Duration) -> [Action] {
+        self.delay = max(delay, .zero)
+        return delay > .zero ? [.met(.delayed)] : []
+    }
+
+    mutating func set(bytesPerSecond: Int?) -> [Action] {
+        self.bytesPerSecond = bytesPerSecond.map { max(1, $0) }
+        return bytesPerSecond == nil ? [] : [.met(.throttled)]
+    }
+
+    mutating func lose(_ bytes: Int) -> [Action] {
+        losing += max(0, bytes)
+        return [.met(.lost)]
+    }
+
+    /// Nothing is forwarded any more; what waits is lost on its way.
+    mutating func stall() {
+        isStalled = true
+        drop()
+    }
+
+    /// Ends behind what waits; what still comes is read and thrown away, because closing a socket with
+    /// unread bytes would send RST and take away what was written.
+    mutating func finish() {
+        isEnding = true
+        isSwallowing = true
+    }
+
+    /// The destination takes nothing any more.
+    mutating func abandon() {
+        finish()
+        isFinished = true
+        drop()
+    }
+
+    mutating func finished() { isFinished = true }
+
+    /// No fault is left but those that cannot be undone.
+    mutating func heal() {
+        faults = []
+        delay = .zero
+        bytesPerSecond = nil
+        piece = nil
+        losing = 0
+        isHeld = false
+        heldUntil = .zero
+        earliest = .zero
+    }
+
+    private mutating func drop() {
+        chunks = []
+        first = 0
+        waiting = 0
+    }
+
+    // MARK: What goes
+
+    /// When something may be written; nil if nothing waits, or only for a hand.
+    var due: Duration? {
+        guard waiting > 0, !isHeld else { return nil }
+        return max(chunks[first].due, earliest, heldUntil)
+    }
+
+    /// What may be written now.
+    func ready(at now: Duration) -> ArraySlice<UInt8>? {
+        guard let due, due <= now else { return nil }
+        var most = chunks[first].bytes.count
+        if let piece { most = min(most, piece.bytes) }
+        if let bytesPerSecond { most = min(most, max(1, bytesPerSecond / 50)) }
+        return chunks[first].bytes.prefix(most)
+    }
+
+    /// So much of what was ready has been written.
+    mutating func written(_ count: Int, at now: Duration) {
+        waiting -= count
+        chunks[first].bytes = chunks[first].bytes.dropFirst(count)
+        if chunks[first].bytes.isEmpty {
+            first += 1
+            if first == chunks.count {
+                chunks.removeAll(keepingCapacity: true)
+                first = 0
+            } else if first >= 64 {
+                chunks.removeFirst(first)
+                first = 0
+            }
+        }
+        if let bytesPerSecond {
+            earliest = max(earliest, now) + .microseconds(count * 1_000_000 / bytesPerSecond)
+        }
+        if let piece {
+            let left = piece.left - count
+            self.piece = left > 0 ? (piece.bytes, left) : nil
+            earliest = max(earliest, now + .milliseconds(1))
+        }
+    }
+}

@@ -1,0 +1,7 @@
+/// Where a client connects and what it asks for there: the first lines of `docs/protocol.md`, "Transport".
+public enum WireHandshake {
+    /// The path of the WebSocket endpoint.
+    public static let path = "/v1/connect"
+    /// The subprotocol that a client must offer and the server must choose (RFC 6455 §1.9).
+    public static let subprotocol = "reprise.v1"
+}

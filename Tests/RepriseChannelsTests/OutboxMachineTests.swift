@@ -1,0 +1,93 @@
+import RepriseChannels
+import RepriseCore
+import RepriseWire
+import Testing
+
+@Suite("Outbox machine")
+struct OutboxMachineTests {
+    private static let start = WallTime(milliseconds: 1_800_000_000_000)
+
+    private static func entry(_ id: String, attempt: Int = 1) throws -> Entry {
+        Entry(
+            id: try EntryID(id), kind: OutboxMachine.kind.name, source: "app",
+            payload: Array("1".utf8), lane: "general", recordedAt: start, attempt: attempt,
+            state: .handedOver(incarnation: 1), reason: nil)
+    }
+
+    private static func connected() -> OutboxMachine {
+        var machine = OutboxMachine()
+        machine.connected(serverTime: start)
+        return machine
+    }
+
+    private static func published(_ id: String) throws -> ServerFrame.Published {
+        .init(channel: try ChannelName("general"), id: try EntryID(id), seq: 1)
+    }
+
+    @Test("sends nothing without a connection, and the entry goes back without a failure")
+    func offline() throws {
+        var machine = OutboxMachine()
+        let error = #expect(throws: HandOverFailure.self) {
+            try machine.handedOver(try Self.entry("a"), wall: Self.start)
+        }
+        #expect(error?.advice == .notReady)
+    }
+
+    @Test("an answer ends the message that it names, and no other")
+    func answers() throws {
+        var machine = Self.connected()
+        let (a, b) = (try Self.entry("a"), try Self.entry("b"))
+        _ = try machine.handedOver(a, wall: Self.start)
+        _ = try machine.handedOver(b, wall: Self.start)
+        #expect(machine.published(try Self.published("b")) == b.id)
+        #expect(machine.isAnswered(b.id) && !machine.isAnswered(a.id))
+        try machine.ended(b, jitter: 0)
+        #expect(machine.disconnected() == [a.id])
+        let error = #expect(throws: HandOverFailure.self) { try machine.ended(a, jitter: 0) }
+        #expect(error?.advice == .notReady)
+    }
+
+    @Test("the first answer counts; one for a message that is not in hand is nobody's")
+    func late() throws {
+        var machine = Self.connected()
+        let a = try Self.entry("a")
+        #expect(machine.published(try Self.published("a")) == nil)
+        _ = try machine.handedOver(a, wall: Self.start)
+        let isFirst = machine.answered(a.id, .timedOut)
+        #expect(isFirst)
+        #expect(machine.published(try Self.published("a")) == nil)
+        #expect(throws: HandOverFailure.self) { try machine.ended(a, jitter: 0) }
+    }
+
+    @Test("a refusal for now is obeyed and spread out, one for good ends it")
+    func refusals() throws {
+        var machine = Self.connected()
+        let a = try Self.entry("a")
+        for (code, advice): (RefusalCode, HandOverFailure.Advice) in [
+            (.rateLimited, .retry(after: .seconds(5) + .milliseconds(500))),
+            (.forbidden, .permanent),
+        ] {
+            _ = try machine.handedOver(a, wall: Self.start)
+            let refused = ServerFrame.Refused(
+                channel: "general", id: "a", code: code, message: "", retryAfter: .seconds(5))
+            #expect(machine.refused(refused) == a.id)
+            let error = #expect(throws: HandOverFailure.self) { try machine.ended(a, jitter: 0.5) }
+            #expect(error?.advice == advice)
+        }
+    }
+
+    @Test("ends what is too old only if both clocks say so, and only if it was sent before")
+    func age() throws {
+        let month: Duration = .seconds(31 * 86_400)
+        for (attempt, server, wall, isSent): (Int, Duration, Duration, Bool) in [
+            (2, month, month, false), (1, month, month, true), (2, .zero, month, true),
+            (2, month, .zero, true),
+        ] {
+            var machine = OutboxMachine()
+            machine.connected(serverTime: Self.start.advanced(by: server))
+            let entry = try Self.entry("a", attempt: attempt)
+            let wall = Self.start.advanced(by: wall)
+            #expect(((try? machine.handedOver(entry, wall: wall)) != nil) == isSent)
+        }
+    }
+}

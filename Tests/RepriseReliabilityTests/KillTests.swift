@@ -1,0 +1,32 @@
+import Foundation
+import RepriseTesting
+import Testing
+
+/// A short run of `make crash`, and the proof that it would notice.
+@Suite("Killed again and again", .serialized, .timeLimit(.minutes(2)))
+struct KillTests {
+    @Test(
+        "Promises 1, 3, 4, 5: devices and server are killed 40 times, and every effect is there as often as promised"
+    )
+    func nothingIsLost() async throws {
+        let run = try await LoopRun("kills", ["--kills", "40", "--devices", "2"])
+        #expect(run.status == 0, "\(run.faults) (seed \(run.seed))")
+        #expect(try #require(run.numbers["killCount"]) >= 40)
+        #expect(try #require(run.numbers["promised"]) > 0)
+        #expect(try #require(run.numbers["ledgersRead"]) >= 40)
+    }
+
+    @Test(
+        "The loop sees each promise that a process breaks on purpose",
+        arguments: [
+            ("acknowledgeBeforeEffect", "`again` are lost"),
+            ("forgetEffects", "isApplied reader took place twice"),
+            ("acknowledgeBeforeCommit", "the server has lost"),
+        ])
+    func mutated(name: String, finding: String) async throws {
+        let run = try await LoopRun(
+            "kills", ["--kills", "14", "--devices", "2", "--mutation", name, "--patience", "2"])
+        #expect(run.status == 1)
+        #expect(run.faults.contains { $0.contains(finding) }, "\(run.faults) (seed \(run.seed))")
+    }
+}

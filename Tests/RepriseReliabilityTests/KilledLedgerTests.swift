@@ -1,0 +1,56 @@
+import Foundation
+import Reprise
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+/// What `make crash` found about the ledger of an owner that was killed at an awkward moment.
+@Suite("The ledger of a killed owner")
+struct KilledLedgerTests {
+    @Test("can be read when the kill came between two migrations")
+    func betweenMigrations() async throws {
+        let folder = try TemporaryFolder()
+        // As far as an owner comes whose doors have no tables yet.
+        let journal = try await Journal.open(at: folder.url, kinds: [EntryKind("kind")])
+        try await journal.record(NewEntry(kind: "kind", payload: []))
+        await journal.close()
+        let sum = try Reprise.ledger(at: folder.url)
+        #expect(sum.accepted == 1 && sum.isBalanced)
+    }
+
+    @Test("can be read at once when the kill came between the log's header and its first frame")
+    func headerOnly() async throws {
+        let (folder, killed) = (try TemporaryFolder(), try TemporaryFolder())
+        let first = try await Journal.open(at: folder.url, kinds: [EntryKind("kind")])
+        try await first.record(NewEntry(kind: "kind", payload: []))
+        await first.close()
+        try copy("journal.sqlite", folder, killed)
+        let second = try await Journal.open(at: folder.url, kinds: [EntryKind("kind")])
+        for name in ["journal.sqlite-wal", "journal.sqlite-shm"] { try copy(name, folder, killed) }
+        await second.close()
+        #expect(truncate(killed.appending("journal.sqlite-wal").path, 32) == 0)
+
+        let start = ContinuousClock.now
+        #expect(try Journal.ledger(at: killed.url).accepted == 1)
+        #expect(.now - start < .seconds(5), "SQLite waits 10 s for a writer that is dead")
+    }
+
+    @Test("of an owner that is just opening is waited for")
+    func opening() async throws {
+        let folder = try TemporaryFolder()
+        let journal = try await Journal.open(at: folder.url, kinds: [EntryKind("kind")])
+        try await journal.record(NewEntry(kind: "kind", payload: []))
+        await journal.close()
+        let owner = try ChildProcess(
+            .sibling("crash-loop"),
+            ["opening", "--database", folder.appending("journal.sqlite").path])
+        #expect(owner.readLine() == "opening")
+        #expect(try Journal.ledger(at: folder.url).accepted == 1)
+        #expect(owner.wait() == .exit(0), "it was still opening when the ledger was asked for")
+    }
+
+    private func copy(_ name: String, _ from: TemporaryFolder, _ to: TemporaryFolder) throws {
+        try FileManager.default.copyItem(at: from.appending(name), to: to.appending(name))
+    }
+}

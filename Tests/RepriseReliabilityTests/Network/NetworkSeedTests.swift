@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+@Suite("Network faults by seed")
+struct NetworkSeedTests {
+    /// Another beginning of the seeds, and a time to go on for: `make network SEED=… MINUTES=…`.
+    private static let environment = ProcessInfo.processInfo.environment
+
+    @Test(
+        "whatever the network does, all that was acknowledged is on every device exactly once",
+        .timeLimit(.minutes(2)), .enabled(if: environment["REPRISE_NETWORK_MINUTES"] == nil),
+        arguments: [2, 4, 6])
+    func seeds(_ seed: UInt64) async throws {
+        print("seed \(seed): \(try await NetworkRun(seed: seed).play())")
+    }
+
+    @Test(
+        "and for as long as one likes", .enabled(if: environment["REPRISE_NETWORK_MINUTES"] != nil))
+    func long() async throws {
+        let minutes = Self.environment["REPRISE_NETWORK_MINUTES"].flatMap(Double.init) ?? 10
+        let first = Self.environment["REPRISE_NETWORK_SEED"].flatMap(UInt64.init) ?? 1_000
+        let end = ContinuousClock.now + .seconds(minutes * 60)
+        var sum: Figures?
+        var seed = first
+        while ContinuousClock.now < end {
+            let figures = try await NetworkRun(seed: seed, scale: 3).play()
+            print("seed \(seed): \(figures)")
+            sum?.add(figures)
+            if sum == nil { sum = figures }
+            seed += 1
+        }
+        print("seeds \(first)..<\(seed): \(sum.map(\.description) ?? "none")")
+    }
+}

@@ -1,0 +1,77 @@
+import Logging
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+@Suite("Housekeeping")
+struct HousekeepingTests {
+    private static let day: Duration = .seconds(86_400)
+
+    private static func housekeeping(
+        _ log: any MessageLog, _ policy: RetentionPolicy, _ clock: any Timekeeper
+    ) -> Housekeeping {
+        Housekeeping(log: log, policy: policy, clock: clock, logger: Logger(label: "test"))
+    }
+
+    @Test("takes nothing while the calendar has jumped, until a day of uptime confirms it")
+    func jumpedCalendar() async throws {
+        let clock = TestClock()
+        let store = try SQLiteStore(clock: clock)
+        try await store.reopen()
+        let room = try ChannelName("room")
+        try await store.fill(room, 5)
+        let keeping = Self.housekeeping(
+            store.log, RetentionPolicy(age: .seconds(3_600)), clock)
+        var calendar = WallClockGuard(stored: nil, now: clock.sighting())
+        await keeping.pass(&calendar)
+        #expect(try await store.log.state(of: room).floor == 0)
+
+        clock.jump(by: .seconds(400 * 86_400))
+        for _ in 0..<3 {
+            await keeping.pass(&calendar)
+            #expect(try await store.log.state(of: room).floor == 0)
+            clock.move(by: .seconds(3_600))
+        }
+        clock.move(by: Self.day)
+        await keeping.pass(&calendar)
+        #expect(try await store.log.state(of: room).floor == 5)
+        await store.remove()
+    }
+
+    @Test(
+        "trims to the policy minute by minute, and ends when it is cancelled",
+        .timeLimit(.minutes(1)))
+    func running() async throws {
+        let clock = TestClock()  // to sleep moves it
+        let store = try SQLiteStore(clock: clock)
+        try await store.reopen()
+        let room = try ChannelName("room")
+        try await store.fill(room, 5)
+        let keeping = Self.housekeeping(store.log, RetentionPolicy(count: 2), clock)
+        let running = Task { await keeping.run() }
+        while try await store.log.state(of: room).floor != 3 { await Task.yield() }
+        try await store.fill(room, 2)
+        while try await store.log.state(of: room).floor != 5 { await Task.yield() }
+        running.cancel()
+        await running.value
+        await store.remove()
+    }
+
+    @Test("a pass that fails takes nothing down, and the next one trims")
+    func failing() async throws {
+        let clock = TestClock()
+        let store = try SQLiteStore(clock: clock)
+        try await store.reopen()
+        let room = try ChannelName("room")
+        try await store.fill(room, 5)
+        var calendar = WallClockGuard(stored: nil, now: clock.sighting())
+        let closed = Self.housekeeping(store.log, RetentionPolicy(count: 2), clock)
+        await store.close()
+        await closed.pass(&calendar)
+        try await store.reopen()
+        await Self.housekeeping(store.log, RetentionPolicy(count: 2), clock).pass(&calendar)
+        #expect(try await store.log.state(of: room).floor == 3)
+        await store.remove()
+    }
+}

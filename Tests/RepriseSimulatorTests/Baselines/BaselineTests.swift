@@ -1,0 +1,81 @@
+import Foundation
+import RepriseSimulator
+import Testing
+
+/// The seeds' own algorithms before the observer.
+@Suite("Baselines")
+struct BaselineTests {
+    @Test(
+        "Without a fault each keeps what it accepts: its transcription works",
+        arguments: Baseline.all)
+    func cleanWithoutFaults(_ baseline: Baseline) {
+        for seed in UInt64(0)..<30 {
+            let schedule = baseline.workload.schedule(seed: seed).reduced(faults: [])
+            let outcome = baseline.workload.run(schedule)
+            #expect(outcome.violation == nil, "seed \(seed)")
+        }
+    }
+
+    @Test("The simulation convicts each by itself, and shows the trace", arguments: Baseline.all)
+    func convicted(_ baseline: Baseline) throws {
+        let conviction = try #require(baseline.convict(choosingFrom: 1))
+        #expect(conviction.shrunk.faults.count < conviction.whole.faults.count)
+        #expect(conviction.lines.contains { $0.what.contains("BROKEN PROMISE") })
+        print(baseline.account(of: conviction))
+    }
+
+    @Test("A conviction replays: the same schedule breaks the same promise at the same moment")
+    func replays() throws {
+        let baseline = try #require(Baseline.named("000-at-its-best"))
+        let conviction = try #require(baseline.convict(choosingFrom: 1))
+        let again = baseline.workload.run(conviction.shrunk, isTracing: true)
+        #expect(again.violation == conviction.violation)
+        #expect(again.lines == conviction.lines)
+    }
+
+    @Test(
+        "Each schedule counts: 2 devices, 50 messages and 3 faults at least",
+        arguments: Baseline.all)
+    func schedules(_ baseline: Baseline) {
+        for seed in UInt64(0)..<100 {
+            let schedule = baseline.workload.schedule(seed: seed)
+            #expect(schedule.devices >= 2 && schedule.messages >= 50 && schedule.faults.count >= 3)
+        }
+    }
+
+    /// A row that no longer convicts gets a new seed from ``Baseline/convict(seeds:by:choosingFrom:)``.
+    @Test("Every command of docs/baselines.md shows a broken promise")
+    func documented() throws {
+        let page = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../../docs/baselines.md").standardizedFileURL
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let commands = text.matches(of: /--workload (seed-[0-9a-z-]+) (--trace [^`|]*)`/)
+        #expect(commands.count >= 15)
+        for command in commands {
+            let name = String(command.1)
+            let workload = try #require(Workloads.named(name))
+            let schedule = try schedule(of: workload, String(command.2))
+            #expect(workload.run(schedule).violation != nil, "\(name) \(command.2)")
+        }
+    }
+
+    /// What `reprise simulate` makes of its options.
+    private func schedule(of workload: any Workload, _ options: String) throws -> Schedule {
+        let words = options.split(separator: " ").map(String.init)
+        func value(_ option: String) -> String? {
+            words.firstIndex(of: option).map { words[$0 + 1] }
+        }
+        let seed = try #require(value("--trace").flatMap { UInt64($0) })
+        return workload.schedule(seed: seed).reduced(
+            devices: value("--devices").flatMap { Int($0) },
+            messages: value("--messages").flatMap { Int($0) },
+            faults: value("--faults").map { list in
+                list.split(separator: ",").compactMap { Int($0) }
+            })
+    }
+}
+
+extension Baseline: CustomTestStringConvertible {
+    /// Its name, in the list of tests.
+    public var testDescription: String { name }
+}

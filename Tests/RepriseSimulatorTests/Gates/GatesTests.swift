@@ -1,0 +1,54 @@
+import Foundation
+import RepriseSimulator
+import Testing
+
+@Suite("Gates in virtual time")
+struct GatesTests {
+    private let workload = GatesWorkload()
+
+    @Test(
+        "no seed breaks a promise: kills, power losses, full disks, failing syncs, two owners, calendars, gates, handlers"
+    )
+    func honest() {
+        let conviction = workload.conviction(seeds: 1..<101)
+        #expect(
+            conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+    }
+
+    @Test(
+        "a wrong driver is convicted",
+        arguments: [
+            Mutation.acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,
+            .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepReleases,
+            .keepBooksAfterFailedCommit,
+        ])
+    func mutation(_ mutation: Mutation) {
+        for seed: UInt64 in 1..<10_001 {
+            let schedule = workload.schedule(seed: seed)
+            if workload.run(schedule, mutation: mutation).violation != nil { return }
+        }
+        Issue.record("\(mutation.text), and nobody noticed")
+    }
+
+    @Test("the same schedule is the same run, line by line")
+    func repeats() {
+        let runs = (0..<2).map { _ in
+            workload.run(workload.schedule(seed: 7), isTracing: true).lines
+        }
+        #expect(runs[0] == runs[1])
+        #expect(runs[0].count > 100)
+    }
+
+    @Test("the model of the store and the shipping journal agree after every transaction")
+    func compared() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "reprise-gates-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for seed: UInt64 in 1..<13 {
+            let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
+            #expect(
+                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
+        }
+    }
+}

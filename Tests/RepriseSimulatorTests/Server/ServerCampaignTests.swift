@@ -1,0 +1,49 @@
+import Foundation
+import RepriseSimulator
+import Testing
+
+@Suite("A server in virtual time, under faults")
+struct ServerCampaignTests {
+    /// How many seeds are tried; `REPRISE_SEEDS` asks for more.
+    private static let seeds =
+        ProcessInfo.processInfo.environment["REPRISE_SEEDS"].flatMap { UInt64($0) } ?? 80
+
+    @Test("breaks no promise")
+    func honest() {
+        let conviction = ServerWorkload().conviction(seeds: 0..<Self.seeds)
+        #expect(conviction == nil, "\(Self.text(conviction))")
+    }
+
+    @Test("the same seed is the same run, line by line")
+    func deterministic() {
+        let workload = ServerWorkload()
+        for seed: UInt64 in 0..<3 {
+            let runs = (0..<2).map { _ in
+                workload.run(workload.schedule(seed: seed), isTracing: true).lines
+            }
+            #expect(runs[0] == runs[1])
+            #expect(!runs[0].isEmpty)
+        }
+    }
+
+    @Test(
+        "a wrong driver is convicted",
+        arguments: [
+            Mutation.fanOutBeforeCommit, .acknowledgeBeforeCommitOnServer,
+            .keepHeadsAfterFailedCommit, .forgetIDs, .registerAfterRead, .silentDoubt,
+            .trimWithoutFloor, .restoreKeepsEpoch, .serverSkipsSync, .earlySyncComplete,
+        ])
+    func convicted(_ mutation: Mutation) {
+        let workload = ServerWorkload()
+        let seed = (0..<2_000 as Range<UInt64>).first { seed in
+            workload.run(workload.schedule(seed: seed), mutation: mutation).violation != nil
+        }
+        #expect(seed != nil)
+    }
+
+    static func text(_ conviction: Conviction?) -> String {
+        guard let conviction else { return "" }
+        return "seed \(conviction.whole.seed): \(conviction.violation)\n"
+            + conviction.lines.map { "\($0.at) \($0.who): \($0.what)" }.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,90 @@
+import Logging
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import ServiceLifecycle
+import Synchronization
+
+/// `crash-loop server`: a server that is killed.
+struct ServerRole: Sendable {
+    private let data: String
+    private let port: Int
+    private let log: String
+
+    init(_ arguments: Arguments) throws {
+        data = try arguments.needed("data")
+        port = try arguments.number("port") ?? 0
+        log = try arguments.needed("log")
+    }
+
+    func run() async throws {
+        Childhood.begin(log: log)
+        var logger = Logger(label: "server") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        let server = Server(
+            configuration: ServerConfiguration(port: port, data: data), logger: logger,
+            onReady: { _, _ in LineFile.output.append(Phase.working.rawValue) },
+            openLog: { [data] in
+                let log = try SQLiteMessageLog.open(at: data)
+                return Mutation.current == .acknowledgeBeforeCommit ? EagerLog(log) : log
+            })
+        try await ServiceGroup(services: [server], logger: logger).run()
+    }
+}
+
+/// A log that says "stored" and stores 20 ms later: the mutation ``Mutation/acknowledgeBeforeCommit``.
+final class EagerLog: MessageLog {
+    private struct State {
+        var heads: [ChannelName: Int64] = [:]
+        var last: Task<Void, Never>?
+    }
+
+    private let log: SQLiteMessageLog
+    private let state = Mutex(State())
+
+    init(_ log: SQLiteMessageLog) { self.log = log }
+
+    func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
+        var results: [AppendResult] = []
+        for message in batch {
+            let known = state.withLock { $0.heads[message.channel] }
+            let head = if let known { known } else { try await log.state(of: message.channel).head }
+            state.withLock { $0.heads[message.channel] = head + 1 }
+            results.append(
+                .stored(
+                    ServerFrame.Event(
+                        channel: message.channel, seq: head + 1, prev: head, id: message.id,
+                        time: SystemTimekeeper().wall(), body: message.body)))
+        }
+        state.withLock { state in
+            state.last = Task { [log, last = state.last] in
+                await last?.value
+                try? await Task.sleep(for: .milliseconds(20))
+                _ = try? await log.append(batch)
+            }
+        }
+        return results
+    }
+
+    func probe() async throws { try await log.probe() }
+
+    func state(of channel: ChannelName) async throws -> ChannelState {
+        try await log.state(of: channel)
+    }
+
+    func page(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
+    ) async throws -> LogPage {
+        try await log.page(of: channel, missing: missing, limit: limit, byteLimit: byteLimit)
+    }
+
+    func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
+        try await log.trim(channel, through: through)
+    }
+
+    func trim(_ policy: RetentionPolicy, now: WallTime) async throws {
+        try await log.trim(policy, now: now)
+    }
+
+    func close() async { await log.close() }
+}
