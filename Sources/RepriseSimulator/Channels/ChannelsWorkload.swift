@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import RepriseCore
 
 /// Devices that read and publish in channels of one server, while everything goes wrong that can.

@@ -1,4 +1,4 @@
-package import RepriseCore
+import RepriseCore
 
 /// Lets the faults of a schedule loose that are the same for every workload: networks, processes, disks, clocks.
 package struct FaultInjector {

@@ -1,5 +1,5 @@
-package import RepriseCore
-package import RepriseWire
+import RepriseCore
+import RepriseWire
 
 /// The network between devices and servers: connections that carry WebSocket messages, and what goes wrong on them.
 ///

@@ -1,5 +1,5 @@
-package import HeapModule
-package import RepriseCore
+import HeapModule
+import RepriseCore
 
 /// One run in virtual time: the only clock, the only order of events, the only randomness.
 ///
