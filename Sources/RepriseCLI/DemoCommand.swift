@@ -5,7 +5,7 @@ import RepriseCore
 /// `reprise demo`: shows the promises being kept, with real processes and real kills.
 struct DemoCommand: AsyncParsableCommand {
     enum Scenario: String, ExpressibleByArgument, CaseIterable {
-        case kill
+        case kill, proof
     }
 
     static let configuration = CommandConfiguration(
@@ -19,11 +19,17 @@ struct DemoCommand: AsyncParsableCommand {
                   what the devices wrote, in a file and in a table, is held against what
                   the server had acknowledged.
 
+            proof Plays a minute of random schedules in virtual time, made of the code that
+                  ships, and looks for a broken promise. Then the algorithms of the five
+                  documents that Reprise comes from are put to the same test, and each is
+                  convicted, one of them with its whole story.
+
             Everything happens in a temporary folder and on this machine alone.
 
             EXAMPLES
               reprise demo
               reprise demo kill --seed 42
+              reprise demo proof --minutes 5
               reprise demo --json | jq .passed
 
             EXIT CODES
@@ -34,6 +40,7 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "Draws the moments of the kills. (default: random)") var seed: UInt64?
     @Option(help: "The text to publish, UTF-8. (default: LICENSE, or the tool's own help)")
     var file: String?
+    @Option(help: "How long the proof searches.") var minutes = 1.0
     @Flag(help: "Print the report as JSON, without the timeline.") var json = false
     @Option(help: .hidden) var messages = 20_000
     @Option(help: .hidden) var kills = 12
@@ -42,9 +49,33 @@ struct DemoCommand: AsyncParsableCommand {
         guard kills >= 2, messages > kills else {
             throw ValidationError("A demo needs at least 2 kills, and a message for each.")
         }
+        guard minutes > 0, minutes <= 1_440 else {
+            throw ValidationError("--minutes is more than 0 and at most 1440.")
+        }
     }
 
     func run() async throws {
+        switch scenario {
+        case .kill: try await kill()
+        case .proof: try await prove()
+        }
+    }
+
+    private func prove() async throws {
+        let scenario = ProofScenario(
+            seed: seed ?? UInt64.random(in: 1...999_999_999), budget: .seconds(minutes * 60),
+            jobs: ProcessInfo.processInfo.activeProcessorCount, isQuiet: json)
+        let (report, wasInterrupted) = try await Interruption.cancelling {
+            try await scenario.play()
+        }
+        guard !wasInterrupted else {
+            throw CommandFailure(.incomplete, "Interrupted before the proof was complete.")
+        }
+        try StandardOutput.write(json ? report.json() : report.table(Terminal.output))
+        if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
+    }
+
+    private func kill() async throws {
         let seed = seed ?? UInt64.random(in: 1...999_999)
         let text = try DemoText(file: file)
         let timeline = Timeline(isQuiet: json)

@@ -30,6 +30,16 @@ public struct CloseCode: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether it says that a frame was broken, which the way can do as well as its sender.
+    ///
+    /// Its advice is to stop; a client may come back a few times before it takes that.
+    public var blamesFrame: Bool {
+        switch self {
+        case .protocolError, .notText, .invalidText, .frameTooLarge, .malformedFrame: true
+        default: false
+        }
+    }
+
     /// The number.
     public var description: String { "\(number)" }
 }

@@ -6,7 +6,9 @@ import Testing
 struct HelpTests {
     @Test(
         "every command explains itself in 80 columns, with examples and exit codes",
-        arguments: [[], ["serve"], ["publish"], ["listen"], ["ledger"], ["demo"]])
+        arguments: [
+            [], ["serve"], ["publish"], ["listen"], ["ledger"], ["demo"], ["simulate"],
+        ])
     func help(command: [String]) async throws {
         let result = try await Tool.run(command + ["--help"])
         #expect(result.status == 0)

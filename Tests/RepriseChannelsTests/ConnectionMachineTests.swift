@@ -143,6 +143,29 @@ struct ConnectionMachineTests {
         #expect(fail(after: .seconds(10)) == .wait(.milliseconds(250)))
     }
 
+    @Test(
+        "comes back from a frame that was broken on the way, and stops once every connection ends so",
+        arguments: [CloseCode.protocolError, .invalidText, .frameTooLarge, .malformedFrame])
+    func brokenFrames(_ code: CloseCode) {
+        var machine = ConnectionMachine()
+        var now = Self.start
+        _ = machine.started()
+        func end(after up: Duration) -> ConnectionMachine.Action? {
+            _ = machine.dialSucceeded(at: now)
+            _ = machine.welcomeReceived(Self.welcome(), at: now)
+            now += up
+            let action = machine.ended(closeCode: code, at: now, jitter: 0).first
+            now += .seconds(120)
+            _ = machine.timerFired(at: now)
+            return action
+        }
+        let later = ConnectionMachine.Action.wait(.seconds(5))
+        #expect(end(after: .seconds(1)) == later && end(after: .seconds(1)) == later)
+        // One that worked for a while: the next is the first again.
+        #expect(end(after: .seconds(10)) == later && end(after: .seconds(1)) == later)
+        #expect(end(after: .seconds(1)) == .stop)
+    }
+
     @Test("takes a heartbeat of nought for a second, so that no moment is a silence")
     func noHeartbeat() {
         var machine = ConnectionMachine()

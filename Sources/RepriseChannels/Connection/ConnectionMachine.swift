@@ -16,6 +16,8 @@ package struct ConnectionMachine: Sendable {
         /// How long a connection must have been ready to count as a success: else a server that welcomes and then fails is
         /// dialled without backoff.
         package var settled: Duration
+        /// So many ends for a broken frame, none of them after a connection that worked for a while, are not the network's doing.
+        package var brokenFrames = 3
 
         package init(
             reconnect: Backoff = Backoff(base: .milliseconds(500), longest: .seconds(60)),
@@ -56,6 +58,8 @@ package struct ConnectionMachine: Sendable {
     private let settings: Settings
     private var state = State.idle
     private var failures = 0
+    /// Ends for which the server says that a frame of ours was broken, since a connection last worked for a while.
+    private var brokenFrames = 0
     private var lastHeard: Duration = .zero
     /// What the server's `error` frame announced.
     private var announced: CloseCode?
@@ -138,7 +142,8 @@ package struct ConnectionMachine: Sendable {
     package mutating func ended(closeCode: CloseCode?, at now: Duration, jitter: Double)
         -> [Action]
     {
-        var advice = (closeCode ?? announced)?.advice ?? .reconnect
+        let code = closeCode ?? announced
+        var advice = code?.advice ?? .reconnect
         var readySince: Duration?
         switch state {
         case .idle, .dialing, .waiting, .stopped: return []
@@ -148,7 +153,15 @@ package struct ConnectionMachine: Sendable {
             readySince = since
             advice = because.advice
         }
-        if let readySince, now - readySince >= settings.settled { failures = 0 }
+        if let readySince, now - readySince >= settings.settled {
+            failures = 0
+            brokenFrames = 0
+        }
+        if advice == .stop, code?.blamesFrame ?? false {
+            // It may have been broken on the way: only a client that is wrong breaks it every time.
+            brokenFrames += 1
+            if brokenFrames < settings.brokenFrames { advice = .reconnectLater }
+        }
         switch advice {
         case .reconnect: return rest(atLeast: .zero, at: now, jitter: jitter)
         case .reconnectLater: return rest(atLeast: settings.later, at: now, jitter: jitter)

@@ -38,7 +38,7 @@ final class ChannelsWorld {
             let store = try Self.store(simulation, tier, name, disk)
             let device = SimulatedDevice(
                 simulation, name: name, network: network, store: store,
-                plan: try Self.plan(channels, simulation))
+                plan: Self.plan(channels, simulation))
             machines.append(
                 .init(process: device.process, disk: disk) { store.crash(losingPower: $0) })
             devices.append(device)
@@ -77,21 +77,24 @@ final class ChannelsWorld {
         return ComparedStore(simulation, at: folder, disk: disk, schemas: [Channels.schema])
     }
 
-    /// Readers of every kind, in every channel.
+    /// Readers of every kind, each in one of the channels at least.
     private static func plan(
         _ channels: [ChannelName], _ simulation: Simulation
-    ) throws -> SimulatedDevice.Plan {
-        .init(
+    ) -> SimulatedDevice.Plan {
+        let kinds: [SimulatedDevice.ReaderPlan] = [
+            .init("inside", .inside),
+            .init("asking", .outsideAsking, options: .init(window: 8)),
+            .init("again", .outside, options: .init(window: 8)),
+            .init("never", .outside, options: .init(onInterruption: .never)),
+        ]
+        var random = simulation.random("plan")
+        let places = kinds.map { _ in random.index(channels.count) }
+        return .init(
             server: "server",
-            channels: channels.map { channel in
-                .init(
-                    channel,
-                    readers: [
-                        .init("inside", .inside),
-                        .init("asking", .outsideAsking, options: .init(window: 8)),
-                        .init("again", .outside, options: .init(window: 8)),
-                        .init("never", .outside, options: .init(onInterruption: .never)),
-                    ])
+            channels: channels.enumerated().map { index, channel in
+                let readers = zip(kinds, places).filter { $1 == index || random.chance(0.15) }
+                // Without a reader a channel's messages would be pending for ever.
+                return .init(channel, readers: readers.isEmpty ? [kinds[index]] : readers.map(\.0))
             })
     }
 

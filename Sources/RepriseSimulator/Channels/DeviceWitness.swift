@@ -26,6 +26,19 @@ final class DeviceWitness {
             tookEffect(Effect(reader: reader.name, channel: channel, id: id), attempt: attempt)
         }
         device.committed = { [unowned self] _ in committed() }
+        device.stateChanged = { [unowned self] _, channel, state in
+            if state == .live { checkLive(channel) }
+        }
+    }
+
+    /// Whoever is told that a channel is live finds all of it in the journal.
+    private func checkLive(_ channel: ChannelName) {
+        let stored = attempt { try device.stored(channel) }
+        guard stored?.coverage.isComplete(through: stored?.head ?? 0) != true else { return }
+        simulation.violated(
+            .coverage,
+            "\(device.name) says that \(channel) is live, and has "
+                + (stored.map { "\($0.coverage) of \($0.head)" } ?? "nothing"))
     }
 
     private func tookEffect(_ effect: Effect, attempt: Int) {

@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+
+@testable import RepriseCLI
+
+@Suite("simulate")
+struct SimulateTests {
+    private func decoded(_ text: String) throws -> [String: Any] {
+        try #require(
+            try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    }
+
+    @Test("a search that finds nothing ends with 0 and tells what it met")
+    func holds() async throws {
+        let result = try await Tool.run(["simulate", "--seeds", "16", "--json"], limit: 60)
+        #expect(result.status == 0)
+        let summary = try decoded(result.output)
+        #expect(summary["holds"] as? Bool == true)
+        let workloads = try #require(summary["workloads"] as? [[String: Any]])
+        #expect(workloads.count == 2)
+        for workload in workloads {
+            #expect(workload["schedules"] as? Int == 16)
+            #expect((workload["schedulesWith"] as? [String: Int])?.isEmpty == false)
+        }
+    }
+
+    @Test(
+        "a wrong driver ends it with 1, a timeline of 80 columns, and a command that shows it again"
+    )
+    func convicts() async throws {
+        let result = try await Tool.run(
+            ["simulate", "--workload", "channels", "--mutation", "fanOutBeforeCommit"], limit: 60)
+        #expect(result.status == 1)
+        #expect(result.output.contains("BROKEN PROMISE"))
+        let replay = try #require(result.lines.last { $0.hasPrefix("Replay: reprise ") })
+        for line in result.lines where line != replay { #expect(line.count <= 80, "\(line)") }
+        let arguments = replay.dropFirst("Replay: reprise ".count).split(separator: " ")
+        let again = try await Tool.run(arguments.map(String.init), limit: 60)
+        #expect(again.status == 1)
+        #expect(again.output.contains("Broken promise, durable"))
+    }
+
+    @Test("two processes, each with its own hash seed, tell the same run byte by byte")
+    func deterministic() async throws {
+        for workload in ["gates", "channels"] {
+            let arguments = ["simulate", "--workload", workload, "--trace", "29"]
+            let once = try await Tool.run(arguments, limit: 60)
+            let again = try await Tool.run(arguments, limit: 60)
+            let fixed = try await Tool.run(
+                arguments, environment: ["SWIFT_DETERMINISTIC_HASHING": "1"], limit: 60)
+            #expect(once.status == 0 && once.lines.count > 100)
+            #expect(once.output == again.output && once.output == fixed.output)
+        }
+    }
+
+    @Test("it names what can be played, and says what is wrong with nonsense")
+    func nonsense() async throws {
+        let list = try await Tool.run("simulate", "--list")
+        #expect(list.status == 0)
+        for name in ["gates", "channels", "widenPrev", "Baselines"] {
+            #expect(list.output.contains(name))
+        }
+        for arguments in [
+            ["--workload", "nothing"], ["--mutation", "nothing"], ["--seeds", "0"],
+            ["--minutes", "1", "--seeds", "1"], ["--faults", "1"], ["--trace", "1"],
+            ["--trace", "1", "--workload", "gates", "--faults", "x"], ["--tier", "paper"],
+            ["--from", "18446744073709551615"], ["--minutes", "nan"],
+        ] {
+            let result = try await Tool.run(["simulate"] + arguments)
+            #expect(result.status == 64, "\(arguments)")
+            #expect(result.error.split(separator: "\n").count == 1, "\(result.error)")
+        }
+    }
+
+    @Test("the proof holds, and every baseline is convicted in it")
+    func proof() async throws {
+        let result = try await Tool.run(
+            ["demo", "proof", "--seed", "7", "--minutes", "0.05", "--json"], limit: 120)
+        #expect(result.status == 0)
+        let report = try decoded(result.output)
+        #expect(report["passed"] as? Bool == true)
+        let baselines = try #require(report["baselines"] as? [[String: Any]])
+        #expect(baselines.count == 10)
+        #expect(baselines.allSatisfy { $0["convicted"] as? Bool == true })
+    }
+}
