@@ -19,6 +19,12 @@ package struct FaultInjector {
         }
     }
 
+    /// Whether the time of faults is over.
+    private final class Season {
+        var isOver = false
+    }
+
+    private let season = Season()
     private let simulation: Simulation
     private let network: SimulatedNetwork?
     private let devices: [Machine]
@@ -76,10 +82,10 @@ package struct FaultInjector {
 
     /// Kills a machine's process before one of its next effects, and starts it again after the fault's length.
     private func kill(_ machine: Machine, _ fault: Fault, losingPower: Bool) {
-        let (process, simulation) = (machine.process, simulation)
+        let (process, simulation, season) = (machine.process, simulation, season)
         let life = process.life
         let strike = {
-            guard process.state != .dead, process.life == life else { return }
+            guard !season.isOver, process.state != .dead, process.life == life else { return }
             simulation.met(fault.kind)
             process.kill(losingPower ? "loses power" : "is killed")
             machine.crash(losingPower)
@@ -115,6 +121,7 @@ package struct FaultInjector {
     /// Calendars stay as they are; a wrong calendar must not keep anything from being complete.
     package func heal() {
         simulation.trace("fault", "everything heals")
+        season.isOver = true
         network?.heal()
         for machine in servers + devices {
             machine.disk.heal()

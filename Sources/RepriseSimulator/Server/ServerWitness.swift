@@ -27,6 +27,12 @@ package final class ServerWitness {
     private struct History {
         var events: [ChannelName: [Int64: ServerFrame.Event]] = [:]
         var ids: [EntryID: (channel: ChannelName, seq: Int64)] = [:]
+        /// Where a log stood that was put in place: its retention may have taken what led there.
+        var heads: [ChannelName: Int64] = [:]
+
+        func head(of channel: ChannelName) -> Int64 {
+            max(events[channel]?.keys.max() ?? 0, heads[channel] ?? 0)
+        }
     }
 
     private let simulation: Simulation
@@ -128,6 +134,7 @@ package final class ServerWitness {
         epoch = nil
         for channel in channels {
             let epoch = currentEpoch(channel)
+            stored.heads[channel] = server.state(of: channel).head
             for event in server.messages(in: channel) {
                 meanings[epoch, default: [:]][channel, default: [:]][event.seq] = event.id
                 stored.events[channel, default: [:]][event.seq] = event
@@ -178,7 +185,7 @@ package final class ServerWitness {
     private func began(_ subscribed: ServerFrame.Subscribed, _ connection: Int) {
         let slot = Slot(connection: connection, channel: subscribed.channel)
         var sent = sent[slot] ?? Sent()
-        if subscribed.head > (stored.events[subscribed.channel]?.keys.max() ?? 0) {
+        if subscribed.head > stored.head(of: subscribed.channel) {
             simulation.violated(
                 .durable, "head \(subscribed.head) of \(subscribed.channel) is told too early")
         }
