@@ -11,6 +11,7 @@ struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
         abstract: "See it survive: real processes, real kills.",
+        usage: "reprise demo [<scenario>] [options]",
         discussion: """
             kill  Publishes 20,000 lines of a text, in bursts at full speed over several
                   connections, while two devices listen to the same channel: one is

@@ -8,13 +8,15 @@ struct EntryRow: Sendable {
     let entry: Entry
     let failures: Int
     let interrupted: Bool
+    /// Whether any attempt was interrupted: nobody knows whether that had its effect, whatever became of later ones.
+    let wasInterrupted: Bool
     /// Its bound hands it over whatever its gate says.
     let released: Bool
     let bound: WallTime?
 
     static let columns = """
         seq, id, kind, source, lane, recordedAt, state, incarnation, attempt, failures, interrupted, \
-        bound, reason, payload, released
+        bound, reason, payload, released, interruptions > 0
         """
 
     /// Why a row cannot be read.
@@ -48,6 +50,7 @@ struct EntryRow: Sendable {
         }
         self.seq = seq
         interrupted = try value(10)
+        wasInterrupted = try value(15)
         released = try value(14)
         bound = Int64.fromDatabaseValue(row[11]).map { WallTime(milliseconds: $0) }
         entry = Entry(
@@ -70,6 +73,7 @@ extension EntryRow {
         seq = row.seq
         failures = row.failures
         interrupted = row.interrupted
+        wasInterrupted = row.wasInterrupted
         released = row.released
         bound = row.bound
         entry = Entry(

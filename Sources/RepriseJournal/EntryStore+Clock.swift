@@ -71,6 +71,10 @@ extension EntryStore {
             sql: "UPDATE entry SET due = due + ? WHERE due IS NOT NULL", arguments: [step])
         try db.execute(
             sql: "UPDATE entry SET bound = bound + ? WHERE bound IS NOT NULL", arguments: [step])
+        // Whoever asks how old an entry is must not hear of the jump.
+        try db.execute(
+            sql: "UPDATE entry SET recordedAt = recordedAt + ? WHERE state < 10",
+            arguments: [step])
         try db.execute(sql: "UPDATE quarantine SET due = due + ?", arguments: [step])
         for schema in schemas { try schema.calendarMoved(db, correction) }
         books.withLock { books in books.due(books.now) }

@@ -58,7 +58,7 @@ extension EntryStore {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
-                    SELECT seq, lane, interrupted FROM entry
+                    SELECT seq, lane, interruptions > 0 FROM entry
                     WHERE kind = ? AND bound IS NOT NULL AND bound <= ? AND state < 3
                     ORDER BY bound LIMIT ?
                     """), arguments: [kind.name, now.milliseconds, Self.page])

@@ -147,7 +147,7 @@ struct TurnWork: Sendable {
         let verdict = gate.verdict(
             kind: kind.name, bound: row.bound, now: now, mayExpire: mayExpire)
         if verdict == .expire {
-            let code = row.interrupted ? StateCode.unconfirmed : .expired
+            let code = row.wasInterrupted ? StateCode.unconfirmed : .expired
             try store.end(row.seq, lane: row.entry.lane, as: code, reason: Self.late, in: db)
             return nil
         }

@@ -75,7 +75,7 @@ struct ConnectionMachineTests {
             (.overloaded, .wait(.milliseconds(5_250))),
             (CloseCode(1012), .wait(.milliseconds(5_250))),
             (CloseCode(1006), .wait(.milliseconds(250))),
-            (.unauthorized, .stop), (.malformedFrame, .stop), (.unsupportedVersion, .stop),
+            (.unauthorized, .stop), (.outOfOrder, .stop), (.unsupportedVersion, .stop),
         ])
     func closeCodes(code: CloseCode, action: ConnectionMachine.Action) {
         var machine = Self.ready()

@@ -53,6 +53,21 @@ struct ClockTests {
         await journal.close()
     }
 
+    @Test("A calendar that is put right makes no entry older than it is")
+    func age() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([EntryKind("plain", requires: [.ui])])
+        let seen = Seen<Int64>()
+        await journal.handle("plain") { seen.add($0.recordedAt.milliseconds) }
+        desk.time.jumpWall(by: .seconds(-3 * 365 * 86_400))
+        try await journal.record(entry("a", "plain"))
+        desk.time.jumpWall(by: .seconds(3 * 365 * 86_400))
+        await journal.open(.ui)
+        try await eventually("it is handed over") { seen.count == 1 }
+        #expect(seen.all == [desk.time.wall().milliseconds])
+        await journal.close()
+    }
+
     @Test("A day of uptime restores trust, and an hourly look finds it out")
     func uptime() async throws {
         let desk = try Desk()

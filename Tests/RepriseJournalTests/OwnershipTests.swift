@@ -109,6 +109,39 @@ struct OwnershipTests {
     }
 
     @Test(
+        "What was ever interrupted and runs out of time is unconfirmed, not expired, though a later attempt failed"
+    )
+    func interruptedThenLate() async throws {
+        let desk = try Desk()
+        let kinds = [EntryKind("kind", bound: .init(after: .seconds(3_600), then: .expire))]
+        let first = try await desk.open(kinds)
+        let started = Seen<String>()
+        await first.handle("kind") { entry in
+            started.add(entry.id.text)
+            try await Task.sleep(for: .seconds(3_600))
+        }
+        try await first.record(entry("a"))
+        try await eventually("it is in hand") { started.count == 1 }
+
+        var configuration = desk.configuration
+        configuration.takeOver = true
+        let second = try await Journal.open(
+            at: desk.folder.url, kinds: kinds, configuration: configuration)
+        await second.handle("kind") { entry in
+            started.add(entry.id.text)
+            throw HandOverFailure.retry(after: .seconds(7_200), "Not now.")
+        }
+        try await eventually("the second attempt has failed") { started.count == 2 }
+        try await second.write { _ in }  // behind the turn that wrote the failure
+        desk.time.advance(by: .seconds(3_601))
+        try await eventually("it has ended") { try await second.ledger().pending == 0 }
+        let outcomes = try await second.ledger().outcomes
+        #expect(outcomes[.unconfirmed] == 1 && outcomes[.expired] ?? 0 == 0, "\(outcomes)")
+        await second.close()
+        await first.close()
+    }
+
+    @Test(
         "Promise 4: what was in hand when the owner died is pending again, unconfirmed, or known to be applied"
     )
     func interrupted() async throws {

@@ -8,7 +8,8 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
 
     /// A source of its own for `purpose`, so that drawing more for one purpose changes nothing for another.
     package init(seed: UInt64, purpose: String) {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325  // FNV-1a: Swift's own hash differs from process to process
+        // FNV-1a, because Swift's own hash differs from process to process.
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in purpose.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
         var mixed = SeededRandom(seed: seed ^ hash)
         state = mixed.next()

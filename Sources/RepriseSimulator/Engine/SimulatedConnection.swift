@@ -5,8 +5,8 @@ final class SimulatedConnection {
     let network: SimulatedNetwork
     let client: SimulatedProcess
     let server: SimulatedProcess
-    private(set) var clientEnd: SimulatedSocket!
-    private(set) var serverEnd: SimulatedSocket!
+    private(set) lazy var clientEnd = SimulatedSocket(self, process: client, isServer: false)
+    private(set) lazy var serverEnd = SimulatedSocket(self, process: server, isServer: true)
     /// Nothing goes through any more, and nobody is told.
     var isHalfOpen = false
 
@@ -14,14 +14,18 @@ final class SimulatedConnection {
         self.network = network
         self.client = client
         self.server = server
-        clientEnd = SimulatedSocket(self, process: client, isServer: false)
-        serverEnd = SimulatedSocket(self, process: server, isServer: true)
         client.whenKilled { [weak self] in self?.clientEnd.processDied() }
         server.whenKilled { [weak self] in self?.serverEnd.processDied() }
     }
 
     func peer(of end: SimulatedSocket) -> SimulatedSocket {
         end === clientEnd ? serverEnd : clientEnd
+    }
+
+    /// The run is over: nobody refers to anybody any more.
+    func forget() {
+        clientEnd.forget()
+        serverEnd.forget()
     }
 
     /// Both ends learn that it is over; what was under way is lost.
@@ -36,7 +40,7 @@ final class SimulatedConnection {
 package final class SimulatedSocket {
     /// What has arrived together, in order.
     package var received: (ArraySlice<[UInt8]>) -> Void = { _ in }
-    /// Once: it is over. nil: without a close frame.
+    /// Called once, when it is over; nil: without a close frame.
     package var closed: (CloseCode?) -> Void = { _ in }
     /// The peer's transport has taken bytes that were unsent.
     package var taken: () -> Void = {}
@@ -54,7 +58,8 @@ package final class SimulatedSocket {
         var bytes: [UInt8]
     }
 
-    private let connection: SimulatedConnection
+    /// The network keeps it to the end of the run.
+    private unowned let connection: SimulatedConnection
     private let process: SimulatedProcess
     private let isServer: Bool
     /// What is on its way to this end, in the order in which it arrives.
@@ -210,6 +215,13 @@ package final class SimulatedSocket {
         } else {
             schedule()
         }
+    }
+
+    func forget() {
+        received = { _ in }
+        closed = { _ in }
+        taken = {}
+        ponged = {}
     }
 
     /// This end learns that it is over.

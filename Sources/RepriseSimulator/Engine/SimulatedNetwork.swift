@@ -29,10 +29,16 @@ package final class SimulatedNetwork {
     private var weather: [String: Weather] = [:]
     /// In the order in which they were made.
     private var connections: [SimulatedConnection] = []
+    /// All that were ever made.
+    private var made: [SimulatedConnection] = []
 
     package init(_ simulation: Simulation) {
         self.simulation = simulation
         random = simulation.random("network")
+        simulation.whenEnded { [self] in
+            for connection in made { connection.forget() }
+            (made, connections, listeners) = ([], [], [:])
+        }
     }
 
     /// A server listens; `accept` is called on its process for each connection.
@@ -70,6 +76,7 @@ package final class SimulatedNetwork {
             }
             let connection = SimulatedConnection(self, client: process, server: listener.process)
             connections.append(connection)
+            made.append(connection)
             simulation.after(.zero, on: listener.process) { listener.accept(connection.serverEnd) }
             simulation.after(latency, on: process) { then(connection.clientEnd) }
         }

@@ -26,6 +26,10 @@ package final class SimulatedProcess {
         self.simulation = simulation
         self.name = name
         self.clock = clock ?? SimulatedClock(simulation)
+        simulation.whenEnded { [self] in
+            (started, ended, kill) = ({}, {}, nil)
+            (watchers, postponed) = ([], [])
+        }
     }
 
     package func start() {
@@ -99,7 +103,9 @@ package final class SimulatedProcess {
 }
 
 /// The clocks of one machine: uptime never jumps, the calendar does.
-package final class SimulatedClock: Timekeeper, @unchecked Sendable {  // the simulation has one thread
+///
+/// `@unchecked Sendable`: the simulation has one thread.
+package final class SimulatedClock: Timekeeper, @unchecked Sendable {
     /// What a calendar that is right says when the run begins: 2026-11-21 00:00 UTC.
     package static let beginning = WallTime(milliseconds: 1_795_219_200_000)
 

@@ -37,6 +37,8 @@ package final class Simulation {
     private static let momentLimit = 100_000
 
     private var stepsAtMoment = 0
+    /// What lets go of what refers to each other.
+    private var endings: [() -> Void] = []
     private var heap = Heap<Key>()
     private var slots: [Slot] = []
     private var free: [Int] = []
@@ -102,10 +104,15 @@ package final class Simulation {
 
     /// Lets go of what is still due, and so of everything that waits for it.
     package func end() {
+        for ending in endings { ending() }
+        endings = []
         heap = Heap()
         slots = []
         free = []
     }
+
+    /// Calls `ending` when the run is over.
+    func whenEnded(_ ending: @escaping () -> Void) { endings.append(ending) }
 
     private func perform(_ slot: Slot) {
         guard let process = slot.process else {

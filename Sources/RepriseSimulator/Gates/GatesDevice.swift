@@ -92,7 +92,8 @@ final class GatesDevice {
 
     /// One path brings a message; it tries until it is told that it is recorded.
     func arrives(_ message: GatesMessage, tries: Int = 1) {
-        guard !observer.isAcknowledged(message.id) || tries == 1 else { return }
+        let isKnown = observer.isAcknowledged(message.id)
+        guard !isKnown || (tries == 1 && !observer.mayHaveForgotten) else { return }
         observer.asked(message.id)
         let wait = min(Duration.seconds(3) * tries, .seconds(200))
         simulation.after(wait) { [self] in arrives(message, tries: tries + 1) }

@@ -60,7 +60,12 @@ package struct EntryModel {
         var due: Int64?
         var bound: Int64?
         var reason: String?
+        /// How far the calendar was moved since it was recorded, in milliseconds.
+        var moved: Int64 = 0
 
+        var recordedAt: WallTime {
+            WallTime(milliseconds: content.recordedAt.milliseconds + moved)
+        }
         var kind: String { content.new.kind }
         var lane: String? { content.new.lane }
     }
@@ -112,7 +117,7 @@ package struct EntryModel {
         let new = row.content.new
         return Entry(
             id: new.id, kind: new.kind, source: new.source, payload: new.payload, lane: new.lane,
-            recordedAt: row.content.recordedAt, attempt: row.attempt, state: state,
+            recordedAt: row.recordedAt, attempt: row.attempt, state: state,
             reason: row.reason)
     }
 
@@ -130,7 +135,7 @@ package struct EntryModel {
         for row in rows {
             lines.append(
                 "entry|\(row.seq)|\(row.content.new.id)|\(row.kind)|\(row.content.new.source)|"
-                    + "\(row.lane ?? "-")|\(row.content.recordedAt.milliseconds)|"
+                    + "\(row.lane ?? "-")|\(row.recordedAt.milliseconds)|"
                     + "\(row.state.rawValue)|\(Self.text(row.incarnation))|\(row.attempt)|"
                     + "\(row.failures)|\(row.interruptions)|\(row.interrupted ? 1 : 0)|"
                     + "\(row.released ? 1 : 0)|\(Self.text(row.due))|\(Self.text(row.bound))|"

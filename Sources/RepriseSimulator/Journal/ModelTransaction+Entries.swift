@@ -55,6 +55,9 @@ extension ModelTransaction: EntryTransaction {
                 if let bound = state.entries.rows[index].bound {
                     state.entries.rows[index].bound = bound + moved
                 }
+                if state.entries.rows[index].state.outcome == nil {
+                    state.entries.rows[index].moved += moved
+                }
             }
             state.channels.calendarMoved(by: moved)
             books.due(books.now)

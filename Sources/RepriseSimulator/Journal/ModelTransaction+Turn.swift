@@ -88,7 +88,7 @@ extension ModelTransaction {
             guard let index = state.entries.index(of: seq) else { continue }
             switch bound.then {
             case .expire:
-                let isUnknown = state.entries.rows[index].interrupted
+                let isUnknown = state.entries.rows[index].interruptions > 0
                 end(
                     index, as: isUnknown ? .unconfirmed : .expired,
                     reason: "Its time was up before its gate opened.")
@@ -205,7 +205,7 @@ extension ModelTransaction {
             mayExpire: mayExpire)
         if verdict == .expire {
             end(
-                index, as: row.interrupted ? .unconfirmed : .expired,
+                index, as: row.interruptions > 0 ? .unconfirmed : .expired,
                 reason: "Its time was up before it could be handed over.")
             return nil
         }

@@ -52,6 +52,9 @@ package final class SimulatedJournal {
         machine = HandOverMachine(
             kinds: simulation.mutation == .ignoreClosedGate ? kinds.map(\.ungated) : kinds)
         simulation.trace(process.name, "opens the journal, incarnation \(opened.incarnation)")
+        simulation.whenEnded { [self] in
+            (handlers, committed, lostOwnership) = ([:], { _ in }, {})
+        }
         happened { $0.readinessOpened(.journal) }
         if simulation.mutation == .sleepReleases { openAll(after: .seconds(3)) }
     }

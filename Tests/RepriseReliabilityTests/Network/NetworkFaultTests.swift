@@ -194,7 +194,7 @@ struct NetworkFaultTests {
                 }
             }
             #expect(try await server.stored(in: channel).map(\.id) == ids)
-            // Each time the server complained, the client gave up, and the app started it again: docs/reliability-network.md.
+            // At the third complaint in a row the client gives up, and the app starts it again: decision 13.
             #expect(device.givenUp.allSatisfy { $0.code == .refused })
             await device.finish()
         }

@@ -1,0 +1,72 @@
+import Foundation
+import RepriseSimulator
+import Testing
+
+@Suite("Channels in virtual time")
+struct ChannelsTests {
+    private let workload = ChannelsWorkload()
+
+    @Test("no seed breaks a promise, whatever goes wrong between devices and server")
+    func honest() {
+        let conviction = workload.conviction(seeds: 1..<101)
+        #expect(
+            conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+    }
+
+    @Test("every kind of fault that the workload knows takes effect")
+    func faults() async {
+        let report = await Campaign(workload: workload, seeds: 1..<101).run()
+        for kind in Set(Fault.Kind.allCases).subtracting([.secondOwner, .gateCloses, .damage]) {
+            #expect((report.schedulesWith[kind] ?? 0) > 0, "\(kind)")
+        }
+    }
+
+    /// The search begins a little before the seed that convicted it when this was written (`reprise simulate --mutation`).
+    @Test(
+        "a wrong driver is convicted",
+        arguments: [
+            (Mutation.keepMemoryAfterFailedCommit, 1),
+            (.widenPrev, 2),
+            (.silenceCompletes, 116),
+            (.subscribeFromHighest, 11),
+            (.coverageApart, 43),
+            (.storeDuplicates, 11),
+            (.ignoreEpoch, 25),
+            (.liveBeforeDurable, 1),
+            (.lossesForgotten, 103),
+            (.cursorBeforeEffect, 3),
+            (.handingUnwritten, 3),
+            (.effectApart, 3),
+            (.outboxNewID, 6),
+            (.outboxEndsWhenSent, 6),
+            (.fanOutBeforeCommit, 1),
+            (.acknowledgeBeforeCommitOnServer, 1),
+            (.keepHeadsAfterFailedCommit, 6),
+            (.forgetIDs, 113),
+            (.registerAfterRead, 126),
+            (.silentDoubt, 94),
+            (.trimWithoutFloor, 5),
+            (.restoreKeepsEpoch, 27),
+            (.serverSkipsSync, 9),
+            (.earlySyncComplete, 5),
+        ] as [(Mutation, UInt64)])
+    func mutation(_ mutation: Mutation, near seed: UInt64) {
+        let first = seed > 2 ? seed - 2 : 1
+        let convicted = (first..<first + 300).contains { seed in
+            workload.run(workload.schedule(seed: seed), mutation: mutation).violation != nil
+        }
+        #expect(convicted, "\(mutation.text), and nobody noticed")
+    }
+
+    @Test("the models of both stores and the shipping ones agree after every transaction")
+    func compared() throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("reprise-channels-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for seed: UInt64 in 1..<5 {
+            let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
+            #expect(
+                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
+        }
+    }
+}
