@@ -130,7 +130,7 @@ struct ProofReport: Sendable {
             hasPassed
                 ? terminal.paint("The proof holds, and it can fail.", .green)
                 : terminal.paint("Something is wrong. Please report it with the seed.", .red),
-            "\"kills\" counts schedules in which a process was killed or lost power.",
+            "\"kills\": for each kind of kill, the schedules in which it struck.",
             "Took \(took.shown). Again: reprise demo proof --seed \(seed)",
         ]
         return lines.joined(separator: "\n")
