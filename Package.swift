@@ -21,6 +21,10 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let lifecycle = Target.Dependency.product(
     name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let jwt = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
+let tls = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let nio: [Target.Dependency] = [
     .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
@@ -51,6 +55,11 @@ let package = Package(
             url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
         // The device: no NIO, no Hummingbird (scripts/check-consumer).
@@ -69,17 +78,21 @@ let package = Package(
             swiftSettings: strict),
 
         // Transport, server, test kit, tool.
-        .target(name: "RepriseNIO", dependencies: ["RepriseCore"] + nio, swiftSettings: strict),
+        .target(
+            name: "RepriseNIO", dependencies: ["RepriseCore", tls] + nio, swiftSettings: strict),
         .target(
             name: "RepriseServer",
             dependencies: [
-                "RepriseCore", "RepriseWire", grdb, sqlite, hummingbird, lifecycle, logging,
+                "RepriseCore", "RepriseWire", grdb, sqlite, hummingbird, lifecycle, logging, jwt,
+                tls, metrics, httpClient,
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
             ] + nio,
             swiftSettings: strict),
-        .target(name: "RepriseTesting", dependencies: ["RepriseCore"], swiftSettings: strict),
+        .target(
+            name: "RepriseTesting", dependencies: ["RepriseCore", "RepriseWire"],
+            swiftSettings: strict),
         .target(
             name: "RepriseSimulator",
             dependencies: [
@@ -91,7 +104,8 @@ let package = Package(
             name: "RepriseCLI",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "RepriseServer", "RepriseSimulator", "RepriseWire", grdb, lifecycle, logging,
+                "RepriseServer", "RepriseSimulator", "RepriseTesting", "RepriseWire", grdb, lifecycle,
+                logging, httpClient,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -144,13 +158,14 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseNIOTests", dependencies: ["RepriseCore", "RepriseNIO"] + nio,
+            name: "RepriseNIOTests", dependencies: ["RepriseCore", "RepriseNIO", tls] + nio,
             swiftSettings: strict),
         .testTarget(
             name: "RepriseServerTests",
             dependencies: [
-                "log-workload", "RepriseCore", "RepriseServer", "RepriseWire", grdb, hummingbird,
-                lifecycle, logging,
+                "log-workload", "RepriseCore", "RepriseServer", "RepriseTesting", "RepriseWire", grdb,
+                hummingbird, lifecycle, logging, jwt, tls, metrics, httpClient,
+                .product(name: "X509", package: "swift-certificates"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ] + nio,

@@ -61,10 +61,14 @@ extension CloseCode {
     public static let notReading = CloseCode(4001)
     /// No `hello` within ``WireLimits/handshake``.
     public static let handshakeTimedOut = CloseCode(4002)
+    /// The token has ended: connect again with a fresh one.
+    public static let tokenExpired = CloseCode(4003)
     /// The server is shutting down.
     public static let goingAway = CloseCode(4100)
     /// The server is at its limit of connections.
     public static let overloaded = CloseCode(4101)
+    /// The user is at the limit of connections.
+    public static let tooManyConnections = CloseCode(4102)
     /// A frame is not what the protocol allows.
     public static let malformedFrame = CloseCode(4200)
     /// A frame came before `hello`, or a second `hello`.

@@ -112,6 +112,10 @@ package struct Envelope {
         return EntryID(unchecked: String(decoding: scanner.inside(value), as: UTF8.self))
     }
 
+    func user(_ name: StaticString) throws -> UserID {
+        try UserID(try string(name))
+    }
+
     func channel(_ name: StaticString = "channelId") throws -> ChannelName {
         try ChannelName(try string(name))
     }

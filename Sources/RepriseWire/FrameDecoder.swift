@@ -45,10 +45,15 @@ public struct FrameDecoder: Sendable {
         if says("publish") { return .publish(try publish(envelope)) }
         if says("subscribe") { return .subscribe(try subscriptions(envelope)) }
         if says("unsubscribe") { return .unsubscribe(try channels(envelope)) }
+        if says("receipt") { return .receipt(try receipt(envelope)) }
+        if says("typing") {
+            return .typing(try channel(envelope), isTyping: try envelope.bool("active"))
+        }
+        if says("authenticate") { return .authenticate(try token(envelope)) }
         if says("hello") { return .hello(try hello(envelope)) }
         throw RepriseError(
             .malformed, "The type of the frame is unknown.",
-            remedy: "A client sends hello, subscribe, unsubscribe or publish.")
+            remedy: "docs/protocol.md has the frames that a client sends.")
     }
 
     package mutating func serverFrame(_ bytes: UnsafeBufferPointer<UInt8>) throws -> ServerFrame? {
@@ -63,7 +68,13 @@ public struct FrameDecoder: Sendable {
         if says("sync_complete") { return .syncComplete(try syncComplete(envelope)) }
         if says("subscribed") { return .subscribed(try subscribed(envelope)) }
         if says("gone") { return try gone(envelope) }
+        if says("receipt") {
+            return .receipt(channel: try channel(envelope), try position(envelope))
+        }
+        if says("typing") { return try typing(envelope) }
+        if says("positions") { return .positions(try positions(envelope)) }
         if says("refused") { return .refused(try refused(envelope)) }
+        if says("authenticated") { return .authenticated(try session(envelope)) }
         if says("welcome") { return .welcome(try welcome(envelope)) }
         if says("error") { return try error(envelope) }
         guard type.kind == .string else { throw envelope.scanner.malformed("type is a string") }
@@ -92,7 +103,35 @@ public struct FrameDecoder: Sendable {
     private func hello(_ envelope: Envelope) throws -> ClientFrame.Hello {
         ClientFrame.Hello(
             version: try envelope.integer("version"), device: try envelope.id("device"),
-            client: envelope.optional("client") == nil ? "" : short(try envelope.string("client")))
+            client: envelope.optional("client") == nil ? "" : short(try envelope.string("client")),
+            token: envelope.optional("token") == nil ? nil : try token(envelope))
+    }
+
+    private func token(_ envelope: Envelope) throws -> AccessToken {
+        try AccessToken(try envelope.string("token"))
+    }
+
+    private mutating func receipt(_ envelope: Envelope) throws -> ClientFrame.Receipt {
+        ClientFrame.Receipt(
+            channel: try channel(envelope),
+            read: envelope.optional("read") == nil ? nil : try envelope.sequence("read"),
+            delivered: envelope.optional("delivered") == nil
+                ? nil : try envelope.sequence("delivered"))
+    }
+
+    /// What a message does to an earlier one, whichever way that is named.
+    private func change<Target>(
+        _ envelope: Envelope, _ target: (StaticString) throws -> Target
+    ) throws -> MessageChange<Target>? {
+        let edits = envelope.optional("edits") != nil
+        let deletes = envelope.optional("deletes") != nil
+        switch (edits, deletes) {
+        case (false, false): return nil
+        case (true, false): return .edits(try target("edits"))
+        case (false, true): return .deletes(try target("deletes"))
+        case (true, true):
+            throw RepriseError(.malformed, "A message edits or deletes another, not both.")
+        }
     }
 
     private mutating func publish(_ envelope: Envelope) throws -> ClientFrame.Publish {
@@ -100,6 +139,7 @@ public struct FrameDecoder: Sendable {
         return ClientFrame.Publish(
             channel: try channel(envelope), id: try envelope.id("id"),
             after: envelope.optional("after") == nil ? nil : try envelope.id("after"),
+            change: try change(envelope, envelope.id),
             body: Array(envelope.scanner.raw(body)))
     }
 
@@ -120,7 +160,7 @@ public struct FrameDecoder: Sendable {
                 ClientFrame.Subscription(
                     channel: try member.channel(),
                     epoch: member.optional("epoch") == nil ? nil : try member.epoch(),
-                    coverage: coverage))
+                    coverage: coverage, isFirst: try member.bool("first")))
         }
         return result
     }
@@ -150,7 +190,44 @@ public struct FrameDecoder: Sendable {
         ServerFrame.Welcome(
             version: try envelope.integer("version"), time: try envelope.time("timestamp"),
             heartbeat: try envelope.duration("heartbeat"),
-            server: envelope.optional("server") == nil ? "" : short(try envelope.string("server")))
+            server: envelope.optional("server") == nil ? "" : short(try envelope.string("server")),
+            session: envelope.optional("user") == nil ? nil : try session(envelope))
+    }
+
+    private func session(_ envelope: Envelope) throws -> ServerFrame.Session {
+        ServerFrame.Session(
+            user: try envelope.user("user"), expires: try envelope.time("expires"))
+    }
+
+    private func position(_ envelope: Envelope) throws -> ServerFrame.Position {
+        ServerFrame.Position(
+            user: try envelope.user("user"), read: try envelope.sequence("read"),
+            delivered: try envelope.sequence("delivered"))
+    }
+
+    private mutating func positions(_ envelope: Envelope) throws -> ServerFrame.Positions {
+        let bytes = envelope.scanner.bytes
+        var found: [ServerFrame.Position] = []
+        var scanner = JSONScanner(bytes, from: try envelope.value("users").range.lowerBound)
+        try scanner.array { value in
+            guard found.count < WireLimits.positions else {
+                throw RepriseError(
+                    .malformed, "A frame names at most \(WireLimits.positions) users.")
+            }
+            found.append(
+                try position(try Envelope(UnsafeBufferPointer(rebasing: bytes[value.range]))))
+        }
+        return ServerFrame.Positions(
+            channel: try channel(envelope), positions: found,
+            unread: Unread(
+                count: try envelope.sequence("unread"), head: try envelope.sequence("head")))
+    }
+
+    private mutating func typing(_ envelope: Envelope) throws -> ServerFrame {
+        .typing(
+            channel: try channel(envelope), user: try envelope.user("user"),
+            isTyping: try envelope.bool("active"),
+            expires: min(try envelope.duration("expires"), WireLimits.typing))
     }
 
     private mutating func subscribed(_ envelope: Envelope) throws -> ServerFrame.Subscribed {
@@ -168,7 +245,10 @@ public struct FrameDecoder: Sendable {
         }
         return ServerFrame.Event(
             channel: try channel(envelope), seq: seq, prev: prev, id: try envelope.id("id"),
-            time: try envelope.time("timestamp"), body: try envelope.raw("body"))
+            time: try envelope.time("timestamp"),
+            from: envelope.optional("from") == nil ? nil : try envelope.user("from"),
+            change: try change(envelope, envelope.sequence),
+            isDeleted: try envelope.bool("deleted"), body: try envelope.raw("body"))
     }
 
     private mutating func gone(_ envelope: Envelope) throws -> ServerFrame {
@@ -244,11 +324,12 @@ public struct FrameDecoder: Sendable {
 extension FrameDecoder {
     /// What a client's frame names, as it was written, so that a refusal can say whom it is for.
     ///
-    /// - Returns: nil if it is no publish, subscribe or unsubscribe, or no frame at all.
+    /// - Returns: nil if it is a frame that names no channel, or no frame at all.
     package static func names(in text: [UInt8]) -> (channel: String?, id: String?)? {
         text.withUnsafeBufferPointer { bytes in
             guard let envelope = try? Envelope(bytes),
-                ["publish", "subscribe", "unsubscribe"].contains(try? envelope.string("type"))
+                ["publish", "subscribe", "unsubscribe", "receipt", "typing"].contains(
+                    try? envelope.string("type"))
             else { return nil }
             return (
                 (try? envelope.string("channelId")).map(short),

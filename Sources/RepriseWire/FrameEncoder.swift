@@ -14,6 +14,19 @@ extension ClientFrame {
                 json.key("channels")
                 json.array { list in channels.forEach { list.plain($0.text) } }
             case .publish(let publish): Self.write(publish, to: &json)
+            case .receipt(let receipt): Self.write(receipt, to: &json)
+            case .typing(let channel, let isTyping):
+                json.key("type")
+                json.plain("typing")
+                json.key("channelId")
+                json.plain(channel.text)
+                json.key("active")
+                json.bool(isTyping)
+            case .authenticate(let token):
+                json.key("type")
+                json.plain("authenticate")
+                json.key("token")
+                json.plain(token.secret)
             }
         }
         return writer.bytes
@@ -28,6 +41,25 @@ extension ClientFrame {
         json.plain(hello.device.text)
         json.key("client")
         json.string(hello.client)
+        if let token = hello.token {
+            json.key("token")
+            json.plain(token.secret)
+        }
+    }
+
+    private static func write(_ receipt: Receipt, to json: inout JSONWriter) {
+        json.key("type")
+        json.plain("receipt")
+        json.key("channelId")
+        json.plain(receipt.channel.text)
+        if let read = receipt.read {
+            json.key("read")
+            json.integer(read)
+        }
+        if let delivered = receipt.delivered {
+            json.key("delivered")
+            json.integer(delivered)
+        }
     }
 
     private static func write(_ subscriptions: [Subscription], to json: inout JSONWriter) {
@@ -45,6 +77,10 @@ extension ClientFrame {
                     }
                     json.key("coverage")
                     json.raw(Array(subscription.coverage.description.utf8))
+                    if subscription.isFirst {
+                        json.key("first")
+                        json.bool(true)
+                    }
                 }
             }
         }
@@ -60,6 +96,15 @@ extension ClientFrame {
         if let after = publish.after {
             json.key("after")
             json.plain(after.text)
+        }
+        switch publish.change {
+        case nil: break
+        case .edits(let id):
+            json.key("edits")
+            json.plain(id.text)
+        case .deletes(let id):
+            json.key("deletes")
+            json.plain(id.text)
         }
         json.key("body")
         json.raw(publish.body)
@@ -85,6 +130,28 @@ extension ServerFrame {
         case .heartbeat(let time, let heads): Self.write(time, heads, to: &json)
         case .published(let published): Self.write(published, to: &json)
         case .refused(let refused): Self.write(refused, to: &json)
+        case .authenticated(let session):
+            json.key("type")
+            json.plain("authenticated")
+            Self.write(session, to: &json)
+        case .positions(let positions): Self.write(positions, to: &json)
+        case .receipt(let channel, let position):
+            json.key("type")
+            json.plain("receipt")
+            json.key("channelId")
+            json.plain(channel.text)
+            Self.write(position, to: &json)
+        case .typing(let channel, let user, let isTyping, let expires):
+            json.key("type")
+            json.plain("typing")
+            json.key("channelId")
+            json.plain(channel.text)
+            json.key("user")
+            json.plain(user.text)
+            json.key("active")
+            json.bool(isTyping)
+            json.key("expires")
+            json.integer(expires.milliseconds)
         case .error(let code, let message):
             json.key("type")
             json.plain("error")
@@ -106,6 +173,38 @@ extension ServerFrame {
         json.integer(welcome.heartbeat.milliseconds)
         json.key("server")
         json.string(welcome.server)
+        if let session = welcome.session { write(session, to: &json) }
+    }
+
+    private static func write(_ session: Session, to json: inout JSONWriter) {
+        json.key("user")
+        json.plain(session.user.text)
+        json.key("expires")
+        json.integer(session.expires.milliseconds)
+    }
+
+    private static func write(_ position: Position, to json: inout JSONWriter) {
+        json.key("user")
+        json.plain(position.user.text)
+        json.key("read")
+        json.integer(position.read)
+        json.key("delivered")
+        json.integer(position.delivered)
+    }
+
+    private static func write(_ positions: Positions, to json: inout JSONWriter) {
+        json.key("type")
+        json.plain("positions")
+        json.key("channelId")
+        json.plain(positions.channel.text)
+        json.key("users")
+        json.array { list in
+            for position in positions.positions { list.object { write(position, to: &$0) } }
+        }
+        json.key("unread")
+        json.integer(positions.unread.count)
+        json.key("head")
+        json.integer(positions.unread.head)
     }
 
     private static func write(_ subscribed: Subscribed, to json: inout JSONWriter) {
@@ -225,6 +324,23 @@ extension ServerFrame.Event {
         json.plain(id.text)
         json.key("timestamp")
         json.integer(time.milliseconds)
+        if let from {
+            json.key("from")
+            json.plain(from.text)
+        }
+        switch change {
+        case nil: break
+        case .edits(let seq):
+            json.key("edits")
+            json.integer(seq)
+        case .deletes(let seq):
+            json.key("deletes")
+            json.integer(seq)
+        }
+        if isDeleted {
+            json.key("deleted")
+            json.bool(true)
+        }
         json.key("body")
         json.raw(body)
     }

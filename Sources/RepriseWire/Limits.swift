@@ -22,6 +22,16 @@ public enum WireLimits {
     public static let greatestSequence: Int64 = 9_007_199_254_740_991
     /// The most bytes of text in a `message` or `client` field; what is longer is cut.
     public static let textBytes = 256
+    /// The most bytes a token may have.
+    public static let tokenBytes = 8_192
+    /// The most users whose positions a subscription is told, and the most members whose receipts go to all of a channel.
+    public static let positions = 100
+    /// Unread messages are counted up to so many.
+    public static let unreadCounted: Int64 = 10_000
+    /// Typing ends after so long without a further `typing`, on both sides.
+    public static let typing: Duration = .seconds(10)
+    /// How often a client that goes on typing says so; more often is ignored.
+    public static let typingAgain: Duration = .seconds(4)
     /// How long the server waits for `hello` after the upgrade.
     public static let handshake: Duration = .seconds(10)
     /// How often the server sends a heartbeat.

@@ -32,7 +32,9 @@ extension RefusalCode {
     public static let conflict = RefusalCode("conflict")
     /// More channels than ``WireLimits/channelsPerConnection``.
     public static let tooManyChannels = RefusalCode("tooManyChannels")
-    /// Not for this user.
+    /// An edit or a deletion of a message that the channel does not have.
+    public static let noSuchMessage = RefusalCode("noSuchMessage")
+    /// Not for this user, or there is no such channel.
     public static let forbidden = RefusalCode("forbidden")
     /// The server could not store it, or does not know whether it did: retry with the same id.
     public static let unavailable = RefusalCode("unavailable")

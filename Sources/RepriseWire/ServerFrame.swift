@@ -14,13 +14,33 @@ public enum ServerFrame: Hashable, Sendable {
         public var heartbeat: Duration
         /// Name and version of the server.
         public var server: String
+        /// Whom the server takes the client for; nil where it does not ask.
+        public var session: Session?
 
         /// Makes a welcome.
-        public init(version: Int64, time: WallTime, heartbeat: Duration, server: String) {
+        public init(
+            version: Int64, time: WallTime, heartbeat: Duration, server: String,
+            session: Session? = nil
+        ) {
             self.version = version
             self.time = time
             self.heartbeat = heartbeat
             self.server = server
+            self.session = session
+        }
+    }
+
+    /// Who is connected, and until when.
+    public struct Session: Hashable, Sendable {
+        /// The user.
+        public var user: UserID
+        /// When the token ends: the connection with it, unless another token comes before.
+        public var expires: WallTime
+
+        /// Makes a session.
+        public init(user: UserID, expires: WallTime) {
+            self.user = user
+            self.expires = expires
         }
     }
 
@@ -61,12 +81,19 @@ public enum ServerFrame: Hashable, Sendable {
         public var id: EntryID
         /// When the server stored it.
         public var time: WallTime
-        /// JSON text, byte for byte as it was published.
+        /// Who published it; nil where the server does not ask who is who.
+        public var from: UserID?
+        /// What it does to an earlier message, by sequence; nil for a message of its own.
+        public var change: MessageChange<Int64>?
+        /// Whether it was deleted since: then the body is `null`, and the sequence stays.
+        public var isDeleted: Bool
+        /// JSON text, byte for byte as it was published; `null` for a deletion and for what was deleted.
         public var body: [UInt8]
 
         /// Makes an event.
         public init(
             channel: ChannelName, seq: Int64, prev: Int64, id: EntryID, time: WallTime,
+            from: UserID? = nil, change: MessageChange<Int64>? = nil, isDeleted: Bool = false,
             body: [UInt8]
         ) {
             self.channel = channel
@@ -74,6 +101,9 @@ public enum ServerFrame: Hashable, Sendable {
             self.prev = prev
             self.id = id
             self.time = time
+            self.from = from
+            self.change = change
+            self.isDeleted = isDeleted
             self.body = body
         }
     }
@@ -141,6 +171,40 @@ public enum ServerFrame: Hashable, Sendable {
         }
     }
 
+    /// How far a user has read a channel, and how far any of the user's devices has received it.
+    public struct Position: Hashable, Sendable {
+        /// The user.
+        public var user: UserID
+        /// All up to here is read.
+        public var read: Int64
+        /// All up to here is on one of the user's devices.
+        public var delivered: Int64
+
+        /// Makes a position.
+        public init(user: UserID, read: Int64, delivered: Int64) {
+            self.user = user
+            self.read = read
+            self.delivered = delivered
+        }
+    }
+
+    /// Where the users of a channel stand when a subscription of it begins.
+    public struct Positions: Hashable, Sendable {
+        /// The channel.
+        public var channel: ChannelName
+        /// The user of this connection first, then others: at most ``WireLimits/positions``.
+        public var positions: [Position]
+        /// What the user of this connection has not read.
+        public var unread: Unread
+
+        /// Makes positions.
+        public init(channel: ChannelName, positions: [Position], unread: Unread) {
+            self.channel = channel
+            self.positions = positions
+            self.unread = unread
+        }
+    }
+
     /// The answer to `hello`.
     case welcome(Welcome)
     /// A catch-up begins.
@@ -155,8 +219,16 @@ public enum ServerFrame: Hashable, Sendable {
     case heartbeat(time: WallTime, heads: [ChannelName: Int64])
     /// A message is stored.
     case published(Published)
-    /// A request is refused.
+    /// A request is refused; without an id it ends a subscription that was open.
     case refused(Refused)
+    /// A fresh token was taken.
+    case authenticated(Session)
+    /// Where the users of a channel stand, right after `subscribed`.
+    case positions(Positions)
+    /// A user's positions have moved: also one's own, as the answer to a receipt.
+    case receipt(channel: ChannelName, Position)
+    /// Another user begins or goes on to type, for `expires` at most, or has stopped.
+    case typing(channel: ChannelName, user: UserID, isTyping: Bool, expires: Duration)
     /// Why the connection will be closed right after this frame.
     case error(code: CloseCode, message: String)
 }

@@ -43,7 +43,7 @@ struct RepriseTests {
                 socket.push([
                     ServerFrame.event(event).encoded(), ServerFrame.published(answer).encoded(),
                 ])
-            case .unsubscribe: break
+            case .unsubscribe, .receipt, .typing, .authenticate: break
             }
         }
     }

@@ -14,7 +14,7 @@ struct FrameTests {
         let channel = try ChannelName("general")
         let epoch = try Epoch("e1")
         let time = WallTime(milliseconds: 7)
-        return [
+        return try [
             .welcome(
                 .init(version: 1, time: time, heartbeat: .seconds(25), server: "a\"\\\n\u{1}é")),
             .subscribed(.init(channel: channel, epoch: epoch, head: 9, floor: 2)),
@@ -31,6 +31,32 @@ struct FrameTests {
                     channel: "no good", id: nil, code: .rateLimited, message: "Slow.",
                     retryAfter: .seconds(2))),
             .error(code: .outOfOrder, message: "Say hello first."),
+        ] + withUsers(channel, time)
+    }
+
+    /// Those in which a user is named.
+    static func withUsers(_ channel: ChannelName, _ time: WallTime) throws -> [ServerFrame] {
+        let ada = try UserID("ada@example.org")
+        let session = ServerFrame.Session(user: ada, expires: time)
+        let position = ServerFrame.Position(user: ada, read: 3, delivered: 7)
+        var written = try event(body: "1")
+        written.from = ada
+        var edit = written
+        edit.change = .edits(2)
+        var deletion = try event(body: "null")
+        deletion.change = .deletes(2)
+        var deleted = try event(body: "null")
+        deleted.isDeleted = true
+        return [
+            .welcome(
+                .init(
+                    version: 1, time: time, heartbeat: .seconds(25), server: "s", session: session)),
+            .authenticated(session), .event(written), .event(edit), .event(deletion),
+            .event(deleted), .receipt(channel: channel, position),
+            .positions(
+                .init(channel: channel, positions: [position], unread: .init(count: 2, head: 9))),
+            .typing(channel: channel, user: ada, isTyping: true, expires: .seconds(10)),
+            .typing(channel: channel, user: ada, isTyping: false, expires: .zero),
         ]
     }
 
@@ -49,7 +75,63 @@ struct FrameTests {
                 .init(
                     channel: channel, id: try EntryID("x"), after: try EntryID("w"),
                     body: Array("[ 1,2 ]".utf8))),
+            .hello(
+                .init(device: try EntryID("d"), client: "c", token: try AccessToken("e30.e30.x"))),
+            .authenticate(try AccessToken("e30.e30._-9")),
+            .subscribe([
+                .init(channel: channel, epoch: nil, coverage: Coverage(), isFirst: true)
+            ]),
+            .publish(
+                .init(
+                    channel: channel, id: try EntryID("x"), change: .edits(try EntryID("w")),
+                    body: Array("1".utf8))),
+            .publish(
+                .init(
+                    channel: channel, id: try EntryID("x"), change: .deletes(try EntryID("w")),
+                    body: Array("null".utf8))),
+            .receipt(.init(channel: channel, read: 4)),
+            .receipt(.init(channel: channel, read: 4, delivered: 6)),
+            .typing(channel, isTyping: true), .typing(channel, isTyping: false),
         ]
+    }
+
+    @Test("a token is in no description and no dump")
+    func tokenIsSecret() throws {
+        let token = try AccessToken("e30.e30.secret")
+        var dumped = ""
+        dump(ClientFrame.authenticate(token), to: &dumped)
+        for text in ["\(token)", String(reflecting: token), "\([token])", dumped] {
+            #expect(!text.contains("secret"))
+        }
+    }
+
+    @Test(
+        "what is no token is refused",
+        arguments: [
+            "", ".", "..", "a.b", "a.b.c.d", "a b.c.d", ".b.c", "a..c", "a.b.c=",
+            String(repeating: "a", count: 8_190) + ".b.c",
+        ])
+    func noToken(text: String) {
+        #expect(throws: RepriseError.self) { try AccessToken(text) }
+    }
+
+    @Test("a message that edits and deletes, and positions of too many users, are malformed")
+    func contradictions() {
+        let users = (0...WireLimits.positions)
+            .map { "{\"user\":\"u\($0)\",\"read\":0,\"delivered\":0}" }.joined(separator: ",")
+        var decoder = FrameDecoder()
+        #expect(throws: RepriseError.self) {
+            try decoder.clientFrame(
+                Array(
+                    #"{"type":"publish","channelId":"a","id":"i","edits":"x","deletes":"y","body":1}"#
+                        .utf8))
+        }
+        #expect(throws: RepriseError.self) {
+            try decoder.serverFrame(
+                Array(
+                    "{\"type\":\"positions\",\"channelId\":\"a\",\"users\":[\(users)],\"unread\":0,\"head\":1}"
+                        .utf8))
+        }
     }
 
     @Test("what the server writes, a client reads back")

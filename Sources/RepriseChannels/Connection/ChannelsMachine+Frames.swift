@@ -59,6 +59,7 @@ extension ChannelsMachine {
         case .event: break  // the hot path, above
         case .welcome(let frame): reading.welcome = frame
         case .published(let published): emit(.published(published))
+        case .authenticated, .positions, .receipt, .typing: break
         case .error(let code, let message):
             connection.errorReceived(code)
             disconnection = Disconnection(

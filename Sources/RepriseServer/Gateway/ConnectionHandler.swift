@@ -134,6 +134,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .subscribe(let requests): requests.forEach(subscribe)
         case .unsubscribe(let channels): channels.forEach(unsubscribe)
         case .hello: break  // the machine accepts it once, as a welcome
+        case .receipt, .typing, .authenticate: break
         }
     }
 

@@ -88,7 +88,7 @@ final class ServerConnection {
             publishes.append(publish)
         case .subscribe(let requests): requests.forEach(subscribe)
         case .unsubscribe(let channels): channels.forEach(unsubscribe)
-        case .hello: break
+        case .hello, .receipt, .typing, .authenticate: break
         }
     }
 

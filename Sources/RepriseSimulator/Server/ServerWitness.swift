@@ -178,7 +178,7 @@ package final class ServerWitness {
                 expectSent(channel, through: head, connection, "a heartbeat's head")
             }
         case .published(let published): acknowledged(published.id, published.seq)
-        case .welcome, .refused, .error: break
+        case .welcome, .refused, .error, .authenticated, .positions, .receipt, .typing: break
         }
     }
 

@@ -79,6 +79,12 @@ enum FrameProperties {
             try text(event.channel.text, "channelId", fields)
             try text(event.id.text, "id", fields)
             try time(event.time)
+            if let from = event.from { try text(from.text, "from", fields) }
+            switch event.change {
+            case nil: break
+            case .edits(let seq): try sequence(seq, "edits", fields)
+            case .deletes(let seq): try sequence(seq, "deletes", fields)
+            }
             try JSONScanner.validate(event.body)
         case .gone(let channel, let gone):
             try sequence(gone.range.after, "after", fields)
@@ -101,6 +107,22 @@ enum FrameProperties {
             try short(refused.code.name, "code")
             try short(refused.message, "message")
             try hold(refused.retryAfter ?? .zero >= .zero, "a wait of less than nothing")
+        case .authenticated(let session):
+            try text(session.user.text, "user", fields)
+            try time(session.expires)
+        case .positions(let positions):
+            try hold(positions.positions.count <= WireLimits.positions, "too many users")
+            try sequence(positions.unread.count, "unread", fields)
+            try sequence(positions.unread.head, "head", fields)
+        case .receipt(let channel, let position):
+            try text(channel.text, "channelId", fields)
+            try text(position.user.text, "user", fields)
+            try sequence(position.read, "read", fields)
+            try sequence(position.delivered, "delivered", fields)
+        case .typing(let channel, let user, _, let expires):
+            try text(channel.text, "channelId", fields)
+            try text(user.text, "user", fields)
+            try hold(expires >= .zero && expires <= WireLimits.typing, "typing for \(expires)")
         case .error(_, let message): try short(message, "message")
         }
     }
@@ -121,7 +143,18 @@ enum FrameProperties {
             try text(publish.channel.text, "channelId", fields)
             try text(publish.id.text, "id", fields)
             if let after = publish.after { try text(after.text, "after", fields) }
+            switch publish.change {
+            case nil: break
+            case .edits(let id): try text(id.text, "edits", fields)
+            case .deletes(let id): try text(id.text, "deletes", fields)
+            }
             try JSONScanner.validate(publish.body)
+        case .receipt(let receipt):
+            try text(receipt.channel.text, "channelId", fields)
+            if let read = receipt.read { try sequence(read, "read", fields) }
+            if let delivered = receipt.delivered { try sequence(delivered, "delivered", fields) }
+        case .typing(let channel, _): try text(channel.text, "channelId", fields)
+        case .authenticate(let token): try text(token.secret, "token", fields)
         }
     }
 

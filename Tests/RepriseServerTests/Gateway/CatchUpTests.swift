@@ -24,7 +24,9 @@ struct Received {
         case .subscribed(let subscribed): self.subscribed.append(subscribed)
         case .syncComplete(let complete): completed.append(complete)
         case .heartbeat(_, let heads): self.heads += heads.values
-        case .welcome, .published, .refused, .error: break
+        case .welcome, .published, .refused, .error, .authenticated, .positions, .receipt,
+            .typing:
+            break
         }
     }
 

@@ -108,7 +108,9 @@ final class ProbeDevice {
         case .heartbeat(_, let heads):
             guard let head = heads[channel], !isCatchingUp else { return }
             if !coverage.isComplete(through: head) { ask() }
-        case .welcome, .published, .refused, .error: break
+        case .welcome, .published, .refused, .error, .authenticated, .positions, .receipt,
+            .typing:
+            break
         }
     }
 }

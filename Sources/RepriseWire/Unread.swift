@@ -1,0 +1,27 @@
+/// How many messages a user has not read, and as of which head that was counted.
+///
+/// A message is unread if its sequence lies in (max(read, joined, floor − 1), head], the user did not publish it, it is not
+/// deleted, and it is no edit or deletion. A count of an older head never takes the place of one of a newer.
+public struct Unread: Hashable, Sendable {
+    /// How many; at most ``WireLimits/unreadCounted``, which stands for "so many or more".
+    public var count: Int64
+    /// The head it was counted at.
+    public var head: Int64
+
+    /// Makes a count.
+    public init(count: Int64, head: Int64) {
+        self.count = count
+        self.head = head
+    }
+
+    /// The last sequence before those that can be unread.
+    ///
+    /// - Parameters:
+    ///   - read: the read position; 0 if nothing is read.
+    ///   - joined: the head when the user joined; 0 if the user has always been there.
+    ///   - floor: the newest sequence that retention has taken away.
+    /// - Returns: unread are messages with a greater sequence.
+    public static func start(read: Int64, joined: Int64, floor: Int64) -> Int64 {
+        max(read, joined, floor)
+    }
+}
