@@ -10,7 +10,9 @@ package struct Grant: Hashable, Sendable {
     /// `gone(beforeJoin)` up to here; 0 shows all.
     package var joined: Int64
     package var isMember: Bool
-    /// The head when the user joined: what lies up to here is not unread; 0 for who never joined. See `Unread/start(read:joined:floor:)`.
+    /// The head when the user joined: what lies up to here is not unread.
+    ///
+    /// 0 for who never joined; see `Unread/start(read:joined:floor:)`.
     package var unreadAfter: Int64
 
     package init(

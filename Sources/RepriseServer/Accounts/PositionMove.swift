@@ -7,9 +7,9 @@ package struct PositionMove: Hashable, Sendable {
     package var user: UserID
     /// Where the messages have been delivered; nil for a receipt that came by HTTP.
     package var device: EntryID?
-    /// At most the channel's head: the caller has clamped it. Nil says nothing about it.
+    /// At most the channel's head, to which the caller clamps it; nil says nothing about it.
     package var read: Int64?
-    /// At most the channel's head, and nil, likewise.
+    /// Likewise.
     package var delivered: Int64?
 
     package init(
