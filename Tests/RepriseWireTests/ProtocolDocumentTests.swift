@@ -129,10 +129,9 @@ extension ProtocolDocumentTests {
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let process = Process()
         let output = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [
-            "python3", root.appending(path: "scripts/check-protocol").path, file.path,
-        ]
+        // Made by `make setup`, with the validator in it.
+        process.executableURL = root.appending(path: ".build/python/bin/python")
+        process.arguments = [root.appending(path: "scripts/check-protocol").path, file.path]
         process.standardOutput = output
         process.standardError = output
         try process.run()
