@@ -31,7 +31,7 @@ struct RepriseCommand: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, LedgerCommand.self,
-            DemoCommand.self, SimulateCommand.self, DeviceCommand.self,
+            TokenCommand.self, DemoCommand.self, SimulateCommand.self, DeviceCommand.self,
         ])
 }
 

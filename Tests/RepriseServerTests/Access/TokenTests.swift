@@ -119,7 +119,8 @@ struct TokenTests {
 
     @Test("a token that names no known key is refused, also with a good signature")
     func wrongName() async throws {
-        #expect(try await answer(header: #"{"alg":"ES256","kid":"x"}"#, json())?.code == .unauthorized)
+        #expect(
+            try await answer(header: #"{"alg":"ES256","kid":"x"}"#, json())?.code == .unauthorized)
         #expect(try await answer(header: #"{"alg":"ES256"}"#, json()) == nil, "it is the only one")
         let two = try await KeySet([forge.curveKey, SigningKey(ES256PrivateKey(), name: "second")])
         let token = try TokenForge.token(
@@ -128,7 +129,9 @@ struct TokenTests {
         #expect(error?.code == .unauthorized)
     }
 
-    @Test("another curve and other algorithms are refused", arguments: ["ES384", "ES512", "RS256", "EdDSA", "HS512"])
+    @Test(
+        "another curve and other algorithms are refused",
+        arguments: ["ES384", "ES512", "RS256", "EdDSA", "HS512"])
     func otherAlgorithms(name: String) async throws {
         let key = try await JWTKeyCollection().add(ecdsa: ES384PrivateKey()).getKey()
         for kid in ["curve", "secret"] {
@@ -230,7 +233,8 @@ struct TokenTests {
         let other = try AccessToken(String(token.secret.dropLast()) + String(alphabet[index | 1]))
         let authenticator = forge.authenticator()
         #expect(other != token)
-        #expect(await failure { try await authenticator.principal(of: other) }?.code == .unauthorized)
+        #expect(
+            await failure { try await authenticator.principal(of: other) }?.code == .unauthorized)
     }
 
     @Test("every flipped bit of a token makes it worthless")
@@ -240,7 +244,9 @@ struct TokenTests {
         for index in good.indices {
             var bytes = good
             bytes[index] ^= 1
-            guard let token = try? AccessToken(String(decoding: bytes, as: UTF8.self)) else { continue }
+            guard let token = try? AccessToken(String(decoding: bytes, as: UTF8.self)) else {
+                continue
+            }
             #expect(
                 await failure { try await authenticator.principal(of: token) }?.code
                     == .unauthorized, "byte \(index)")
