@@ -32,6 +32,7 @@ struct RepriseCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, LedgerCommand.self,
             DemoCommand.self, SimulateCommand.self, DeviceCommand.self,
+            CatchUpDeviceCommand.self,
         ])
 }
 
