@@ -24,6 +24,11 @@ struct CatchUpPlay {
         return try CatchUpDevice.allCases.allSatisfy { try has($0) }
     }
 
+    /// How much the device has that has the most.
+    func most() throws -> Int {
+        try CatchUpDevice.allCases.map { try watch.look($0).ids.count }.max() ?? 0
+    }
+
     /// Prints a row of the timeline.
     func note(_ what: String) throws {
         let counts = try CatchUpDevice.allCases.map { try watch.look($0).ids.count }
@@ -34,7 +39,8 @@ struct CatchUpPlay {
     ///
     /// - Throws: ``CommandFailure`` at the limit.
     func wait(
-        _ what: String, _ limit: Duration, speaking: Bool = false, until condition: () throws -> Bool
+        _ what: String, _ limit: Duration, speaking: Bool = false,
+        until condition: () throws -> Bool
     ) async throws {
         let start = ContinuousClock.now
         var spoken = start

@@ -56,7 +56,7 @@ struct CatchUpReport: Sendable {
             row("applied, in a file outside") { ($0.applied.grouped, nil) },
             row("  lost") { bad($0.lost) },
             row("  handed over a second time") { bad($0.again) },
-            row("live events after the kill, \(live.grouped)") { ($0.live.grouped, nil) },
+            row("live after the kill, of \(live.grouped)") { ($0.live.grouped, nil) },
             row("from coming back to “complete”") { device in
                 (device.complete.map(\.shown) ?? (device.isFrozen ? "frozen" : "never"), nil)
             },

@@ -76,15 +76,15 @@ struct CatchUpScenario: Sendable {
         try play.note("\(Self.backlog) events meanwhile")
 
         play.returned = .now
-        let before = try watch.look(.reprise).ids.count
+        let had = try play.most()
         listening = try await start(stage, watch)
         let live = Task { try await goLive(traffic) }
         defer { live.cancel() }
         try play.note("the devices are back; live events from now on")
         try await play.wait("half of the backlog", Self.patience) {
-            try watch.look(.reprise).ids.count - before >= Self.backlog / 2
+            try play.most() - had >= Self.backlog / 2
         }
-        try play.note("in the middle of the catch-up")
+        try play.note("the first of them has half of the backlog")
         play.beforeKill = play.acknowledged
         await stage.killServer()
         try play.note("SIGKILL to the server")
