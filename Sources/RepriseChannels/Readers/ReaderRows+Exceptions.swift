@@ -48,16 +48,16 @@ extension ReaderRows {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
-                    SELECT m.arrival, seq, m.id, time, body, attempts, failures
+                    SELECT \(Self.columns), attempts, failures
                     FROM channelsException AS e JOIN channelsMessage AS m
                     ON m.arrival = e.arrival
                     WHERE reader = ? AND state = 0 AND due <= ? ORDER BY due, m.arrival LIMIT ?
                     """), arguments: [reader, now.milliseconds, ReaderStore.dueLimit])
         let messages = try rows.map { row in
-            let attempts = Int(clamping: try row.integer(5))
+            let attempts = Int(clamping: try row.integer(Self.further))
             return ReaderStore.Exceptional(
                 arrived: try arrived(row, attempt: attempts &+ 1), attempts: attempts,
-                failures: Int(clamping: try row.integer(6)))
+                failures: Int(clamping: try row.integer(Self.further + 1)))
         }
         let next = try Int64.fetchOne(
             db.cachedStatement(
@@ -72,7 +72,7 @@ extension ReaderRows {
         let rows = try Row.fetchAll(
             db,
             sql: """
-                SELECT m.arrival, seq, m.id, time, body, attempts, e.state, e.reason
+                SELECT \(Self.columns), attempts, e.state, e.reason
                 FROM channelsException AS e
                 JOIN channelsReader AS r ON r.id = e.reader
                 JOIN channelsMessage AS m ON m.arrival = e.arrival
@@ -80,14 +80,15 @@ extension ReaderRows {
                 """, arguments: [channel.text, name, min(max(limit, 0), 1_000)])
         return try rows.map { row in
             let standing: FailedMessage.Standing =
-                switch ReaderStore.State(rawValue: try row.integer(6)) {
+                switch ReaderStore.State(rawValue: try row.integer(Self.further + 1)) {
                 case .dead: .dead
                 case .unconfirmed: .unconfirmed
                 case .waiting, .handed, nil: .waiting
                 }
-            let arrived = try arrived(row, attempt: Int(clamping: try row.integer(5)))
+            let arrived = try arrived(row, attempt: Int(clamping: try row.integer(Self.further)))
             return FailedMessage(
-                message: arrived.message, standing: standing, reason: try row.text(7))
+                message: arrived.message, standing: standing, reason: try row.text(Self.further + 2)
+            )
         }
     }
 

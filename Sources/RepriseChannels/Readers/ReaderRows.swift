@@ -108,7 +108,7 @@ package struct ReaderRows: Sendable {
         let rows = try Row.fetchCursor(
             db.cachedStatement(
                 sql: """
-                    SELECT arrival, seq, id, time, body FROM channelsMessage
+                    SELECT \(Self.columns) FROM channelsMessage AS m
                     WHERE arrival > ? AND arrival < ? ORDER BY arrival LIMIT ?
                     """), arguments: [after, end, ReaderStore.pageLimit])
         var page: [Arrived] = []
@@ -121,7 +121,11 @@ package struct ReaderRows: Sendable {
         return page
     }
 
-    /// Reads arrival, seq, id, time, body.
+    /// What ``arrived(_:attempt:)`` reads; others follow from ``further`` on.
+    static let columns =
+        "m.arrival, m.seq, m.id, m.time, m.body, m.sender, m.change, m.target, m.deleted"
+    static let further = 9
+
     func arrived(_ row: Row, attempt: Int) throws -> Arrived {
         let arrival = try row.integer(0)
         do {
@@ -129,8 +133,10 @@ package struct ReaderRows: Sendable {
                 arrival: arrival,
                 message: Message(
                     channel: channel, seq: try row.integer(1), id: try EntryID(try row.text(2)),
-                    time: WallTime(milliseconds: try row.integer(3)), body: try row.bytes(4),
-                    attempt: attempt))
+                    time: WallTime(milliseconds: try row.integer(3)),
+                    from: try row.optionalText(5).map { try UserID($0) },
+                    change: try row.change(6, target: 7), isDeleted: try row.integer(8) != 0,
+                    body: try row.bytes(4), attempt: attempt))
         } catch let error as RepriseError {
             let remains = Message(
                 channel: channel, seq: (try? row.integer(1)) ?? 0,
