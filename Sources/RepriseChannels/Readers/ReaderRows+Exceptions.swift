@@ -45,6 +45,7 @@ extension ReaderRows {
 
     /// What waits and is due, oldest first; and when something is due next.
     package func due(_ reader: Int64, now: WallTime, _ db: Database) throws -> ReaderStore.Due {
+        guard order == .arrival else { return try orderedDue(reader, now: now, db) }
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
@@ -53,12 +54,7 @@ extension ReaderRows {
                     ON m.arrival = e.arrival
                     WHERE reader = ? AND state = 0 AND due <= ? ORDER BY due, m.arrival LIMIT ?
                     """), arguments: [reader, now.milliseconds, ReaderStore.dueLimit])
-        let messages = try rows.map { row in
-            let attempts = Int(clamping: try row.integer(Self.further))
-            return ReaderStore.Exceptional(
-                arrived: try arrived(row, attempt: attempts &+ 1), attempts: attempts,
-                failures: Int(clamping: try row.integer(Self.further + 1)))
-        }
+        let messages = try rows.map(exceptional)
         let next = try Int64.fetchOne(
             db.cachedStatement(
                 sql: """
@@ -66,6 +62,13 @@ extension ReaderRows {
                     WHERE reader = ? AND state = 0 AND due > ?
                     """), arguments: [reader, now.milliseconds])
         return ReaderStore.Due(messages: messages, next: next.map(WallTime.init(milliseconds:)))
+    }
+
+    func exceptional(_ row: Row) throws -> ReaderStore.Exceptional {
+        let attempts = Int(clamping: try row.integer(Self.further))
+        return ReaderStore.Exceptional(
+            arrived: try arrived(row, attempt: attempts &+ 1), attempts: attempts,
+            failures: Int(clamping: try row.integer(Self.further + 1)))
     }
 
     package func failures(limit: Int, _ db: Database) throws -> [FailedMessage] {

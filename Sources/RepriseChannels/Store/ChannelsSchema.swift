@@ -118,7 +118,7 @@ enum ChannelsTables {
         ALTER TABLE channelsMessage ADD COLUMN target INTEGER;
         ALTER TABLE channelsMessage ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;
         -- These hold changes only: a message of its own costs nothing.
-        CREATE INDEX channelsMessageByEdit ON channelsMessage (log, target) WHERE change = 1;
+        CREATE INDEX channelsMessageByEdit ON channelsMessage (log, target, seq) WHERE change = 1;
         CREATE INDEX channelsMessageByDeletion ON channelsMessage (log, target) WHERE change = 2;
 
         -- Where a message of a former epoch lies in the journal, to find it again under its new sequence.
