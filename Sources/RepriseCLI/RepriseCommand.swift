@@ -31,7 +31,10 @@ struct RepriseCommand: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, LedgerCommand.self,
-            TokenCommand.self, DemoCommand.self, SimulateCommand.self, DeviceCommand.self,
+            TokenCommand.self, ChannelsCommand.self, MembersCommand.self, HistoryCommand.self,
+            DemoCommand.self,
+            SimulateCommand.self, DeviceCommand.self,
+            CatchUpDeviceCommand.self,
         ])
 }
 

@@ -2,7 +2,6 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import RepriseCore
 import RepriseNIO
 import RepriseServer
@@ -38,30 +37,20 @@ enum DevToken {
     }
 
     private static func ask(_ url: String, _ endpoint: Endpoint) async throws -> AccessToken? {
-        var configuration = HTTPClient.Configuration()
-        configuration.redirectConfiguration = .disallow
-        let client = HTTPClient(
-            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),
-            configuration: configuration)
-        let result: Result<AccessToken?, any Error>
         do {
-            result = .success(try await ask(client, url, endpoint))
+            return try await read(url, endpoint)
         } catch let error as RepriseError {
-            result = .failure(error)
+            throw error
         } catch {
-            result = .failure(
-                RepriseError(
-                    .unreachable, "No server answers at \(endpoint).",
-                    remedy: "Start one with `reprise serve`.", cause: error))
+            throw RepriseError(
+                .unreachable, "No server answers at \(endpoint).",
+                remedy: "Start one with `reprise serve`.", cause: error)
         }
-        try? await client.shutdown()
-        return try result.get()
     }
 
-    private static func ask(
-        _ client: HTTPClient, _ url: String, _ endpoint: Endpoint
-    ) async throws -> AccessToken? {
-        let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(10))
+    private static func read(_ url: String, _ endpoint: Endpoint) async throws -> AccessToken? {
+        let response = try await HTTPClient.shared.execute(
+            HTTPClientRequest(url: url), timeout: .seconds(10))
         switch response.status {
         case .ok: break
         case .notFound: return nil

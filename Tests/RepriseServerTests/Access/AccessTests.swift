@@ -110,7 +110,7 @@ struct AccessTests {
             let client = try await server.client()
             try await server.hello(try token(), client)
             guard case .welcome(let welcome) = try await client.nextFrame() else {
-                return Issue.record("no welcome")
+                throw PlainSocket.Failure(description: "no welcome")
             }
             #expect(welcome.session?.user.text == "ada")
             let left = SystemTimekeeper().wall().duration(
@@ -130,7 +130,7 @@ struct AccessTests {
             try await client.send(
                 [.hello(.init(device: .random(), client: "", token: try token()))] + publishes)
             guard case .welcome = try await client.nextFrame() else {
-                return Issue.record("no welcome")
+                throw PlainSocket.Failure(description: "no welcome")
             }
             for id in ids {
                 switch try await client.nextFrame() {
@@ -176,7 +176,7 @@ struct AccessTests {
             let fresh = try token(lasts: .seconds(3_000))
             try await client.send(.authenticate(fresh))
             guard case .authenticated(let session) = try await client.nextFrame() else {
-                return Issue.record("not authenticated")
+                throw PlainSocket.Failure(description: "not authenticated")
             }
             #expect(session.user.text == "ada")
             try await client.send(.authenticate(try token("eve")))
@@ -193,7 +193,7 @@ struct AccessTests {
             let client = try await server.client()
             try await server.hello(try token(lasts: .milliseconds(2_000)), client)
             guard case .welcome = try await client.nextFrame() else {
-                return Issue.record("no welcome")
+                throw PlainSocket.Failure(description: "no welcome")
             }
             let (told, closed) = try await client.ending()
             #expect(told == .tokenExpired)

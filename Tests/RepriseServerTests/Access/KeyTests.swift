@@ -34,7 +34,7 @@ struct KeyTests {
     @Test("keys are read from a key set, a PEM of either half, and a secret in base64")
     func forms() async throws {
         let named = try forge.token()
-        let token = try TokenIssuer(key: SigningKey(forge.curve)).token(try forge.claims())
+        let token = try await TokenIssuer(key: SigningKey(forge.curve)).token(try forge.claims())
         for text in [
             forge.curve.pemRepresentation, forge.curve.publicKey.pemRepresentation,
             "\n" + forge.curve.publicKey.pemRepresentation + "\n",

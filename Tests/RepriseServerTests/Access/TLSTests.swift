@@ -30,7 +30,7 @@ struct TLSTests {
         var decoder = FrameDecoder()
         let answer = try #require(try await socket.receive()?.first)
         guard case .welcome = try decoder.serverFrame(answer) else {
-            return Issue.record("no welcome")
+            throw PlainSocket.Failure(description: "no welcome")
         }
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import JWTKit
 import RepriseCore
 import RepriseServer
+import RepriseTesting
 import RepriseWire
 import Testing
 
