@@ -62,6 +62,7 @@ final class ServerConnection {
             case .welcome: welcome()
             case .accept: accept(frame)
             case .ignore: break
+            case .identify, .authenticated: break  // this server's access is open
             case .close(let code, let message): close(code, message)
             }
         } catch {
