@@ -45,9 +45,9 @@ package struct AccessDesk<Request, Grant> {
         return nil
     }
 
-    /// What is known of a channel without asking.
-    package func known(_ channel: ChannelName) -> Grant? {
-        if case .known(let grant) = entries[channel] { grant } else { nil }
+    /// Whether requests of the channel wait.
+    package func isAsking(_ channel: ChannelName) -> Bool {
+        if case .asking = entries[channel] { true } else { false }
     }
 
     /// What is to be asked now; nothing while an earlier question is open.

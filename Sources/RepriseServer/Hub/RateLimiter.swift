@@ -11,6 +11,14 @@ package final class RateLimiter: Sendable {
 
     package init(_ rate: TokenBucket.Rate) { buckets = Mutex(Buckets(rate)) }
 
+    /// Takes one for who publishes; those without a name and admins are not limited.
+    ///
+    /// - Returns: nil if it may go on; otherwise how long to wait.
+    package func wait(for who: Principal, now: Duration) -> Duration? {
+        guard let user = who.user, !who.isAdmin else { return nil }
+        return take(of: user, now: now)
+    }
+
     /// Takes one for the user.
     ///
     /// - Returns: nil if the user may go on; otherwise how long to wait.

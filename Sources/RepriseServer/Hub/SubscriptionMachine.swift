@@ -75,7 +75,7 @@ package struct SubscriptionMachine: Sendable {
     /// The log may hold events that were never handed over live.
     private var isUncertain = false
     /// Whether it is in question that the user may read.
-    private var isHeld = false
+    package private(set) var isHeld = false
     /// What is at or below it was before the user joined; 0 if the user may see everything.
     private var joined: Int64
     /// Tells the answers to reads of an earlier request from those of this one.
@@ -134,6 +134,12 @@ package struct SubscriptionMachine: Sendable {
         through = seq
         return prev == sent ? .send : .sendAfter(sent)
     }
+
+    /// Whether it has not been told yet where the channel stands, since it asked or since it had to ask again.
+    package var isOpening: Bool { if case .opening = phase { true } else { false } }
+
+    /// Whether nothing is missing but what comes.
+    package var isLive: Bool { if case .live = phase { true } else { false } }
 
     /// The head to tell in a heartbeat; nil while the device still waits for events below it.
     package var headToTell: Int64? {
