@@ -47,6 +47,9 @@ package final class Accounts: Sendable {
         of channel: ChannelName, after: UserID?, limit: Int
     ) async throws -> [Member] { [] }
 
+    /// One member of a channel; nil for who is none.
+    package func member(_ user: UserID, in channel: ChannelName) async throws -> Member? { nil }
+
     package func memberCount(of channel: ChannelName) async throws -> Int { 0 }
 
     /// Adds a member, or changes the role of one who is there and keeps `joined` and `since`.
