@@ -16,11 +16,25 @@ package protocol ChannelAccounts: Sendable {
 
     func memberCount(of channel: ChannelName) async throws -> Int
 
+    /// Calls `body` after each durable change of what users may do: with a user if only his access changed.
+    func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void)
+
     /// A device has connected.
     func sawDevice(_ id: EntryID, of user: UserID, at time: WallTime) async throws
 }
 
 extension Accounts: ChannelAccounts {}
+
+/// Who finds out who comes, and who knows what they may do: what a server needs to know users.
+package struct Admission: Sendable {
+    package var authenticator: any Authenticating
+    package var accounts: any ChannelAccounts
+
+    package init(authenticator: any Authenticating, accounts: any ChannelAccounts) {
+        self.authenticator = authenticator
+        self.accounts = accounts
+    }
+}
 
 /// A question of a connection's desk, and the answer.
 typealias AccessQuestion = AccessDesk<ChannelRequest, Grant>.Question

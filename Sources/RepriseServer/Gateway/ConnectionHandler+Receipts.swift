@@ -64,7 +64,8 @@ extension ConnectionHandler {
             .refused(
                 .init(
                     channel: nil, id: nil, code: .forbidden,
-                    message: "This server asks nobody who he is: it knows no positions and no typing."
+                    message:
+                        "This server asks nobody who he is: it knows no positions and no typing."
                 )))
     }
 }

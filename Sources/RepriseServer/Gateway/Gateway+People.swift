@@ -1,3 +1,4 @@
+import Logging
 import RepriseCore
 import RepriseWire
 import Synchronization

@@ -1,7 +1,7 @@
 package import Logging
 import NIOCore
 package import RepriseCore
-package import RepriseWire
+import RepriseWire
 import Synchronization
 
 /// What all WebSocket connections of a server share.
@@ -65,6 +65,7 @@ package final class Gateway: Sendable {
             notReading: limits.notReading, closeHandshake: limits.closeHandshake,
             draining: limits.shutdown / 2, publishesInFlight: limits.publishesInFlight)
         watch()
+        accounts?.onAccessChanged { hub.accessChanged($0, $1) }
     }
 
     /// How many WebSocket connections there are.

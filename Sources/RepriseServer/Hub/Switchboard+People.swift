@@ -1,3 +1,6 @@
+import Metrics
+import NIOCore
+import RepriseCore
 import RepriseWire
 
 /// What people do in channels besides publishing: they may or may not, they read, they type.

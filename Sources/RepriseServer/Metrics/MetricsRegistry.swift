@@ -71,7 +71,9 @@ package final class MetricsRegistry: MetricsFactory {
             var text = PrometheusText()
             for (name, family) in state.families.sorted(by: { $0.key < $1.key }) {
                 text.family(name, kind: family.kind.rawValue, help: descriptions[name]?.help)
-                for (_, series) in family.series.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+                for (_, series) in family.series.sorted(by: {
+                    $0.key.lexicographicallyPrecedes($1.key)
+                }) {
                     series.instrument.write(name, series.labels, to: &text)
                 }
             }

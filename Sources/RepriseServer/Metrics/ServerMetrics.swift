@@ -26,7 +26,8 @@ package final class ServerMetrics: Sendable {
 
     /// - Parameter factory: gets everything too, beside the registry: what the program bootstrapped swift-metrics with.
     package init(also factory: (any MetricsFactory)? = nil) {
-        registry = MetricsRegistry(descriptions: Self.descriptions)
+        let registry = MetricsRegistry(descriptions: Self.descriptions)
+        self.registry = registry
         let both = factory.map { MultiplexMetricsHandler(factories: [registry, $0]) }
         let used: any MetricsFactory = both ?? registry
         self.factory = used
