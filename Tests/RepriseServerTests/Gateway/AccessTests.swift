@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseServer
 import RepriseWire
+import Synchronization
 import Testing
 
 @Suite("What a user may do")
@@ -25,7 +26,8 @@ struct AccessTests {
         try await RunningServer.withUsers { server, accounts in
             accounts.set(.nothing, of: user("eve"), in: general)
             let client = try await server.client(as: "eve")
-            try await client.send(.subscribe([.init(channel: general, epoch: nil, coverage: .init())]))
+            try await client.send(
+                .subscribe([.init(channel: general, epoch: nil, coverage: .init())]))
             let first = try #require(Self.refusal(try await client.nextFrame()))
             #expect(first == ("general", nil, .forbidden))
             let id = EntryID.random()
@@ -63,7 +65,9 @@ struct AccessTests {
         }
     }
 
-    @Test("what a user may do in a channel is asked once, and the frames of the channel keep their order")
+    @Test(
+        "what a user may do in a channel is asked once, and the frames of the channel keep their order"
+    )
     func askedOnce() async throws {
         try await RunningServer.withUsers { server, accounts in
             accounts.change { $0.delay = .milliseconds(30) }
@@ -137,7 +141,9 @@ struct AccessTests {
         }
     }
 
-    @Test("while it is in question what a user may do, nothing is sent; if it may go on, it misses nothing")
+    @Test(
+        "while it is in question what a user may do, nothing is sent; if it may go on, it misses nothing"
+    )
     func inQuestion() async throws {
         try await RunningServer.withUsers { server, accounts in
             let client = try await server.client(as: "ada")
@@ -163,7 +169,8 @@ struct AccessTests {
             try await server.fill(general, messages: 500)
             server.log.change { $0.readDelay = .milliseconds(5) }
             let client = try await server.client(as: "ada")
-            try await client.send(.subscribe([.init(channel: general, epoch: nil, coverage: .init())]))
+            try await client.send(
+                .subscribe([.init(channel: general, epoch: nil, coverage: .init())]))
             var events = 0
             while events < 20 { if case .event = try await client.nextFrame() { events += 1 } }
             accounts.set(.nothing, of: user("ada"), in: general)
@@ -192,14 +199,16 @@ struct AccessTests {
                 received.take(frame)
             }
             #expect(received.events.map(\.seq) == (13...20).map { $0 })
-            #expect(received.gone.map(\.range) == [
-                SequenceRange(after: 0, through: 3), SequenceRange(after: 5, through: 12),
-            ])
+            #expect(
+                received.gone.map(\.range) == [
+                    SequenceRange(after: 0, through: 3), SequenceRange(after: 5, through: 12),
+                ])
             #expect(received.gone.allSatisfy { $0.reason == .beforeJoin })
         }
     }
 
-    @Test("who leaves and joins again is not told what was between, also on a connection that stayed")
+    @Test(
+        "who leaves and joins again is not told what was between, also on a connection that stayed")
     func joinsAgain() async throws {
         try await RunningServer.withUsers { server, accounts in
             try await server.fill(general, messages: 2)
@@ -215,12 +224,19 @@ struct AccessTests {
             for frame in try await client.subscribe(general, coverage: Coverage(through: 2)) {
                 received.take(frame)
             }
-            #expect(received.gone == [Gone(range: try #require(SequenceRange(after: 2, through: 5)), reason: .beforeJoin)])
+            #expect(
+                received.gone == [
+                    Gone(
+                        range: try #require(SequenceRange(after: 2, through: 5)),
+                        reason: .beforeJoin)
+                ])
             #expect(received.events.map(\.seq) == [6])
         }
     }
 
-    @Test("accounts that cannot be asked refuse for now, and keep a subscription silent until they can")
+    @Test(
+        "accounts that cannot be asked refuse for now, and keep a subscription silent until they can"
+    )
     func accountsFail() async throws {
         try await RunningServer.withUsers { server, accounts in
             accounts.change { $0.failures = 1 }
@@ -242,7 +258,9 @@ struct AccessTests {
         }
     }
 
-    @Test("where access is open nobody is asked, and receipts and typing are refused without ending anything")
+    @Test(
+        "where access is open nobody is asked, and receipts and typing are refused without ending anything"
+    )
     func open() async throws {
         try await RunningServer.with { server in
             let client = try await server.client()

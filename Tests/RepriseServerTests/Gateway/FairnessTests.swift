@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseServer
 import RepriseWire
+import Synchronization
 import Testing
 
 @Suite("Fair catch-ups")
@@ -60,7 +61,9 @@ struct FairnessTests {
             for name in names { try await server.fill(name, messages: 2) }
             server.log.change { $0.readDelay = .milliseconds(2) }
             let client = try await server.client()
-            try await client.send([Self.request(names), Self.request([names[45]], first: names[45])])
+            try await client.send([
+                Self.request(names), Self.request([names[45]], first: names[45]),
+            ])
             let done = try await Self.completions(client, 50)
             #expect(done.prefix(3).contains(names[45]))
         }

@@ -7,7 +7,9 @@ import Testing
 struct LimitTests {
     let general = channel()
 
-    @Test("one connection of a user too many is the one that is refused; when another ends it may come")
+    @Test(
+        "one connection of a user too many is the one that is refused; when another ends it may come"
+    )
     func connectionsPerUser() async throws {
         var limits = ServerLimits()
         limits.connectionsPerUser = 2
@@ -28,7 +30,9 @@ struct LimitTests {
         }
     }
 
-    @Test("who publishes too fast is told how long to wait, on all connections together; an admin is not")
+    @Test(
+        "who publishes too fast is told how long to wait, on all connections together; an admin is not"
+    )
     func publishRate() async throws {
         var limits = ServerLimits()
         limits.publishesAtOnce = 10
@@ -40,7 +44,9 @@ struct LimitTests {
                 let client = try await server.client(as: "ada")
                 try await client.send((0..<10).map { _ in AccessTests.publish() })
                 for _ in 0..<10 {
-                    guard case .refused(let refused) = try await client.nextFrame() else { continue }
+                    guard case .refused(let refused) = try await client.nextFrame() else {
+                        continue
+                    }
                     codes.append(refused.code)
                     waits += [refused.retryAfter].compactMap { $0 }
                 }
@@ -61,7 +67,9 @@ struct LimitTests {
         }
     }
 
-    @Test("ten thousand subscriptions of one connection: those beyond the bound are refused, the others live")
+    @Test(
+        "ten thousand subscriptions of one connection: those beyond the bound are refused, the others live"
+    )
     func tenThousand() async throws {
         try await RunningServer.withUsers { server, _ in
             let client = try await server.client(as: "ada")

@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseServer
 import RepriseWire
+import Synchronization
 import Testing
 
 @Suite("Receipts and positions")
@@ -57,7 +58,8 @@ struct ReceiptTests {
             }
             let ben = try await server.client(as: "ben")
             let frames = try await ben.subscribe(general)
-            guard case .subscribed = frames.first, case .positions(let told) = frames.dropFirst().first
+            guard case .subscribed = frames.first,
+                case .positions(let told) = frames.dropFirst().first
             else {
                 Issue.record("\(frames)")
                 return
@@ -108,7 +110,8 @@ struct ReceiptTests {
         }
     }
 
-    @Test("who takes nothing is held no receipts for, and is told the newest positions once it does")
+    @Test(
+        "who takes nothing is held no receipts for, and is told the newest positions once it does")
     func demoted() async throws {
         var limits = ServerLimits()
         limits.unsentBytes = 262_144

@@ -13,7 +13,8 @@ struct TypingTests {
 
     /// Ada and Ben in one channel, on as many loops as there are.
     func withPeople(
-        _ body: (RunningServer, ScriptedAccounts, ada: TestClient, ben: TestClient) async throws ->
+        _ body: (RunningServer, ScriptedAccounts, _ ada: TestClient, _ ben: TestClient) async throws
+            ->
             Void
     ) async throws {
         try await RunningServer.withUsers { server, accounts in

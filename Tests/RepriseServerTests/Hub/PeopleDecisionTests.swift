@@ -122,7 +122,8 @@ struct PeopleDecisionTests {
 
     // MARK: Who may do what
 
-    @Test("requests of a channel wait in order for what the user may do; others do not wait for them")
+    @Test(
+        "requests of a channel wait in order for what the user may do; others do not wait for them")
     func desk() throws {
         var desk = AccessDesk<String, Int>(remembered: 10)
         #expect(desk.arrived("a", in: room) == nil)
