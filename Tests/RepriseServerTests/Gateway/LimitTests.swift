@@ -21,12 +21,13 @@ struct LimitTests {
             let (told, code) = try await third.ending()
             #expect(told == .tooManyConnections)
             #expect(code == 4102)
-            _ = try await server.client(as: "ben")
+            let ben = try await server.client(as: "ben")
             #expect(try await first.everythingSoFar().isEmpty, "those that work go on")
             try await second.socket.send(TestClient.frame(0x88, [0x03, 0xe8]))
             _ = try await second.ending()
             try await untilTrue("it is counted out") { server.connections == 2 }
             _ = try await server.client(as: "ada")
+            #expect(try await ben.everythingSoFar().isEmpty)
         }
     }
 
@@ -74,9 +75,10 @@ struct LimitTests {
         try await RunningServer.withUsers { server, _ in
             let client = try await server.client(as: "ada")
             let names = FairnessTests.channels(10_000)
+            let socket = client.socket
             async let sending: Void = {
                 for start in stride(from: 0, to: 10_000, by: 1_000) {
-                    try await client.socket.send(
+                    try await socket.send(
                         TestClient.frame(
                             0x81,
                             FairnessTests.request(Array(names[start..<start + 1_000])).encoded()))
