@@ -16,6 +16,8 @@ struct ServeCommand: AsyncParsableCommand {
             reprise serve [--host HOST] [--port PORT] [--data DIR]
                           [--dev | --keys FILE | --jwks URL] [--audience NAME]
                           [--tls-cert FILE --tls-key FILE] [--origin URL ...]
+                          [--connections-per-user COUNT]
+                          [--publishes-per-second COUNT]
                           [--keep-messages COUNT] [--keep-days DAYS] [--restored]
                           [--config FILE] [--log-level LEVEL] [--json]
             """,
@@ -63,6 +65,10 @@ struct ServeCommand: AsyncParsableCommand {
               --tls-cert       REPRISE_TLS_CERT       tlsCert
               --tls-key        REPRISE_TLS_KEY        tlsKey
               --origin         REPRISE_ORIGINS        origins
+              --connections-per-user
+                       REPRISE_CONNECTIONS_PER_USER   connectionsPerUser
+              --publishes-per-second
+                       REPRISE_PUBLISHES_PER_SECOND   publishesPerSecond
               --log-level      REPRISE_LOG_LEVEL      logLevel
 
               The file is JSON: {"port": 8080, "data": "/var/lib/reprise"}
@@ -117,6 +123,14 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Web pages of this origin may connect; may be repeated.", valueName: "url"))
     var origin: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "How many connections a user has at most. (default: 32)", valueName: "count"))
+    var connectionsPerUser: Int?
+    @Option(
+        help: ArgumentHelp(
+            "How many messages a user publishes a second. (default: 200)", valueName: "count"))
+    var publishesPerSecond: Int?
     @Option(help: ArgumentHelp("Read settings from a JSON file.", valueName: "file"))
     var config: String?
     @Option(
@@ -133,6 +147,7 @@ struct ServeCommand: AsyncParsableCommand {
                 host: host, port: port, data: data, keepMessages: keepMessages,
                 keepDays: keepDays, isDevelopment: dev ? true : nil, keys: keys, jwks: jwks,
                 audience: audience, tlsCertificate: tlsCert, tlsKey: tlsKey, origins: origin,
+                connectionsPerUser: connectionsPerUser, publishesPerSecond: publishesPerSecond,
                 logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }

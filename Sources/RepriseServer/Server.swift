@@ -44,6 +44,7 @@ public struct Server: Service {
     private let onReady: @Sendable (Address, Gateway) async -> Void
     private let openLog: @Sendable () throws -> any MessageLog
     private let entrances = Entrances()
+    private let admission: Admission?
 
     /// Makes a server that is not running yet.
     ///
@@ -65,27 +66,32 @@ public struct Server: Service {
             })
     }
 
-    /// `openLog` opens the log that the server then closes; tests look at the gateway that `onReady` gets.
+    /// `openLog` opens the log that the server then closes; tests look at the gateway that `onReady` gets. `admission` is nil where access is
+    /// open.
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
-        openLog: @escaping @Sendable () throws -> any MessageLog
+        openLog: @escaping @Sendable () throws -> any MessageLog, admission: Admission? = nil
     ) {
         self.configuration = configuration
         self.logger = logger
         self.onReady = onReady
         self.openLog = openLog
+        self.admission = admission
     }
 
     /// Serves until a graceful shutdown or cancellation.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
     public func run() async throws {
-        let log = try openLog()
+        let metrics = ServerMetrics()
+        let clock = SystemTimekeeper()
+        let log = MeasuredLog(try openLog(), metrics: metrics, clock: clock)
         let entrance: Entrance
+        let admission: Admission?
         do {
-            entrance = try await Entrance(
-                configuration, clock: SystemTimekeeper(), logger: logger)
+            entrance = try await Entrance(configuration, clock: clock, logger: logger)
+            admission = try self.admission ?? admission(entrance)
         } catch {
             await log.close()
             throw error
@@ -99,7 +105,8 @@ public struct Server: Service {
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            authenticator: entrance.authenticator, clock: SystemTimekeeper(), logger: logger)
+            authenticator: admission?.authenticator, accounts: admission?.accounts,
+            metrics: metrics, clock: clock, logger: logger)
         async let storing: Void = committer.run()
         let result = await serve(on: group, gateway, log, entrance)
         committer.shutdown()
@@ -124,6 +131,15 @@ public struct Server: Service {
         } catch {
             return .failure(Self.explain(error, configuration))
         }
+    }
+
+    /// Who comes, and what they may do; nil where access is open.
+    private func admission(_ entrance: Entrance) throws -> Admission? {
+        guard let authenticator = entrance.authenticator else { return nil }
+        return Admission(
+            authenticator: authenticator,
+            accounts: try Accounts.open(
+                at: configuration.data, implicitChannels: configuration.implicitChannels))
     }
 
     /// Reads keys and certificate again, without touching a connection; what cannot be used leaves the old in place, and is logged.
@@ -154,6 +170,7 @@ public struct Server: Service {
         let router = Router()
         router.add(middleware: BrowserGuard(rules: entrance.browsers, isSecure: isSecure))
         HTTPRoutes(log: log, committer: gateway.committer).add(to: router)
+        MetricsRoute(metrics: gateway.metrics).add(to: router)
         UpgradeRequiredRoute().add(to: router)
         if let issuer = entrance.issuer {
             DevelopmentTokenRoute(issuer: issuer, clock: gateway.clock).add(to: router)

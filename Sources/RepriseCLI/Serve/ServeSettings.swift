@@ -21,6 +21,8 @@ struct ServeSettings: Sendable {
         var tlsCertificate: String?
         var tlsKey: String?
         var origins: [String] = []
+        var connectionsPerUser: Int?
+        var publishesPerSecond: Int?
         var logLevel: String?
     }
 
@@ -34,6 +36,8 @@ struct ServeSettings: Sendable {
     let audience: String
     let tls: TLSFiles?
     let origins: [String]
+    let connectionsPerUser: Int?
+    let publishesPerSecond: Int?
     let logLevel: Logger.Level
 
     /// Reads the settings.
@@ -59,6 +63,8 @@ struct ServeSettings: Sendable {
         keepDays = reader.int(forKey: "keepDays")
         isDevelopment = reader.bool(forKey: "dev", default: false)
         audience = reader.string(forKey: "audience", default: "reprise")
+        connectionsPerUser = reader.int(forKey: "connectionsPerUser")
+        publishesPerSecond = reader.int(forKey: "publishesPerSecond")
         origins = reader.stringArray(forKey: "origins", default: [])
         let keys = reader.string(forKey: "keys")
         let jwks = reader.string(forKey: "jwks")
@@ -80,6 +86,8 @@ struct ServeSettings: Sendable {
         configuration.audience = audience
         configuration.tls = tls
         configuration.origins = origins
+        if let connectionsPerUser { configuration.limits.connectionsPerUser = connectionsPerUser }
+        if let publishesPerSecond { configuration.limits.publishesPerSecond = publishesPerSecond }
         return configuration
     }
 
@@ -122,6 +130,13 @@ struct ServeSettings: Sendable {
                 .badConfiguration, "\(name) is between 1 and 1000000000, not \(value).",
                 remedy: "Leave it out to keep everything.")
         }
+        for (name, value) in [
+            ("connectionsPerUser", connectionsPerUser), ("publishesPerSecond", publishesPerSecond),
+        ] {
+            guard let value, !(1...1_000_000).contains(value) else { continue }
+            throw RepriseError(
+                .badConfiguration, "\(name) is between 1 and 1000000, not \(value).")
+        }
         guard !host.isEmpty, !data.isEmpty else {
             throw RepriseError(.badConfiguration, "Neither host nor data may be empty.")
         }
@@ -145,6 +160,7 @@ struct ServeSettings: Sendable {
     private static let keys: Set<String> = [
         "host", "port", "data", "keepMessages", "keepDays", "dev", "logLevel",
         "keys", "jwks", "audience", "tlsCert", "tlsKey", "origins",
+        "connectionsPerUser", "publishesPerSecond",
     ]
 
     private static func provider(_ path: String) async throws -> any ConfigProvider {
@@ -194,6 +210,12 @@ extension ServeSettings.Flags {
         ]
         for case (let name, let text?) in texts {
             values[AbsoluteConfigKey([name])] = ConfigValue(.string(text), isSecret: false)
+        }
+        let numbers = [
+            "connectionsPerUser": connectionsPerUser, "publishesPerSecond": publishesPerSecond,
+        ]
+        for case (let name, let number?) in numbers {
+            values[AbsoluteConfigKey([name])] = ConfigValue(.int(number), isSecret: false)
         }
         if !origins.isEmpty {
             values["origins"] = ConfigValue(.stringArray(origins), isSecret: false)

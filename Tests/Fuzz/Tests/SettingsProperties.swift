@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import RepriseCore
+import RepriseServer
 import Synchronization
 
 @testable import RepriseCLI

@@ -75,7 +75,7 @@ struct GuardedServer: Sendable {
 }
 
 @Suite("Who may come in")
-struct AccessTests {
+struct EntranceTests {
     let folder: TemporaryFolder
     let path: String
     let issuer: TokenIssuer
