@@ -91,7 +91,7 @@ public struct Server: Service {
         let admission: Admission?
         do {
             entrance = try await Entrance(configuration, clock: clock, logger: logger)
-            admission = try self.admission ?? admission(entrance)
+            admission = try self.admission ?? admit(by: entrance)
         } catch {
             await log.close()
             throw error
@@ -134,7 +134,7 @@ public struct Server: Service {
     }
 
     /// Who comes, and what they may do; nil where access is open.
-    private func admission(_ entrance: Entrance) throws -> Admission? {
+    private func admit(by entrance: Entrance) throws -> Admission? {
         guard let authenticator = entrance.authenticator else { return nil }
         return Admission(
             authenticator: authenticator,
