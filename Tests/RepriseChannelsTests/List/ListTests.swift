@@ -1,0 +1,153 @@
+import Foundation
+import RepriseChannels
+import RepriseCore
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("Lists")
+struct ListTests {
+    @Test("Pages go back to the beginning, without a gap and without a repetition")
+    func pages() async throws {
+        let server = MemoryServer()
+        try server.fill("general", with: 130)
+        server.faults.order = .shuffled(seed: 8)
+        let device = try await MemoryDevice(server)
+        _ = try await device.caughtUp()
+        var pages: [[Int64]] = []
+        var before: Int64?
+        while true {
+            let page = try await device.general.messages(before: before, limit: 50)
+            guard let first = page.first?.seq else { break }
+            pages.append(page.compactMap(\.seq))
+            before = first
+        }
+        #expect(pages == [Array(81...130), Array(31...80), Array(1...30)])
+        try await device.finish()
+    }
+
+    @Test("A list updates itself, and who is slow gets the newest")
+    func observe() async throws {
+        let server = MemoryServer(user: try UserID("ada"))
+        let device = try await MemoryDevice(server)
+        try await device.general.appeared()
+        device.start()
+        var lists = device.general.observe(last: 2).makeAsyncIterator()
+        #expect(await lists.next() == [])
+        try server.publish(#""a""#, to: "general", from: try UserID("bob"))
+        #expect(await lists.next()?.map(\.json) == [#""a""#])
+        for text in ["b", "c", "d"] { try server.publish("\"\(text)\"", to: "general") }
+        try await eventually("all is in the journal") {
+            try await device.general.messages().count == 4
+        }
+        var newest = await lists.next()
+        while newest?.last?.json != #""d""# { newest = await lists.next() }
+        #expect(newest?.map(\.json) == [#""c""#, #""d""#])
+        try server.publish(#""D""#, to: "general", change: .edits(4))
+        newest = await lists.next()
+        while newest?.last?.isEdited != true { newest = await lists.next() }
+        #expect(newest?.last?.json == #""D""#)
+        try server.publish("null", to: "general", change: .deletes(4))
+        newest = await lists.next()
+        while newest?.last?.isDeleted != true { newest = await lists.next() }
+        #expect(newest?.last?.json == "null")
+        try await device.finish()
+    }
+
+    @Test("The channel on screen is asked for with first, also in the middle of a catch-up of many")
+    func onScreen() async throws {
+        let server = MemoryServer()
+        for name in ["a", "b", "general"] { try server.fill(name, with: 10) }
+        server.faults.silentAfter = 5
+        let device = try await MemoryDevice(server) {
+            $0.inactivity = .seconds(30)
+            $0.noProgress = .seconds(60)
+        }
+        for name in ["a", "b", "general"] {
+            try await device.channels.channel(name).subscribe()
+        }
+        device.start()
+        try await eventually("all are asked for") { server.requests.count == 3 }
+        #expect(server.requests.allSatisfy { !$0.isFirst })
+        try await eventually("it knows what is missing") {
+            await device.general.insight.requests == 1
+        }
+        try await device.general.appeared()
+        try await eventually("it is asked for again, first") {
+            server.requests.last?.isFirst == true
+                && server.requests.last?.channel.text == "general"
+        }
+        await device.general.disappeared()
+        try await device.finish()
+    }
+
+    @Test("A thousand channels are opened by one reading and asked for in one frame")
+    func thousand() async throws {
+        let server = MemoryServer()
+        for number in 0..<1_000 { try server.fill("c\(number)", with: 10) }
+        let device = try await MemoryDevice(server)
+        let channels = try (0..<1_000).map { try device.channels.channel("c\($0)") }
+        let start = ContinuousClock.now
+        device.start()
+        try await eventually("connected") { await device.channels.insight.state == .connected }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for channel in channels { group.addTask { try await channel.subscribe() } }
+            try await group.waitForAll()
+        }
+        let opened = ContinuousClock.now - start
+        try await within(.seconds(60)) {
+            for channel in channels {
+                for await state in channel.states where state == .live { break }
+            }
+        }
+        let time = ContinuousClock.now - start
+        print("1,000 channels of 10 messages: opened in \(opened), complete in \(time)")
+        #expect(server.requests.count == 1_000)
+        #expect(try await device.journal.ledger().accepted == 10_000)
+        try await device.finish()
+    }
+
+    @Test(
+        "The main actor is never blocked for longer than a frame by a catch-up of 100,000 messages")
+    func mainActor() async throws {
+        let server = MemoryServer()
+        try server.fill("general", with: 100_000)
+        let device = try await MemoryDevice(server) { $0.noProgress = .seconds(60) }
+        try await device.general.subscribe()
+        let heart = Heart()
+        let beating = Task { @MainActor in await heart.beat() }
+        let showing = Task { @MainActor in
+            var shown = 0
+            for await list in device.general.observe(last: 50) {
+                shown = list.count
+                _ = await device.general.insight
+            }
+            return shown
+        }
+        device.start()
+        try await within(.seconds(120)) { try await device.general.caughtUp() }
+        beating.cancel()
+        showing.cancel()
+        let longest = await heart.longest
+        print("the longest gap on the main actor: \(longest)")
+        // What a busy machine adds is not ours: the figure is what counts, the bound is a guard.
+        #expect(longest < .milliseconds(250))
+        try await device.finish()
+    }
+}
+
+/// Beats on the main actor, and knows the longest pause.
+@MainActor
+private final class Heart {
+    private(set) var longest: Duration = .zero
+
+    func beat() async {
+        var last = ContinuousClock.now
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .milliseconds(1))
+            let now = ContinuousClock.now
+            longest = max(longest, now - last - .milliseconds(1))
+            last = now
+        }
+    }
+}
