@@ -1,6 +1,7 @@
 import GRDB
 import RepriseChannels
 import RepriseCore
+import RepriseJournal
 import RepriseTesting
 import RepriseWire
 import Synchronization

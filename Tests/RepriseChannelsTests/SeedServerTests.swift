@@ -1,5 +1,6 @@
 import RepriseChannels
 import RepriseCore
+import RepriseJournal
 import RepriseTesting
 import RepriseWire
 import Testing

@@ -22,7 +22,7 @@ extension ChannelsDriver {
 
     private func readWishes() async {
         while !wishes.isEmpty {
-            await wait { wishes.allSatisfy { machine.mayLoad($0.channel) } }
+            await wait { self.wishes.allSatisfy { machine.mayLoad($0.channel) } }
             let wishes = wishes
             self.wishes = []
             do {

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseChannels
 import RepriseCore
+import RepriseJournal
 import RepriseTesting
 import RepriseWire
 import Testing
