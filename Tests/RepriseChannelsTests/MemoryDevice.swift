@@ -16,7 +16,7 @@ final class MemoryDevice: Sendable {
     let general: Channel
     private let running = Mutex<Task<Void, any Error>?>(nil)
 
-    /// - Parameter former: a device on the same folder that is killed by this one's beginning.
+    /// `former` is a device on the same folder that is killed by this one's beginning.
     init(
         _ server: MemoryServer, killing former: MemoryDevice? = nil,
         configure: (inout Channels.Configuration) -> Void = { _ in }
@@ -27,11 +27,9 @@ final class MemoryDevice: Sendable {
         journalConfiguration.takeOver = former != nil
         journal = try await Journal.open(
             at: folder.appending("journal"), kinds: Channels.kinds,
-            schemas: [Channels.schema, Bench.sink], configuration: journalConfiguration)
+            schemas: [Channels.schema(keeping: Bench.forEver), Bench.sink],
+            configuration: journalConfiguration)
         var configuration = Channels.Configuration()
-        // As the defaults are, only faster: the words of the seed are 30 s and 60 s.
-        configuration.inactivity = .milliseconds(150)
-        configuration.noProgress = .milliseconds(400)
         configuration.reconnect = Backoff(base: .milliseconds(5), longest: .milliseconds(50))
         configuration.askAgain = Backoff(base: .milliseconds(5), longest: .milliseconds(50))
         configuration.snapshotAgain = Backoff(base: .milliseconds(5), longest: .milliseconds(50))
@@ -41,6 +39,12 @@ final class MemoryDevice: Sendable {
             configuration: configuration)
         general = try channels.channel("general")
         former?.stop()
+    }
+
+    /// The seed's 30 s and 60 s, only faster.
+    static func impatient(_ configuration: inout Channels.Configuration) {
+        configuration.inactivity = .milliseconds(200)
+        configuration.noProgress = .milliseconds(600)
     }
 
     deinit { stop() }

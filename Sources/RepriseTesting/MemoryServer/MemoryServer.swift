@@ -119,8 +119,8 @@ public final class MemoryServer: SocketDialer {
     /// Stores many messages, their bodies numbers, as one that came before anybody subscribed.
     ///
     /// - Parameters:
-    ///   - count: how many.
     ///   - channel: their channel.
+    ///   - count: how many.
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func fill(_ channel: String, with count: Int) throws {
         let name = try ChannelName(channel)

@@ -70,7 +70,7 @@ struct PruningTests {
         ])
     func unfinished(_ order: ReaderOptions.Order) async throws {
         let bench = try await Bench()
-        let options = ReaderOptions(order: order, attemptLimit: 1)
+        let options = ReaderOptions(order: order, attemptLimit: 1, window: 1)
         try await bench.general.read("inbox", options: options) { message in
             if message.seq == 3 { throw NotYet() }
             if message.seq == 7 { try await Task.sleep(for: .seconds(3_600)) }
