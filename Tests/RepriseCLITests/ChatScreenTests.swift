@@ -154,7 +154,7 @@ struct ChatScreenTests {
         #expect(ChatCommandLine("/delete") == .delete)
         #expect(ChatCommandLine("/retry a1") == .retry("a1"))
         #expect(ChatCommandLine("/retry") == .retry(nil))
-        for line in ["/edit", "/", "/nonsense", "/ quit"] {
+        for line in ["/edit", "/", "/nonsense"] {
             guard case .unknown = ChatCommandLine(line) else {
                 Issue.record("\(line) is \(ChatCommandLine(line))")
                 continue
