@@ -159,7 +159,7 @@ enum ChannelsTables {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX channelsAliasByArrival ON channelsAlias (arrival);
 
-        -- Cursor and handing of an ordered reader count sequences, not arrivals; see ReadingOrder.
+        -- Cursor and handing of an ordered reader count sequences, not arrivals; see OrderedPosition.
         ALTER TABLE channelsReader ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0;
 
         -- A snapshot that the app has not finished loading: one for the current log of a channel.

@@ -42,7 +42,7 @@ package struct SubscriptionMachine: Sendable {
         case recordLoss([SequenceRange], Gone.Reason)
         /// Write down, with the rest of this batch, that the app has to load a snapshot.
         case recordSnapshot(Snapshot)
-        /// Have the app load it: that is has to is durable. Answered by `snapshotTaken`.
+        /// Have the app load it: that it has to is durable. Answered by `snapshotTaken`.
         case requestSnapshot(Snapshot)
         /// Write down, with the rest of this batch, that it has done so.
         case settleSnapshot
