@@ -48,6 +48,7 @@ public struct NIODialer: SocketDialer {
         url: String, protocol: String, maximumFrameBytes: Int
     ) async throws -> any Socket {
         let endpoint = try Endpoint(url)
+        let context = endpoint.isSecure ? try trust.context() : nil
         let loop = group.next()
         let promise = loop.makePromise(of: NIOSocket.self)
         let request = HandshakeRequest(endpoint: endpoint, subprotocol: `protocol`)
@@ -56,7 +57,6 @@ public struct NIODialer: SocketDialer {
         }
         defer { deadline.cancel() }
         let patience = closePatience
-        let context = endpoint.isSecure ? try trust.context() : nil
         connect(to: endpoint, on: loop, context, promise) {
             HandshakeHandler(
                 request: request, maximumFrameBytes: maximumFrameBytes, closePatience: patience,
