@@ -9,7 +9,10 @@ struct CatchUp {
 
     /// Publishes `count` messages, 1,024 in flight.
     ///
-    /// - Parameter place: the channel of each, by its number; this catch-up's own if nothing is said.
+    /// - Parameters:
+    ///   - count: how many.
+    ///   - place: the channel of each, by its number; this catch-up's own if nothing is said.
+    /// - Throws: what the connection throws.
     func fill(_ count: Int, to place: (@Sendable (Int) -> String)? = nil) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { Task { try? await group.shutdownGracefully() } }
