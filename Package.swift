@@ -89,6 +89,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
             ] + nio,
+            resources: [.embedInCode("HTTP/openapi.json")],  // a link to docs/openapi.json
             swiftSettings: strict),
         .target(
             name: "RepriseTesting", dependencies: ["RepriseCore", "RepriseWire"],
@@ -104,7 +105,8 @@ let package = Package(
             name: "RepriseCLI",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "RepriseServer", "RepriseSimulator", "RepriseTesting", "RepriseWire", grdb, lifecycle,
+                "RepriseServer", "RepriseSimulator", "RepriseTesting", "RepriseWire", grdb,
+                lifecycle,
                 logging, httpClient,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -163,7 +165,8 @@ let package = Package(
         .testTarget(
             name: "RepriseServerTests",
             dependencies: [
-                "log-workload", "RepriseCore", "RepriseServer", "RepriseTesting", "RepriseWire", grdb,
+                "log-workload", "RepriseCore", "RepriseServer", "RepriseTesting", "RepriseWire",
+                grdb,
                 hummingbird, lifecycle, logging, jwt, tls, metrics, httpClient,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),

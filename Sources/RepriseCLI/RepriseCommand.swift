@@ -31,7 +31,8 @@ struct RepriseCommand: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, LedgerCommand.self,
-            DemoCommand.self, SimulateCommand.self, DeviceCommand.self,
+            DemoCommand.self, SimulateCommand.self, DeviceCommand.self, BackupCommand.self,
+            RestoreCommand.self,
         ])
 }
 

@@ -18,6 +18,11 @@ extension Accounts {
         }
     }
 
+    /// One member of a channel; nil for who is none.
+    package func member(_ user: UserID, in channel: ChannelName) async throws -> Member? {
+        try await read { try Self.member(user, of: channel, $0) }
+    }
+
     /// How many members a channel has.
     package func memberCount(of channel: ChannelName) async throws -> Int {
         try await read { db in

@@ -95,7 +95,4 @@ package final class Accounts: Sendable {
                 self.accessChanged.withLock { $0 }?(channel, user)
             }, body)
     }
-
-    /// Copies the database while it is in use; see `Backup`.
-    func copy(to queue: DatabaseQueue) throws { try pool.backup(to: queue) }
 }

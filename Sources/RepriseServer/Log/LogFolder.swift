@@ -26,13 +26,13 @@ final class LogFolder: Sendable {
 
     deinit { release() }
 
-    /// Refuses a folder that has no log in it, and makes none.
-    static func expectDatabase(in path: String) throws {
-        guard !FileManager.default.fileExists(atPath: path + "/\(ServerDatabase.log.file).sqlite")
-        else { return }
+    /// Refuses a folder that has no log in it, and makes none; `verb` says what was to be done with it.
+    static func expectDatabase(in path: String, to verb: String) throws {
+        let file = ServerDatabase.log.file + ".sqlite"
+        guard !FileManager.default.fileExists(atPath: path + "/" + file) else { return }
         throw RepriseError(
-            .notAJournal, "There is no message log in \(path), so none was restored into it.",
-            remedy: "Copy the backup's messages.sqlite there, or check the path.")
+            .notAJournal, "There is no message log in \(path) to \(verb).",
+            remedy: "Check the path: \(file) belongs there.")
     }
 
     /// Lets another server in; a second call does nothing.

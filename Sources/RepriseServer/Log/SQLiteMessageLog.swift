@@ -54,7 +54,7 @@ package final class SQLiteMessageLog: MessageLog {
     package static func open(
         at path: String, _ configuration: Configuration = Configuration()
     ) throws -> SQLiteMessageLog {
-        if configuration.isRestored { try LogFolder.expectDatabase(in: path) }
+        if configuration.isRestored { try LogFolder.expectDatabase(in: path, to: "restore") }
         let folder = try LogFolder(path, .log)
         do {
             return try SQLiteMessageLog(folder, configuration)
