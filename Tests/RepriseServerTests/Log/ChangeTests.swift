@@ -55,7 +55,7 @@ struct ChangeTests {
     ]
 
     @Test("each change of each kind of message is stored or refused by the rules", arguments: rules)
-    func rules(before: Before, edit: String, deletion: String, owners: String) async throws {
+    func table(before: Before, edit: String, deletion: String, owners: String) async throws {
         for (kind, expected) in [("edit", edit), ("deletion", deletion), ("owner's", owners)] {
             for log in LogUnderTest.all {
                 try await log.run { store in
@@ -195,10 +195,13 @@ struct ChangeTests {
     func predecessor() async throws {
         try await LogUnderTest.sqlite.run { store in
             let first = said(by: ada)
-            var edit = change(.edits(first.id), by: ada)
-            edit.publish.after = first.id
-            #expect(try await store.append([edit])[0].refusal == .predecessorMissing)
-            #expect(try await store.append([first, edit, edit])[2] == .duplicate(seq: 2))
+            let edit = NewMessage(
+                channel: room, id: .random(), after: first.id, change: .edits(first.id), from: ada,
+                body: [0x31])
+            let early = try await store.append([edit])
+            #expect(early[0].refusal == .predecessorMissing)
+            let results = try await store.append([first, edit, edit])
+            #expect(results[2] == .duplicate(seq: 2))
         }
     }
 

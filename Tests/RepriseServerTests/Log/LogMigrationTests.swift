@@ -68,7 +68,7 @@ struct LogMigrationTests {
         try FileManager.default.createDirectory(
             atPath: folder.path, withIntermediateDirectories: true)
         let former = try DatabaseQueue(path: folder.path + "/messages.sqlite")
-        try former.writeWithoutTransaction { try $0.execute(sql: Self.first) }
+        try await former.writeWithoutTransaction { try $0.execute(sql: Self.first) }
         try former.close()
 
         let log = try SQLiteMessageLog.open(at: folder.path)

@@ -1,3 +1,4 @@
+import Logging
 import RepriseCore
 import RepriseServer
 import RepriseWire
@@ -93,7 +94,7 @@ struct RetentionTests {
             at: clock.wall(), head: 10)
         let housekeeping = Housekeeping(
             log: store.log, policy: RetentionPolicy(count: 5), accounts: accounts, clock: clock,
-            logger: .init(label: "test"))
+            logger: Logger(label: "test"))
         var calendar = WallClockGuard(stored: nil, now: clock.sighting())
         await housekeeping.pass(&calendar)
         #expect(try await store.log.state(of: room).floor == 7)
