@@ -31,8 +31,9 @@ struct RepriseCommand: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, LedgerCommand.self,
-            DemoCommand.self, SimulateCommand.self, DeviceCommand.self, BackupCommand.self,
-            RestoreCommand.self,
+            ChannelsCommand.self, MembersCommand.self, HistoryCommand.self, DemoCommand.self,
+            SimulateCommand.self, BackupCommand.self, RestoreCommand.self, DeviceCommand.self,
+            CatchUpDeviceCommand.self,
         ])
 }
 
