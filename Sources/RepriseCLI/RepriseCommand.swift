@@ -33,8 +33,8 @@ struct RepriseCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
             LedgerCommand.self, ChannelsCommand.self, MembersCommand.self, HistoryCommand.self,
-            DemoCommand.self,
-            SimulateCommand.self, DeviceCommand.self,
+            DemoCommand.self, SimulateCommand.self, BackupCommand.self, RestoreCommand.self,
+            DeviceCommand.self,
             CatchUpDeviceCommand.self,
         ])
 }
