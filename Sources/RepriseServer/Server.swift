@@ -121,9 +121,16 @@ public struct Server: Service {
     private func listen(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog
     ) async throws {
+        let accounts = try Accounts.open(
+            at: configuration.data, implicitChannels: configuration.implicitChannels)
         let router = Router()
-        HTTPRoutes(log: log, committer: gateway.committer).add(to: router)
+        HTTPRoutes(
+            HTTPServices(
+                log: log, committer: gateway.committer, accounts: accounts,
+                authenticator: gateway.authenticator)
+        ).add(to: router)
         UpgradeRequiredRoute().add(to: router)
+        router.refuseOtherMethods()
         let application = Application(
             responder: router.buildResponder(),
             server: HTTPServerBuilder { GatewayChannel(gateway: gateway, responder: $0) },

@@ -10,7 +10,7 @@ import RepriseWire
 struct StreamPublishing {
     private typealias Outcome = Result<[AppendResult], RepriseError>
 
-    private let channel: ChannelName
+    private let publisher: Publisher
     private let committer: Committer
     private let limits: HTTPLimits
     private var answer = StreamAnswer()
@@ -19,8 +19,8 @@ struct StreamPublishing {
     private var lineCount = 0
     private var storing: (batch: [PublishedMessage.Reading], task: Task<Outcome, Never>)?
 
-    init(_ channel: ChannelName, _ committer: Committer, _ limits: HTTPLimits) {
-        self.channel = channel
+    init(_ publisher: Publisher, _ committer: Committer, _ limits: HTTPLimits) {
+        self.publisher = publisher
         self.committer = committer
         self.limits = limits
     }
@@ -69,7 +69,7 @@ struct StreamPublishing {
         switch line {
         case .text(let text):
             batchBytes += text.count
-            return PublishedMessage.read(text, for: channel)
+            return PublishedMessage.read(text, by: publisher)
         case .tooLong:
             let error = RepriseError(
                 .tooLarge, "A line has at most \(limits.messageBytes) bytes.")

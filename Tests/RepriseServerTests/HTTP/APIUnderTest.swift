@@ -42,7 +42,10 @@ func withAPI(
     let committer = Committer(log: log, limits: queue) { _ in }
     let running = Task { await committer.run() }
     let router = Router()
-    HTTPRoutes(log: log, committer: committer, limits: limits).add(to: router)
+    let accounts = try Accounts.open(at: folder.path, implicitChannels: true)
+    let services = HTTPServices(log: log, committer: committer, accounts: accounts)
+    HTTPRoutes(services, limits: limits).add(to: router)
+    router.refuseOtherMethods()
     let application = Application(
         router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)))
     let outcome = await Result {
@@ -52,6 +55,7 @@ func withAPI(
     }
     committer.shutdown()
     await running.value
+    await accounts.close()
     await log.close()
     folder.remove()
     try outcome.get()
