@@ -24,16 +24,14 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
 
     /// Says an error of ours.
     package init(_ error: RepriseError) {
+        // What accounts refuse is said like everything that is not for somebody.
+        let error = error.code == .refused ? .notForThisUser : error
         let (status, code) = Self.meaning(of: error.code)
         let text = [error.message, error.remedy].compactMap(\.self).joined(separator: " ")
         var headers = Self.retry(status)
         if status == .unauthorized { headers[.wwwAuthenticate] = Self.challenge(error.code) }
         self.init(status, code, text, headers: headers)
     }
-
-    /// Not for this user, or not there: in the same words, so that nobody learns which.
-    static let forbidden = HTTPFailure(
-        .forbidden, RefusalCode.forbidden.name, "Not for this user, or there is no such channel.")
 
     static func unsupportedMediaType(_ message: String) -> HTTPFailure {
         HTTPFailure(.unsupportedMediaType, "unsupportedMediaType", message)
@@ -101,7 +99,7 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
         case .malformed, .badChannelName, .badID: (.badRequest, code.name)
         case .timedOut: (.requestTimeout, code.name)
         case .unauthorized, .tokenExpired: (.unauthorized, code.name)
-        case .forbidden, .refused: (.forbidden, RefusalCode.forbidden.name)
+        case .forbidden: (.forbidden, code.name)
         case .full: (.serviceUnavailable, RefusalCode.overloaded.name)
         case .closed, .unavailable, .diskFull, .diskFailed, .busy, .notWritable:
             (.serviceUnavailable, RefusalCode.unavailable.name)
@@ -112,6 +110,12 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
     private static func retry(_ status: HTTPResponse.Status) -> HTTPFields {
         status == .serviceUnavailable || status == .tooManyRequests ? [.retryAfter: "1"] : [:]
     }
+}
+
+extension RepriseError {
+    /// Not for this user, or not there: in the same words, so that nobody learns which.
+    static let notForThisUser = RepriseError(
+        .forbidden, "Not for this user, or there is no such channel.")
 }
 
 extension Response {

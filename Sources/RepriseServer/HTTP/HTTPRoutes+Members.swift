@@ -40,13 +40,13 @@ extension HTTPRoutes {
         let grant = try await grant(call, in: channel)
         return try await withObject(call, empty: .member) {
             guard grant.mayManage || grant.mayRead && call.who.user == user else {
-                throw HTTPFailure.forbidden
+                throw RepriseError.notForThisUser
             }
         } read: {
             try $0.word("role") ?? .member
         } _: { (role: Member.Role) in
             // Who joins by himself does not make himself an owner.
-            guard grant.mayManage || role == .member else { throw HTTPFailure.forbidden }
+            guard grant.mayManage || role == .member else { throw RepriseError.notForThisUser }
             let accounts = services.accounts
             let isNew = try await accounts.member(user, in: channel) == nil
             let head = try await services.log.state(of: channel).head
@@ -63,7 +63,7 @@ extension HTTPRoutes {
         let user = try call.user()
         let isSelf = call.who.user == user
         let mayManage = try await grant(call, in: channel).mayManage
-        guard isSelf || mayManage else { throw HTTPFailure.forbidden }
+        guard isSelf || mayManage else { throw RepriseError.notForThisUser }
         _ = try await services.accounts.removeMember(user, from: channel)
         return Response(status: .noContent)
     }

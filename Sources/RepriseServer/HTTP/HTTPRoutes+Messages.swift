@@ -17,10 +17,14 @@ extension HTTPRoutes {
 
     // MARK: Publish
 
-    /// In whose name and where somebody publishes, if he may.
+    /// In whose name and where somebody publishes; asked again and again during a long stream.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.forbidden` for who may not publish there now.
     private func publisher(_ call: HTTPCall, in channel: ChannelName) async throws -> Publisher {
-        let publisher = Publisher(who: call.who, channel: channel, accounts: services.accounts)
-        return try await publisher.checked()
+        let grant = try await grant(call, in: channel)
+        guard grant.mayPublish else { throw RepriseError.notForThisUser }
+        return Publisher(
+            channel: channel, user: call.who.user, mayChangeOthers: grant.mayManage)
     }
 
     private func publish(_ call: HTTPCall) async throws -> Response {
@@ -61,7 +65,9 @@ extension HTTPRoutes {
     private func publishStream(_ call: HTTPCall, _ channel: ChannelName) async throws -> Response {
         try await reading(call.request, limits.streamBytes, limits.streamTime) { body in
             let publisher = try await publisher(call, in: channel)
-            var publishing = StreamPublishing(publisher, services.committer, limits)
+            var publishing = StreamPublishing(publisher, services.committer, limits) {
+                _ = try await self.publisher(call, in: channel)
+            }
             let answer = try await publishing.run(&body)
             return Response(
                 json: answer.bytes, status: answer.status, type: "application/x-ndjson",

@@ -64,7 +64,7 @@ package struct HTTPRoutes: Sendable {
         _ request: Request, _ context: some RequestContext, for asking: Asking
     ) async throws -> HTTPCall {
         let who = asking == .anybody ? .nobody : try await principal(of: request)
-        if asking == .admin, !who.isAdmin { throw HTTPFailure.forbidden }
+        if asking == .admin, !who.isAdmin { throw RepriseError.notForThisUser }
         if asking != .anybody, let wait = services.wait(who) {
             throw HTTPFailure.rateLimited(wait)
         }
@@ -98,7 +98,7 @@ package struct HTTPRoutes: Sendable {
     /// The grant of somebody who may read.
     func readingGrant(_ call: HTTPCall, in channel: ChannelName) async throws -> Grant {
         let grant = try await grant(call, in: channel)
-        guard grant.mayRead else { throw HTTPFailure.forbidden }
+        guard grant.mayRead else { throw RepriseError.notForThisUser }
         return grant
     }
 }

@@ -12,6 +12,7 @@ struct StreamPublishing {
 
     private let publisher: Publisher
     private let committer: Committer
+    private let check: @Sendable () async throws -> Void
     private let limits: HTTPLimits
     private var answer = StreamAnswer()
     private var batch: [PublishedMessage.Reading] = []
@@ -19,10 +20,15 @@ struct StreamPublishing {
     private var lineCount = 0
     private var storing: (batch: [PublishedMessage.Reading], task: Task<Outcome, Never>)?
 
-    init(_ publisher: Publisher, _ committer: Committer, _ limits: HTTPLimits) {
+    /// `check` throws once the publisher may no longer publish; asked before each commit, because a stream may last minutes.
+    init(
+        _ publisher: Publisher, _ committer: Committer, _ limits: HTTPLimits,
+        check: @escaping @Sendable () async throws -> Void
+    ) {
         self.publisher = publisher
         self.committer = committer
         self.limits = limits
+        self.check = check
     }
 
     /// Reads and stores everything, and answers line by line.
@@ -84,8 +90,14 @@ struct StreamPublishing {
         let messages = batch.compactMap { reading in
             if case .message(let message) = reading { message } else { nil }
         }
-        let task = Task { [committer, limits] in
-            await Self.store(messages, with: committer, for: limits.queueTime)
+        let task = Task { [committer, limits, check] in
+            do {
+                try await check()
+            } catch {
+                let known = error as? RepriseError
+                return Outcome.failure(known ?? RepriseError(.unavailable, "Ask again."))
+            }
+            return await Self.store(messages, with: committer, for: limits.queueTime)
         }
         storing = (batch, task)
         batch = []
