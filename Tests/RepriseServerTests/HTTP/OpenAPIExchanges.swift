@@ -226,7 +226,7 @@ final class OpenAPIExchanges {
         var limits = HTTPLimits()
         limits.messageTime = .zero
         limits.streamTime = .zero
-        try await withServer(limits, { _ in }) { port in
+        try await withServer(limits: limits, { _ in }) { port in
             for operation in operations where operation.hasBody {
                 try await expect(408, ask(operation.name, as: "root"), port)
             }
@@ -251,7 +251,7 @@ final class OpenAPIExchanges {
 
     /// Runs `body` on a server with what `configure` makes of it.
     private func withServer(
-        _ limits: HTTPLimits = HTTPLimits(), _ configure: (inout HTTPServices) -> Void,
+        limits: HTTPLimits = HTTPLimits(), _ configure: (inout HTTPServices) -> Void,
         _ body: (Int) async throws -> Void
     ) async throws {
         let folder = TestFolder()

@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import HummingbirdTesting
 import RepriseCore
 import RepriseServer
 import RepriseWire
@@ -67,7 +68,7 @@ struct OpenAPITests {
             recorded.path,
         ]
         let words = recorded.deletingLastPathComponent().appending(path: "words.txt")
-        FileManager.default.createFile(atPath: words.path, contents: nil)
+        try Data().write(to: words)
         let output = try FileHandle(forWritingTo: words)
         process.standardOutput = output
         process.standardError = output
