@@ -177,7 +177,7 @@ final class OpenAPIExchanges {
                 ask("POST /v1/channels/{channel}/messages", channel: "%20"),
                 ask("PATCH /v1/channels/{channel}/messages/{id}", id: "%22"),
                 ask("DELETE /v1/channels/{channel}/messages/{id}", query: [("id", "")]),
-                ask("GET /v1/channels/{channel}/positions", channel: "a.%FF"),
+                ask("GET /v1/channels/{channel}/positions", channel: "a%20b"),
                 ask("PUT /v1/devices/{device}", device: "%5C"),
                 ask("DELETE /v1/devices/{device}", device: "%7F"),
             ].map { ($0, 400) }
