@@ -38,6 +38,7 @@ public struct Server: Service {
     private let logger: Logger
     private let onReady: @Sendable (Address, Gateway) async -> Void
     private let openLog: @Sendable () throws -> any MessageLog
+    private let admission: Admission?
 
     /// Makes a server that is not running yet.
     ///
@@ -59,23 +60,35 @@ public struct Server: Service {
             })
     }
 
-    /// `openLog` opens the log that the server then closes; tests look at the gateway that `onReady` gets.
+    /// `openLog` opens the log that the server then closes; tests look at the gateway that `onReady` gets. `admission` is nil where access is
+    /// open.
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
-        openLog: @escaping @Sendable () throws -> any MessageLog
+        openLog: @escaping @Sendable () throws -> any MessageLog, admission: Admission? = nil
     ) {
         self.configuration = configuration
         self.logger = logger
         self.onReady = onReady
         self.openLog = openLog
+        self.admission = admission
     }
 
     /// Serves until a graceful shutdown or cancellation.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
     public func run() async throws {
-        let log = try openLog()
+        let metrics = ServerMetrics()
+        let clock = SystemTimekeeper()
+        let log = MeasuredLog(try openLog(), metrics: metrics, clock: clock)
+        let accounts: Accounts
+        do {
+            accounts = try Accounts.open(
+                at: configuration.data, implicitChannels: configuration.implicitChannels)
+        } catch {
+            await log.close()
+            throw error
+        }
         warnIfOpenToOthers()
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
@@ -84,18 +97,21 @@ public struct Server: Service {
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            clock: SystemTimekeeper(), logger: logger)
+            authenticator: admission?.authenticator, accounts: admission?.accounts,
+            metrics: metrics, clock: clock, logger: logger)
         async let storing: Void = committer.run()
-        let result = await serve(on: group, gateway, log)
+        let result = await serve(on: group, gateway, log, accounts)
         committer.shutdown()
         await storing
+        await accounts.close()
         await log.close()
         try result.get()
     }
 
     /// Serves, keeping house meanwhile; when it returns nothing uses the log but the committer.
     private func serve(
-        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog
+        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
+        _ accounts: Accounts
     ) async -> Result<Void, any Error> {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
@@ -103,7 +119,7 @@ public struct Server: Service {
             log: log, policy: policy, clock: SystemTimekeeper(), logger: logger
         ).run()
         do {
-            try await listen(on: group, gateway, log)
+            try await listen(on: group, gateway, log, accounts)
             return .success(())
         } catch {
             return .failure(Self.explain(error, configuration))
@@ -119,16 +135,11 @@ public struct Server: Service {
 
     /// Returns when every connection has ended.
     private func listen(
-        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog
+        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
+        _ accounts: Accounts
     ) async throws {
-        let accounts = try Accounts.open(
-            at: configuration.data, implicitChannels: configuration.implicitChannels)
         let router = Router()
-        HTTPRoutes(
-            HTTPServices(
-                log: log, committer: gateway.committer, accounts: accounts,
-                authenticator: gateway.authenticator)
-        ).add(to: router)
+        HTTPRoutes(services(gateway, log, accounts)).add(to: router)
         UpgradeRequiredRoute().add(to: router)
         router.refuseOtherMethods()
         let application = Application(
@@ -143,6 +154,27 @@ public struct Server: Service {
             },
             eventLoopGroupProvider: .shared(group), logger: logger)
         try await withShutdownDeadline(gateway) { try await application.run() }
+    }
+
+    /// What the HTTP API works with.
+    private func services(
+        _ gateway: Gateway, _ log: any MessageLog, _ accounts: Accounts
+    ) -> HTTPServices {
+        var services = HTTPServices(
+            log: log, committer: gateway.committer, accounts: accounts,
+            authenticator: gateway.authenticator, clock: gateway.clock)
+        services.metrics = { gateway.metrics.text() }
+        services.wait = { gateway.limiter.wait(for: $0, now: gateway.clock.uptime()) }
+        services.moved = { channel, position in
+            let members = try await accounts.memberCount(of: channel)
+            // No connection has this number: it was no connection that moved it.
+            gateway.hub.moved(
+                by: 0,
+                PositionNews.Telling(
+                    channel: channel, position: position, except: nil,
+                    isPrivate: members > WireLimits.positions))
+        }
+        return services
     }
 
     /// Runs `body`, and cuts off what has not ended by itself when the time for a graceful shutdown is up.

@@ -65,13 +65,21 @@ extension HTTPRoutes {
     private func publishStream(_ call: HTTPCall, _ channel: ChannelName) async throws -> Response {
         try await reading(call.request, limits.streamBytes, limits.streamTime) { body in
             let publisher = try await publisher(call, in: channel)
-            var publishing = StreamPublishing(publisher, services.committer, limits) {
+            var publishing = StreamPublishing(publisher, services.committer, limits) { count in
                 _ = try await self.publisher(call, in: channel)
+                try await self.waitForLeave(call.who, toPublish: count)
             }
             let answer = try await publishing.run(&body)
             return Response(
                 json: answer.bytes, status: answer.status, type: "application/x-ndjson",
                 headers: answer.headers)
+        }
+    }
+
+    /// A stream is held back where one message too many is refused; the time that its body may take bounds the wait.
+    private func waitForLeave(_ who: Principal, toPublish count: Int) async throws {
+        for _ in 0..<count {
+            while let wait = services.wait(who) { try await Task.sleep(for: wait) }
         }
     }
 

@@ -18,9 +18,9 @@ extension HTTPRoutes {
         on(.get, "/openapi.json", in: router, for: .anybody) { _ in
             Response(json: PackageResources.openapi_json)
         }
-        on(.get, "/metrics", in: router, for: .admin) { _ in
+        on(.get, "/metrics", in: router, for: .anybody) { _ in
             let text = try await services.metrics()
-            return Response(json: Array(text.utf8), type: "text/plain; version=0.0.4")
+            return Response(json: Array(text.utf8), type: PrometheusText.contentType)
         }
         on(.post, "/v1/backup", in: router, for: .admin) { _ in try await backup() }
     }

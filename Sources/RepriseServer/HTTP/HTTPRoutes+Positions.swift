@@ -57,7 +57,7 @@ extension HTTPRoutes {
             move.read = asked.read.map { min($0, head) }
             move.delivered = asked.delivered.map { min($0, head) }
             let position = try await services.accounts.move(move)
-            services.moved(channel, position)
+            try await services.moved(channel, position)
             var json = JSONWriter()
             position.write(to: &json)
             return Response(json: json.bytes)

@@ -16,7 +16,9 @@ package struct HTTPServices: Sendable {
     /// Refuses who does too much: how long to wait; nil to go on.
     package var wait: @Sendable (Principal) -> Duration? = { _ in nil }
     /// Tells the connections that a user's position has moved.
-    package var moved: @Sendable (ChannelName, ServerFrame.Position) -> Void = { _, _ in }
+    package var moved: @Sendable (ChannelName, ServerFrame.Position) async throws -> Void = {
+        _, _ in
+    }
     /// The figures of `/metrics`, in Prometheus' text format.
     package var metrics: @Sendable () async throws -> String = { "" }
     /// Makes a backup in the configured folder and names it; nil if no folder is configured.

@@ -12,7 +12,7 @@ struct StreamPublishing {
 
     private let publisher: Publisher
     private let committer: Committer
-    private let check: @Sendable () async throws -> Void
+    private let check: @Sendable (Int) async throws -> Void
     private let limits: HTTPLimits
     private var answer = StreamAnswer()
     private var batch: [PublishedMessage.Reading] = []
@@ -20,10 +20,11 @@ struct StreamPublishing {
     private var lineCount = 0
     private var storing: (batch: [PublishedMessage.Reading], task: Task<Outcome, Never>)?
 
-    /// `check` throws once the publisher may no longer publish; asked before each commit, because a stream may last minutes.
+    /// `check` is asked before each commit, with how many messages it has, because a stream may last minutes: it waits for as long as
+    /// the publisher is too fast, and throws once he may no longer publish.
     init(
         _ publisher: Publisher, _ committer: Committer, _ limits: HTTPLimits,
-        check: @escaping @Sendable () async throws -> Void
+        check: @escaping @Sendable (Int) async throws -> Void
     ) {
         self.publisher = publisher
         self.committer = committer
@@ -92,7 +93,7 @@ struct StreamPublishing {
         }
         let task = Task { [committer, limits, check] in
             do {
-                try await check()
+                try await check(messages.count)
             } catch {
                 let known = error as? RepriseError
                 return Outcome.failure(known ?? RepriseError(.unavailable, "Ask again."))

@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 
 /// Asks a server, and writes down what it was asked and what it answered, for Tests/Support/openapi/check.py.
-final class Recorder {
+final class ExchangeRecorder {
     /// A request of one operation of the document.
     struct Ask {
         /// As the document names it: `GET /v1/channels/{channel}`.
