@@ -81,6 +81,14 @@ public struct Server: Service {
         let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
         let clock = SystemTimekeeper()
         let log = MeasuredLog(try openLog(), metrics: metrics, clock: clock)
+        let accounts: Accounts
+        do {
+            accounts = try Accounts.open(
+                at: configuration.data, implicitChannels: configuration.implicitChannels)
+        } catch {
+            await log.close()
+            throw error
+        }
         warnIfOpenToOthers()
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
@@ -92,16 +100,18 @@ public struct Server: Service {
             authenticator: admission?.authenticator, accounts: admission?.accounts,
             metrics: metrics, clock: clock, logger: logger)
         async let storing: Void = committer.run()
-        let result = await serve(on: group, gateway, log)
+        let result = await serve(on: group, gateway, log, accounts)
         committer.shutdown()
         await storing
+        await accounts.close()
         await log.close()
         try result.get()
     }
 
     /// Serves, keeping house meanwhile; when it returns nothing uses the log but the committer.
     private func serve(
-        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog
+        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
+        _ accounts: Accounts
     ) async -> Result<Void, any Error> {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
@@ -109,7 +119,7 @@ public struct Server: Service {
             log: log, policy: policy, clock: SystemTimekeeper(), logger: logger
         ).run()
         do {
-            try await listen(on: group, gateway, log)
+            try await listen(on: group, gateway, log, accounts)
             return .success(())
         } catch {
             return .failure(Self.explain(error, configuration))
@@ -125,12 +135,13 @@ public struct Server: Service {
 
     /// Returns when every connection has ended.
     private func listen(
-        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog
+        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
+        _ accounts: Accounts
     ) async throws {
         let router = Router()
-        HTTPRoutes(log: log, committer: gateway.committer).add(to: router)
-        MetricsRoute(metrics: gateway.metrics).add(to: router)
+        HTTPRoutes(services(gateway, log, accounts)).add(to: router)
         UpgradeRequiredRoute().add(to: router)
+        router.refuseOtherMethods()
         let application = Application(
             responder: router.buildResponder(),
             server: HTTPServerBuilder { GatewayChannel(gateway: gateway, responder: $0) },
@@ -143,6 +154,27 @@ public struct Server: Service {
             },
             eventLoopGroupProvider: .shared(group), logger: logger)
         try await withShutdownDeadline(gateway) { try await application.run() }
+    }
+
+    /// What the HTTP API works with.
+    private func services(
+        _ gateway: Gateway, _ log: any MessageLog, _ accounts: Accounts
+    ) -> HTTPServices {
+        var services = HTTPServices(
+            log: log, committer: gateway.committer, accounts: accounts,
+            authenticator: gateway.authenticator, clock: gateway.clock)
+        services.metrics = { gateway.metrics.text() }
+        services.wait = { gateway.limiter.wait(for: $0, now: gateway.clock.uptime()) }
+        services.moved = { channel, position in
+            let members = try await accounts.memberCount(of: channel)
+            // No connection has this number: it was no connection that moved it.
+            gateway.hub.moved(
+                by: 0,
+                PositionNews.Telling(
+                    channel: channel, position: position, except: nil,
+                    isPrivate: members > WireLimits.positions))
+        }
+        return services
     }
 
     /// Runs `body`, and cuts off what has not ended by itself when the time for a graceful shutdown is up.
