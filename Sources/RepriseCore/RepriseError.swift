@@ -102,6 +102,8 @@ extension RepriseError.Code {
     public static let notReprise = Self("notReprise")
     /// The server refused; sending the same again will be refused again.
     public static let refused = Self("refused")
+    /// The server does not prove that it is who it should be: its certificate is not one to trust.
+    public static let untrusted = Self("untrusted")
     /// There is no token, or not one that the server takes.
     public static let unauthorized = Self("unauthorized")
     /// The token was good once; a fresh one is needed.

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOSSL
 import NIOWebSocket
 import RepriseCore
 
@@ -70,6 +71,8 @@ final class SocketHandler: ChannelDuplexHandler {
         switch error {
         case NIOWebSocketError.invalidFrameLength:
             fail(context, 1009, "A frame is larger than was agreed.")
+        // A peer that has sent its close frame need not say goodbye again below it.
+        case NIOSSLError.uncleanShutdown: break
         case is NIOWebSocketError:
             fail(context, 1002, "The peer sent what is not a WebSocket frame.")
         default:

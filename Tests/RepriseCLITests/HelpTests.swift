@@ -7,7 +7,7 @@ struct HelpTests {
     @Test(
         "every command explains itself in 80 columns, with examples and exit codes",
         arguments: [
-            [], ["serve"], ["publish"], ["listen"], ["ledger"], ["demo"], ["simulate"],
+            [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"], ["demo"], ["simulate"],
             ["channels"], ["members"], ["history"], ["chat"], ["backup"], ["restore"],
         ])
     func help(command: [String]) async throws {
