@@ -33,6 +33,7 @@ struct RepriseCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
             LedgerCommand.self, ChannelsCommand.self, MembersCommand.self, HistoryCommand.self,
+            DeadLettersCommand.self,
             DemoCommand.self,
             SimulateCommand.self, DeviceCommand.self,
             CatchUpDeviceCommand.self,

@@ -125,7 +125,9 @@ struct ChatTests {
             ["channels", "general", "--visibility", "secret"], ["members"],
             ["members", "general", "--add", "a", "--remove", "b"],
             ["members", "general", "--role", "owner"],
-            ["members", "general", "--add", "a b"],
+            ["members", "general", "--add", "a b"], ["dead-letters"],
+            ["dead-letters", "--journal", "j", "--retry", "a", "--discard", "b"],
+            ["listen", "general", "--journal", "j", "--debug", "--until-complete"],
             ["publish", "general", "x", "--token", "nonsense"],
         ])
     func nonsense(arguments: [String]) async throws {
