@@ -128,7 +128,7 @@ public struct Server: Service {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
         async let _: Void = Housekeeping(
-            log: log, policy: policy, clock: SystemTimekeeper(), logger: logger
+            log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()
         do {
             try await listen(on: group, gateway, log, accounts, entrance)
