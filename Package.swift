@@ -192,7 +192,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RepriseCLITests",
-            dependencies: ["RepriseCLI", "RepriseCore", "RepriseWire", grdb],
+            dependencies: ["RepriseCLI", "RepriseCore", "RepriseServer", "RepriseWire", grdb],
             swiftSettings: strict),
     ]
 )

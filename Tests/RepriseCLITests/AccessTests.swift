@@ -1,4 +1,5 @@
 import Foundation
+import RepriseServer
 import RepriseWire
 import Testing
 
@@ -32,10 +33,11 @@ struct AccessTests {
             _ = try AccessToken(result.output.trimmingCharacters(in: .newlines))
             let user = try UserID("ada+eve@example.org")
             let token = try #require(try await DevToken.fetch(server: url, user: user))
-            let claims = token.secret.split(separator: ".")[1]
+            let claims = String(token.secret.split(separator: ".")[1])
             let text = claims.replacing("-", with: "+").replacing("_", with: "/")
             let padded = text + String(repeating: "=", count: (4 - text.count % 4) % 4)
-            let json = String(decoding: Data(base64Encoded: padded) ?? Data(), as: UTF8.self)
+            let bytes = try #require(Data(base64Encoded: padded))
+            let json = String(decoding: bytes, as: UTF8.self)
             #expect(json.contains(#""sub":"ada+eve@example.org""#))
             #expect(!tool.error.contains(token.secret))
         }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import RepriseServer
 import Testing
 
 @testable import RepriseCLI
