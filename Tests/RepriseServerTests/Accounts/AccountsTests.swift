@@ -31,7 +31,7 @@ struct AccountsTests {
             visibility: .private, history: .sinceJoin,
             retention: RetentionPolicy(count: 5, age: .seconds(60), bytes: 7), title: "Room")
         let made = try await test.accounts.setChannel(
-            room, settings, by: try user("ada"), at: now, head: 0)
+            room, settings, by: try principal("ada"), at: now, head: 0)
         #expect(made == ChannelRecord(name: room, settings: settings, maker: ada, made: now))
         let member = try await test.accounts.setMember(
             bob, role: .member, joined: 3, in: room, at: now)
@@ -58,17 +58,17 @@ struct AccountsTests {
         let refused = RepriseError(.refused, "")
         await #expect(throws: refused) {
             try await accounts.setChannel(
-                room, ChannelSettings(), by: try user("ada"), at: now, head: 1)
+                room, ChannelSettings(), by: try principal("ada"), at: now, head: 1)
         }
         await #expect(throws: refused) {
             try await accounts.setChannel(room, ChannelSettings(), by: .nobody, at: now, head: 0)
         }
         try await accounts.setChannel(
-            room, ChannelSettings(), by: try user("ada"), at: now, head: 0)
+            room, ChannelSettings(), by: try principal("ada"), at: now, head: 0)
         try await accounts.setMember(bob, role: .member, joined: 0, in: room, at: now)
         await #expect(throws: refused) {
             try await accounts.setChannel(
-                room, ChannelSettings(title: "Bob's"), by: try user("bob"), at: now, head: 0)
+                room, ChannelSettings(title: "Bob's"), by: try principal("bob"), at: now, head: 0)
         }
         let later = WallTime(milliseconds: now.milliseconds + 1)
         let changed = try await accounts.setChannel(
@@ -101,7 +101,7 @@ struct AccountsTests {
         let others = try (0..<5).map { try ChannelName("c\($0)") }
         for channel in others + [room] {
             try await accounts.setChannel(
-                channel, ChannelSettings(), by: try user("ada"), at: now, head: 0)
+                channel, ChannelSettings(), by: try principal("ada"), at: now, head: 0)
         }
         try await accounts.setMember(bob, role: .member, joined: 4, in: room, at: now)
         let later = WallTime(milliseconds: now.milliseconds + 1)
@@ -147,7 +147,7 @@ struct AccountsTests {
         typealias Change = AccountsUnderTest.Change
         let test = try await AccountsUnderTest()
         let accounts = test.accounts
-        let owner = try user("ada")
+        let owner = try principal("ada")
         try await accounts.setChannel(room, ChannelSettings(), by: owner, at: now, head: 0)
         #expect(test.changes() == [Change(channel: room, user: nil)])
         try await accounts.setChannel(

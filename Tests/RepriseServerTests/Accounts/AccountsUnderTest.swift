@@ -52,4 +52,4 @@ final class AccountsUnderTest: Sendable {
 
 let now = WallTime(milliseconds: 1_800_000_000_000)
 
-func user(_ name: String) throws -> Principal { Principal(user: try UserID(name)) }
+func principal(_ name: String) throws -> Principal { Principal(user: try UserID(name)) }

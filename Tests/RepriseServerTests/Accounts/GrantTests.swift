@@ -63,7 +63,7 @@ struct GrantTests {
         if let visibility = row.visibility {
             let settings = ChannelSettings(visibility: visibility, history: row.history)
             try await test.accounts.setChannel(
-                room, settings, by: try user("olga"), at: now, head: 0)
+                room, settings, by: try principal("olga"), at: now, head: 0)
             try await test.accounts.setMember(
                 try UserID("mike"), role: .member, joined: Self.memberJoined, in: room, at: now)
         }
@@ -72,9 +72,9 @@ struct GrantTests {
             case .open: .open
             case .nobody: .nobody
             case .admin: Principal(user: try UserID("root"), isAdmin: true)
-            case .stranger: try user("sam")
-            case .member: try user("mike")
-            case .owner: try user("olga")
+            case .stranger: try principal("sam")
+            case .member: try principal("mike")
+            case .owner: try principal("olga")
             }
         #expect(try await test.accounts.grant(who, in: room) == row.grant)
         await test.remove()
