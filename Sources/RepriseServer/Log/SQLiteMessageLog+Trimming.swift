@@ -19,6 +19,7 @@ extension SQLiteMessageLog {
         var last: Int64? = policy.keepsAll && overrides == nil ? nil : 0
         while let key = last {
             let kept = try await read { try Self.kept(behind: key, $0) }
+            guard !kept.isEmpty else { break }
             let own = try await overrides?(kept.map(\.name)) ?? [:]
             let due = try await read { try Self.due(kept, policy, own, now, $0) }
             for channel in due { _ = try await trim(channel.name, through: channel.through) }

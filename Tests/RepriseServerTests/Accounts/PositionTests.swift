@@ -99,7 +99,10 @@ struct PositionTests {
         let test = try await AccountsUnderTest()
         _ = try await test.accounts.move(move(ada, read: 1))
         // Another process holds the file for longer than is waited for.
-        let other = try DatabaseQueue(path: test.folder.path + "/accounts.sqlite")
+        var settings = Configuration()
+        settings.allowsUnsafeTransactions = true
+        let other = try DatabaseQueue(
+            path: test.folder.path + "/accounts.sqlite", configuration: settings)
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
         await #expect(throws: RepriseError(.busy, "")) {
             _ = try await test.accounts.move(move(ada, read: 5))
