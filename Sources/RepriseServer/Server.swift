@@ -79,7 +79,7 @@ public struct Server: Service {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
     public func run() async throws {
-        let metrics = ServerMetrics()
+        let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
         let clock = SystemTimekeeper()
         let log = MeasuredLog(try openLog(), metrics: metrics, clock: clock)
         let accounts: Accounts
