@@ -66,8 +66,9 @@ public struct Server: Service {
             })
     }
 
-    /// `openLog` opens the log that the server then closes; tests look at the gateway that `onReady` gets. `admission` is nil where access is
-    /// open.
+    /// Makes a server whose log `openLog` opens.
+    ///
+    /// Tests look at the gateway that `onReady` gets. `admission` is nil where access is open.
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,

@@ -7,11 +7,8 @@ import RepriseWire
 extension HTTPRoutes {
     /// Answers a request whose body is one JSON object.
     ///
-    /// - Parameters:
-    ///   - empty: what no body at all means; nil refuses it.
-    ///   - check: throws for who may not; asked before the body is read.
-    ///   - read: takes what it needs of the object.
-    ///   - answer: does it.
+    /// `empty` is what no body at all means; nil refuses it. `check` throws for who may not, and is asked before the body is read; `read`
+    /// takes what it needs of the object, and `answer` does it.
     func withObject<Value>(
         _ call: HTTPCall, empty: Value? = nil, check: () async throws -> Void = {},
         read: (Envelope) throws -> Value, _ answer: (Value) async throws -> Response
