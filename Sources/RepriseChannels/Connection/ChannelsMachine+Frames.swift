@@ -11,6 +11,7 @@ extension ChannelsMachine {
     ) -> [Action] {
         precondition(mayRead, "driver bug: framesReceived while \(disk)")
         connection.framesReceived(at: now)
+        tally.framesRead += Int64(frames.count)
         var reading = Reading(now: now, jitter: jitter)
         for bytes in frames { read(bytes, &reading) }
         finish(&reading)
@@ -105,6 +106,7 @@ extension ChannelsMachine {
     private mutating func finish(_ reading: inout Reading) {
         for place in reading.touched {
             subscriptions[place].isTouched = false
+            subscriptions[place].tally.batchRead(at: reading.now)
             perform(
                 subscriptions[place].machine.batchRead(at: reading.now, jitter: reading.jitter),
                 of: place)
@@ -119,6 +121,8 @@ extension ChannelsMachine {
         let steps = connection.welcomeReceived(welcome, at: now)
         perform(steps)
         guard steps.contains(.begin) else { return }
+        tally.welcomes += 1
+        tally.connectedAt = now
         emit(.announce(.connected))
         for place in subscriptions.indices {
             perform(subscriptions[place].machine.connected(at: now), of: place)

@@ -57,6 +57,8 @@ package struct ChannelsMachine: Sendable {
         case refused(ServerFrame.Refused)
         /// Readers of these channels may find something new.
         case signalReaders([ChannelName])
+        /// Have the app load a snapshot; answered by `snapshotTaken`, at any time.
+        case requestSnapshot(ChannelName, SubscriptionMachine.Snapshot)
     }
 
     enum Timer: Hashable, Comparable, Sendable {
@@ -89,6 +91,11 @@ package struct ChannelsMachine: Sendable {
     var timers = Deadlines<Timer>()
     /// What the driver was last asked to wake us for.
     private var alarm: Duration?
+    /// Channels that somebody looks at.
+    var onScreen: Set<ChannelName> = []
+    /// Channels for which the app loads snapshots.
+    var snapshotChannels: Set<ChannelName> = []
+    var tally = ConnectionTally()
     /// Channels to ask for with the next frame.
     var asks: [ClientFrame.Subscription] = []
     /// A subscription has given this connection up.
@@ -175,6 +182,7 @@ package struct ChannelsMachine: Sendable {
         -> [Action]
     {
         disconnection = Disconnection(error: Self.described(error))
+        tally.lastError = disconnection.error
         perform(connection.dialFailed(at: now, jitter: jitter))
         return take()
     }
@@ -214,6 +222,8 @@ package struct ChannelsMachine: Sendable {
             disconnection = Disconnection(error: Self.described(error))
         }
         if disconnection == Disconnection() { disconnection = Disconnection(closeCode: closeCode) }
+        tally.connectedAt = nil
+        tally.lastError = disconnection.error ?? tally.lastError
         emit(.closeSession)
         asks = []
         wantsReconnect = false
@@ -296,7 +306,11 @@ package struct ChannelsMachine: Sendable {
             switch step {
             case .subscribe(let epoch, let coverage):
                 asks.removeAll { $0.channel == channel }
-                asks.append(.init(channel: channel, epoch: epoch, coverage: coverage))
+                asks.append(
+                    .init(
+                        channel: channel, epoch: epoch, coverage: coverage,
+                        isFirst: onScreen.contains(channel)))
+                subscriptions[place].tally.requests += 1
             case .startEpoch(let epoch, let missing):
                 subscriptions[place].stage { segment in
                     segment.epoch = epoch
@@ -306,9 +320,18 @@ package struct ChannelsMachine: Sendable {
                 subscriptions[place].stage {
                     $0.losses.append(.init(ranges: ranges, reason: reason))
                 }
+            case .recordSnapshot(let snapshot):
+                subscriptions[place].stage { $0.snapshot = .wanted(snapshot) }
+            case .settleSnapshot: subscriptions[place].stage { $0.snapshot = .taken }
+            case .requestSnapshot(let snapshot): emit(.requestSnapshot(channel, snapshot))
+            case .unsubscribe:
+                asks.removeAll { $0.channel == channel }
+                emit(.send([ClientFrame.unsubscribe([channel]).encoded()]))
             case .scheduleTimer(let moment): schedule(.channel(channel), at: moment)
             case .reconnect: wantsReconnect = true
-            case .enter(let state): emit(.enter(channel, state))
+            case .enter(let state):
+                subscriptions[place].tally.entered(state)
+                emit(.enter(channel, state))
             }
         }
     }
@@ -327,12 +350,8 @@ package struct ChannelsMachine: Sendable {
             perform(connection.reconnectRequested())
         }
         guard !asks.isEmpty else { return }
-        // A coverage of 256 ranges has 9 KB: a hundred of them fit into a frame.
-        let frames = stride(from: 0, to: asks.count, by: 100).map { start in
-            ClientFrame.subscribe(Array(asks[start..<min(start + 100, asks.count)])).encoded()
-        }
+        emit(.send(SubscribeFrames.encoded(asks)))
         asks = []
-        emit(.send(frames))
     }
 
     mutating func schedule(_ timer: Timer, at moment: Duration) {
