@@ -6,21 +6,17 @@ import RepriseWire
 struct DebugView: Sendable {
     struct Row: Sendable {
         let channel: String
-        let state: ChannelState
-        /// What is accounted for; nil where the SDK does not say.
-        var coverage: String?
-        var head: Int64?
-        var missing: Int64?
-        /// Events a second.
-        var rate: Double?
-        var received: Int64?
-        var duplicates: Int64?
-        var repairs: Int64?
-        var lastError: String?
+        let insight: ChannelInsight
+
+        /// What is accounted for, as ranges.
+        var coverage: String {
+            let ranges = insight.coverage.ranges.map { "\($0.after + 1)-\($0.through)" }
+            return ranges.isEmpty ? "nothing" : ranges.joined(separator: ",")
+        }
     }
 
     let connection: ConnectionState
-    let reconnects: Int
+    let reconnects: Int64
     let lastError: String?
     let rows: [Row]
 
@@ -33,15 +29,14 @@ struct DebugView: Sendable {
         var lines = [state.printable.fitting(80), head]
         for row in rows {
             lines.append(
-                row.channel.printable.fitting(13).left(14) + row.state.word.left(12)
-                    + (row.coverage ?? "–").fitting(13).left(14)
-                    + (row.head?.grouped ?? "–").right(8) + (row.missing?.grouped ?? "–").right(7)
-                    + (row.rate.map(Self.rate) ?? "–").right(7)
-                    + (row.received?.grouped ?? "–").right(10)
-                    + (row.duplicates?.grouped ?? "–").right(7))
+                row.channel.fitting(13).left(14) + row.insight.state.word.left(12)
+                    + row.coverage.fitting(13).left(14) + row.insight.head.grouped.right(8)
+                    + row.insight.missing.grouped.right(7) + Self.rate(row.insight.rate).right(7)
+                    + row.insight.received.grouped.right(10)
+                    + row.insight.duplicates.grouped.right(7))
         }
         for row in rows {
-            guard let error = row.lastError else { continue }
+            guard let error = row.insight.lastError else { continue }
             lines.append("\(row.channel): \(error)".printable.fitting(80))
         }
         if let lastError { lines.append("last error: \(lastError)".printable.fitting(80)) }
@@ -62,7 +57,7 @@ struct DebugView: Sendable {
             json.key("connected")
             json.bool(connection == .connected)
             json.key("reconnects")
-            json.integer(Int64(reconnects))
+            json.integer(reconnects)
             if let lastError {
                 json.key("lastError")
                 json.string(lastError)
@@ -77,24 +72,21 @@ struct DebugView: Sendable {
         json.key("channel")
         json.string(row.channel)
         json.key("mode")
-        json.string(row.state.word)
-        if let coverage = row.coverage {
-            json.key("coverage")
-            json.string(coverage)
-        }
-        let counts: [(StaticString, Int64?)] = [
-            ("head", row.head), ("missing", row.missing), ("received", row.received),
-            ("duplicates", row.duplicates), ("repairs", row.repairs),
+        json.string(row.insight.state.word)
+        json.key("coverage")
+        json.string(row.coverage)
+        let counts: [(StaticString, Int64)] = [
+            ("head", row.insight.head), ("missing", row.insight.missing),
+            ("received", row.insight.received), ("duplicates", row.insight.duplicates),
+            ("repairs", row.insight.repairs), ("requests", row.insight.requests),
         ]
-        for case (let name, let count?) in counts {
+        for (name, count) in counts {
             json.key(name)
             json.integer(count)
         }
-        if let rate = row.rate {
-            json.key("rate")
-            json.raw(Array(Self.rate(rate).filter { $0 != "," }.utf8))
-        }
-        if let error = row.lastError {
+        json.key("rate")
+        json.raw(Array(Self.rate(row.insight.rate).filter { $0 != "," }.utf8))
+        if let error = row.insight.lastError {
             json.key("lastError")
             json.string(error)
         }

@@ -1,7 +1,5 @@
 import Reprise
 import RepriseChannels
-import RepriseCore
-import Synchronization
 
 /// Shows where channels stand, once a second, without reading a message of them.
 ///
@@ -11,47 +9,21 @@ struct DebugWatch: Sendable {
     let channels: [String]
     let isJSON: Bool
 
-    /// What the connection has been through.
-    private final class Story: Sendable {
-        private let state = Mutex((now: ConnectionState.idle, connected: 0, error: String?.none))
-
-        func changed(to new: ConnectionState) {
-            state.withLock { state in
-                state.now = new
-                switch new {
-                case .connected: state.connected += 1
-                case .waiting(_, let reason), .stopped(let reason):
-                    state.error = reason.description
-                case .stuck(let error): state.error = error.message
-                case .idle, .connecting: break
-                }
-            }
-        }
-
-        var shown: (now: ConnectionState, reconnects: Int, error: String?) {
-            state.withLock { ($0.now, max($0.connected - 1, 0), $0.error) }
-        }
-    }
-
     /// Runs until the task is cancelled, or the client gives up.
     func run() async throws {
-        let story = Story()
         for name in channels { try await reprise.channel(name).subscribe() }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                for await state in reprise.channels.connectionStates { story.changed(to: state) }
-            }
             group.addTask { try await reprise.run() }
-            group.addTask { try await show(story) }
+            group.addTask { try await show() }
             defer { group.cancelAll() }
             do { while try await group.next() != nil {} } catch is CancellationError {}
         }
     }
 
-    private func show(_ story: Story) async throws {
+    private func show() async throws {
         var above = 0
         while true {
-            let view = try view(story)
+            let view = try await view()
             if isJSON {
                 try StandardOutput.write(view.json)
             } else {
@@ -66,23 +38,15 @@ struct DebugWatch: Sendable {
         }
     }
 
-    private func view(_ story: Story) throws -> DebugView {
-        let (now, reconnects, error) = story.shown
-        return DebugView(
-            connection: now, reconnects: reconnects, lastError: error,
-            rows: try channels.map { try row($0) })
-    }
-
-    private func row(_ name: String) throws -> DebugView.Row {
-        let state = try reprise.channel(name).state
-        var row = DebugView.Row(channel: name, state: state)
-        switch state {
-        case .catchingUp(let received, let total): row.missing = total - received
-        case .repairing(let missing), .stalled(let missing): row.missing = missing
-        case .live: row.missing = 0
-        case .refused(_, let message): row.lastError = message
-        case .closed, .subscribing, .beyondRetention: break
+    private func view() async throws -> DebugView {
+        let connection = await reprise.channels.insight
+        var rows: [DebugView.Row] = []
+        for name in channels {
+            let insight = try await reprise.channel(name).insight
+            rows.append(DebugView.Row(channel: name, insight: insight))
         }
-        return row
+        return DebugView(
+            connection: connection.state, reconnects: connection.reconnects,
+            lastError: connection.lastError?.line, rows: rows)
     }
 }
