@@ -51,6 +51,8 @@ package struct Settlement: Hashable, Sendable {
         case notStarted
         case dead(reason: String)
         case retry(after: Duration, countsAsFailure: Bool, reason: String)
+        /// It comes again when it is its turn in its lane, and only after `unless` if the one before it is in hand.
+        case backInLane(unless: Duration, reason: String)
     }
 
     package var seq: Int64
@@ -74,6 +76,7 @@ extension Settlement.Verdict {
     ) -> Self {
         let reason = "\(error)"
         let wait = kind.backoff.delay(failures: failures + 1, jitter: jitter)
+        if error is BackInLane { return .backInLane(unless: wait, reason: reason) }
         switch (error as? HandOverFailure)?.advice {
         case .permanent:
             return .dead(reason: reason)
