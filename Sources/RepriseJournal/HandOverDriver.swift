@@ -206,7 +206,7 @@ final class HandOverDriver: Sendable {
         happened { state in
             guard state.lent[row.seq]?.entry.attempt == row.entry.attempt else { return }
             state.lent[row.seq] = nil
-            if verdict == .applied { state.alongside[row.seq] = alongside }
+            state.alongside[row.seq] = verdict.isEnd ? alongside : nil
             state.machine.handlerEnded(settlement(row, verdict))
         }
     }

@@ -57,8 +57,8 @@ extension Journal {
     /// - Parameters:
     ///   - kind: the name of a kind declared at opening, which does not forbid a second try.
     ///   - handler: must not wait; it ends each entry later, with ``Lent/end(_:alongside:)``.
-    package func handle(
-        _ kind: String, inBatches handler: @escaping @Sendable ([Lent]) -> Void
+    package func handleBatches(
+        of kind: String, _ handler: @escaping @Sendable ([Lent]) -> Void
     ) {
         precondition(store.kinds[kind] != nil, Self.undeclared(kind))
         driver.handle(kind, by: .batch(handler))

@@ -18,7 +18,7 @@ package struct Lent: Sendable {
     ///
     /// - Parameters:
     ///   - error: nil if it was handled; else what a handler would throw.
-    ///   - alongside: written in the transaction that ends it, if it was handled. It must not fail but for the disk.
+    ///   - alongside: written in the transaction that ends it, if that ends it. It must not fail but for the disk.
     package func end(
         _ error: (any Error)? = nil, alongside: (@Sendable (Database) throws -> Void)? = nil
     ) {

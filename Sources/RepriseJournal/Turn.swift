@@ -69,6 +69,14 @@ package struct Settlement: Hashable, Sendable {
 }
 
 extension Settlement.Verdict {
+    /// Whether the entry ends by it.
+    var isEnd: Bool {
+        switch self {
+        case .applied, .appliedBefore, .dead: true
+        case .notStarted, .retry, .backInLane: false
+        }
+    }
+
     /// What becomes of an entry whose handler threw after `failures` earlier ones; `jitter`, in 0..<1, is drawn by the
     /// driver.
     package static func after(

@@ -18,7 +18,7 @@ struct TurnWork: Sendable {
     let gate: @Sendable () -> GateMachine
     let transactions: [String: Transaction]
     let asking: Set<String>
-    /// What is written together with the end of an entry that was applied, by its row.
+    /// What is written together with the end of an entry, by its row.
     var alongside: [Int64: Alongside] = [:]
     let store: EntryStore
 
@@ -76,6 +76,7 @@ struct TurnWork: Sendable {
             try store.uncountAttempt(seq, in: db)
             try store.putBackAtOnce(seq, lane: lane, in: db)
         case .dead(let reason):
+            try alongside[seq]?(db)
             try store.end(seq, lane: nil, as: .dead, reason: reason, in: db)
         case .retry(let wait, let counts, let reason):
             try store.putBack(

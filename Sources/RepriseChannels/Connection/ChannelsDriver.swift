@@ -11,7 +11,7 @@ actor ChannelsDriver {
         case stop(any Error)
     }
 
-    let outbox: Outbox
+    let outbox: OutboxDriver
     private let store: ChannelStore
     private let server: String
     private let dialer: any SocketDialer
@@ -23,6 +23,7 @@ actor ChannelsDriver {
     private var states: [ChannelName: Announcer<ChannelState>] = [:]
     /// Set while a connection is up.
     private var socket: (any Socket)?
+    private var uplink: Uplink?
     private var step: Step?
     private var alarm: Task<Void, any Error>?
     /// Who waits for the machine to change.
@@ -37,7 +38,7 @@ actor ChannelsDriver {
         self.dialer = dialer
         self.readers = readers
         self.configuration = configuration
-        outbox = Outbox(configuration: configuration)
+        outbox = OutboxDriver(configuration: configuration)
         connectionStates = states
         machine = ChannelsMachine(settings: configuration.machine)
     }
@@ -156,8 +157,9 @@ actor ChannelsDriver {
             case .announce, .enter: announce(action)
             case .openSession(let time): await openSession(serverTime: time)
             case .closeSession:
-                outbox.disconnected()
+                uplink = nil
                 await store.journal.close(.session)
+                outbox.disconnected()
             case .published(let published): outbox.published(published)
             case .refused(let refused): outbox.refused(refused)
             case .signalReaders(let channels): for channel in channels { readers.signal(channel) }
@@ -204,7 +206,11 @@ actor ChannelsDriver {
     }
 
     private func openSession(serverTime: WallTime) async {
-        if let socket { outbox.connected(to: socket, serverTime: serverTime) }
+        if let socket {
+            let uplink = Uplink(socket)
+            self.uplink = uplink
+            outbox.connected(by: uplink, serverTime: serverTime)
+        }
         await store.journal.serverTimeReceived(serverTime)
         await store.journal.open(.session)
     }

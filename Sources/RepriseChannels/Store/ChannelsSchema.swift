@@ -6,8 +6,12 @@ extension Channels {
     /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
     public static let schema = JournalSchema(
         name: "channels",
-        migrations: [{ db in try db.execute(sql: ChannelsTables.first) }],
+        migrations: [
+            { db in try db.execute(sql: ChannelsTables.first) },
+            { db in try db.execute(sql: OutboxRows.schema) },
+        ],
         ledger: { db in try ChannelsLedger.sum(db) },
+        prune: { db, _ in try OutboxRows.prune(db) },
         calendarMoved: { db, step in
             // A wait keeps its length. Bounded, so that no sum is more than a column holds.
             try db.execute(

@@ -141,8 +141,8 @@ final class DeviceLife {
             case .enter(let channel, let state): enter(channel, state)
             case .openSession(let time): openSession(serverTime: time)
             case .closeSession:
-                hangUpOutbox()
                 journal.close(.session)
+                hangUpOutbox()
             case .published(let published): answered(published)
             case .refused(let refused): answered(refused)
             case .signalReaders(let channels):
