@@ -13,7 +13,7 @@ public final class Channels: Sendable {
 
     let journal: Journal
     let configuration: Configuration
-    private let readers: Readers
+    let readers: Readers
     private let driver: ChannelsDriver
     private let connection: Announcer<ConnectionState>
     private let announcers = Mutex<[ChannelName: Announcer<ChannelState>]>([:])
@@ -100,8 +100,8 @@ extension Channels {
             }
             if state == .live { break }
         }
-        let newest = try await store(of: name, "").newest()
         for line in readers.lines(of: name) {
+            let newest = try await line.store.newest()
             for await through in line.through.watch() where through >= newest { break }
         }
         try Task.checkCancellation()
@@ -122,6 +122,7 @@ extension Channels {
     func discard(_ id: EntryID, reader: String, in name: ChannelName) async throws {
         try await store(of: name, reader)
             .restate(id, as: .dead, now: configuration.timekeeper.wall())
+        readers.signal(.init(channel: name, name: reader))
     }
 
     private func store(of name: ChannelName, _ reader: String) -> ReaderStore {

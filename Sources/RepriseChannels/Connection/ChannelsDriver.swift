@@ -38,7 +38,7 @@ actor ChannelsDriver {
         self.dialer = dialer
         self.readers = readers
         self.configuration = configuration
-        outbox = OutboxDriver(configuration: configuration)
+        outbox = OutboxDriver(bells: readers.bells, configuration: configuration)
         connectionStates = states
         machine = ChannelsMachine(settings: configuration.machine)
     }

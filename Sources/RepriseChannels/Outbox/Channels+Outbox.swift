@@ -20,6 +20,7 @@ extension Channels {
         try JSONScanner.validate(json)
         let content = OutboxContent(change: target.map { .edits($0) }, body: json)
         try await journal.write { [self] db in try record(content, id: id, to: name, db) }
+        readers.bells.ring(name)
         return id
     }
 
@@ -30,6 +31,7 @@ extension Channels {
             }
             try record(.deletion(of: target), id: .random(), to: name, db)
         }
+        readers.bells.ring(name)
     }
 
     /// What nobody else can have seen is gone at once; else a deletion follows it in its lane.
@@ -49,6 +51,11 @@ extension Channels {
         case .finished: return
         }
         try record(.deletion(of: entry.id), id: .random(), to: name, db)
+    }
+
+    /// Lists read the journal again once this transaction is durable.
+    func ring(_ name: ChannelName, after db: Database) {
+        db.afterNextTransaction { [readers] _ in readers.bells.ring(name) }
     }
 
     private func record(

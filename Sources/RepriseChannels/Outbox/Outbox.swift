@@ -41,11 +41,12 @@ public struct Outbox: Sendable {
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and what the journal throws.
     public func retry(_ id: EntryID) async throws {
-        let journal = channels.journal
+        let (channels, journal) = (channels, channels.journal)
         try await journal.write { [channel] db in
-            guard try Self.entry(id, in: channel, db) != nil else { throw Self.unknown(id) }
+            guard let entry = try Self.entry(id, in: channel, db) else { throw Self.unknown(id) }
             try journal.retry(id, in: db)
             try db.execute(sql: "DELETE FROM channelsRefused WHERE id = ?", arguments: [id.text])
+            if let name = entry.lane.flatMap({ try? ChannelName($0) }) { channels.ring(name, after: db) }
         }
     }
 
@@ -64,6 +65,7 @@ public struct Outbox: Sendable {
                 let name = entry.lane.flatMap({ try? ChannelName($0) })
             else { throw Self.unknown(id) }
             try channels.withdraw(entry, from: name, db)
+            channels.ring(name, after: db)
         }
     }
 

@@ -27,7 +27,10 @@ final class OutboxDriver: Sendable {
     private let configuration: Channels.Configuration
     private let state: Mutex<State>
 
-    init(configuration: Channels.Configuration) {
+    private let bells: ChannelBells
+
+    init(bells: ChannelBells, configuration: Channels.Configuration) {
+        self.bells = bells
         self.configuration = configuration
         state = Mutex(State(machine: OutboxMachine(settings: configuration.outbox)))
     }
@@ -67,13 +70,16 @@ final class OutboxDriver: Sendable {
                 let refusal = state.machine.refusal(of: id)
                 do {
                     let seq = try state.machine.ended(lent.entry, jitter: jitter())
-                    return Ending(lent: lent, error: nil) { db in
+                    return Ending(lent: lent, error: nil) { [bells] db in
                         try OutboxRows.stored(lent.entry, seq: seq, db)
+                        bells.ring(lent.entry, after: db)
                     }
                 } catch {
-                    return Ending(lent: lent, error: error) { db in
-                        guard let refusal else { return }
-                        try OutboxRows.refused(lent.entry.id, refusal, at: wall, db)
+                    return Ending(lent: lent, error: error) { [bells] db in
+                        if let refusal {
+                            try OutboxRows.refused(lent.entry.id, refusal, at: wall, db)
+                        }
+                        bells.ring(lent.entry, after: db)
                     }
                 }
             }
@@ -103,7 +109,9 @@ final class OutboxDriver: Sendable {
             return state.uplink
         }
         uplink?.send(frames)
-        for ending in failed { ending.lent.end(ending.error) }
+        for ending in failed {
+            ending.lent.end(ending.error) { [bells] db in bells.ring(ending.lent.entry, after: db) }
+        }
     }
 
     /// One alarm for all: the one that was sent first is late first.
@@ -124,5 +132,13 @@ final class OutboxDriver: Sendable {
             arm(&state)
             return late
         }
+    }
+}
+
+extension ChannelBells {
+    /// Lists read the journal again once this transaction is durable.
+    fileprivate func ring(_ entry: Entry, after db: Database) {
+        guard let channel = entry.lane.flatMap({ try? ChannelName($0) }) else { return }
+        db.afterNextTransaction { [self] _ in ring(channel) }
     }
 }

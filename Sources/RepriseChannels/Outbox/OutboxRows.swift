@@ -75,6 +75,10 @@ package enum OutboxRows {
                 SELECT * FROM channelsSent AS s WHERE channel = :channel AND NOT EXISTS (
                     SELECT 1 FROM channelsMessage AS m JOIN channelsLog AS g ON g.id = m.log
                     WHERE g.channel = :channel AND m.seq = s.seq AND m.id = s.id
+                ) AND NOT EXISTS (
+                    SELECT 1 FROM channelsAlias AS a JOIN channelsLog AS g ON g.id = a.log
+                    JOIN channelsMessage AS m ON m.arrival = a.arrival
+                    WHERE g.channel = :channel AND a.seq = s.seq AND m.id = s.id
                 ) ORDER BY seq DESC LIMIT :limit
             ) AS s JOIN entry AS e ON e.id = s.id WHERE e.state = 10
         ) ORDER BY stored IS NULL, stored, seq
