@@ -14,6 +14,7 @@ public final class Channels: Sendable {
     let journal: Journal
     let configuration: Configuration
     let readers: Readers
+    let presence: Presence
     private let driver: ChannelsDriver
     private let connection: Announcer<ConnectionState>
     private let announcers = Mutex<[ChannelName: Announcer<ChannelState>]>([:])
@@ -35,9 +36,11 @@ public final class Channels: Sendable {
         self.configuration = configuration
         readers = Readers(journal: journal, configuration: configuration)
         connection = Announcer(.idle)
+        presence = Presence(journal: journal, bells: readers.bells, configuration: configuration)
         driver = ChannelsDriver(
             store: ChannelStore(journal: journal), server: server, dialer: dialer,
-            readers: readers, states: connection, configuration: configuration)
+            readers: readers, presence: presence, states: connection,
+            configuration: configuration)
     }
 
     /// A handle on a channel.

@@ -45,7 +45,7 @@ struct OutboxMachineTests {
         #expect(machine.isAnswered(b.id) && !machine.isAnswered(a.id))
         #expect(try machine.ended(b, jitter: 0) == 1)
         #expect(machine.disconnected() == [a.id])
-        let error = #expect(throws: BackInLane.self) { try machine.ended(a, jitter: 0) }
+        let error = #expect(throws: BackInLane.self) { _ = try machine.ended(a, jitter: 0) }
         #expect(error != nil)
     }
 
@@ -58,7 +58,7 @@ struct OutboxMachineTests {
         let isFirst = machine.answered(a.id, .timedOut)
         #expect(isFirst)
         #expect(machine.published(try Self.published("a")) == nil)
-        #expect(throws: HandOverFailure.self) { try machine.ended(a, jitter: 0) }
+        #expect(throws: HandOverFailure.self) { _ = try machine.ended(a, jitter: 0) }
     }
 
     @Test("a refusal for now is obeyed and spread out, one for good ends it")
@@ -73,7 +73,9 @@ struct OutboxMachineTests {
             let refused = ServerFrame.Refused(
                 channel: "general", id: "a", code: code, message: "", retryAfter: .seconds(5))
             #expect(machine.refused(refused) == a.id)
-            let error = #expect(throws: HandOverFailure.self) { try machine.ended(a, jitter: 0.5) }
+            let error = #expect(throws: HandOverFailure.self) {
+                _ = try machine.ended(a, jitter: 0.5)
+            }
             #expect(error?.advice == advice)
         }
     }
@@ -101,7 +103,8 @@ struct OutboxMachineTests {
         for (entry, after) in [(a, nil), (b, a.id)] {
             let bytes = try machine.handedOver(entry, wall: Self.start, at: .zero)
             guard case .publish(let publish) = try decoder.clientFrame(bytes) else {
-                return Issue.record("not a publish")
+                Issue.record("not a publish")
+                return
             }
             #expect(publish.after == after)
         }
@@ -110,9 +113,9 @@ struct OutboxMachineTests {
                 channel: "general", id: entry.id.text, code: .predecessorMissing, message: "")
             #expect(machine.refused(refused) == entry.id)
         }
-        #expect(throws: BackInLane.self) { try machine.ended(b, jitter: 0) }
+        #expect(throws: BackInLane.self) { _ = try machine.ended(b, jitter: 0) }
         // One that names nobody is not to be told so again and again without a pause.
-        #expect(throws: HandOverFailure.self) { try machine.ended(a, jitter: 0) }
+        #expect(throws: HandOverFailure.self) { _ = try machine.ended(a, jitter: 0) }
     }
 
     @Test("what is not answered in time is nobody's answer: the first sent is late first")

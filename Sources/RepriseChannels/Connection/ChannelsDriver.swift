@@ -16,6 +16,7 @@ actor ChannelsDriver {
     private let server: String
     private let dialer: any SocketDialer
     private let readers: Readers
+    private let presence: Presence
     private let connectionStates: Announcer<ConnectionState>
     private let configuration: Channels.Configuration
 
@@ -31,12 +32,14 @@ actor ChannelsDriver {
 
     init(
         store: ChannelStore, server: String, dialer: any SocketDialer, readers: Readers,
-        states: Announcer<ConnectionState>, configuration: Channels.Configuration
+        presence: Presence, states: Announcer<ConnectionState>,
+        configuration: Channels.Configuration
     ) {
         self.store = store
         self.server = server
         self.dialer = dialer
         self.readers = readers
+        self.presence = presence
         self.configuration = configuration
         outbox = OutboxDriver(bells: readers.bells, configuration: configuration)
         connectionStates = states
@@ -137,6 +140,7 @@ actor ChannelsDriver {
     }
 
     func unsubscribe(_ channel: ChannelName) async {
+        presence.left(channel)
         await perform(machine.unsubscribed(channel))
     }
 
@@ -155,11 +159,13 @@ actor ChannelsDriver {
             case .reload(let channels): Task { await reload(channels) }
             case .wake(let moment): setAlarm(at: moment)
             case .announce, .enter: announce(action)
-            case .openSession(let time): await openSession(serverTime: time)
+            case .openSession(let time, let user): await openSession(serverTime: time, user: user)
             case .closeSession:
                 uplink = nil
                 await store.journal.close(.session)
                 outbox.disconnected()
+                presence.disconnected()
+            case .heard(let frame): presence.heard(frame)
             case .published(let published): outbox.published(published)
             case .refused(let refused): outbox.refused(refused)
             case .signalReaders(let channels): for channel in channels { readers.signal(channel) }
@@ -190,6 +196,10 @@ actor ChannelsDriver {
         } catch {
             return await perform(machine.commitFailed(error, at: now, jitter: jitter))
         }
+        for segment in batch.segments {
+            presence.delivered(
+                segment.channel, through: segment.coverage.watermark, of: segment.of)
+        }
         await perform(machine.committed(moved, at: now, jitter: jitter))
     }
 
@@ -205,11 +215,12 @@ actor ChannelsDriver {
         await perform(machine.reloaded(found, at: now, jitter: jitter))
     }
 
-    private func openSession(serverTime: WallTime) async {
+    private func openSession(serverTime: WallTime, user: UserID?) async {
         if let socket {
             let uplink = Uplink(socket)
             self.uplink = uplink
             outbox.connected(by: uplink, serverTime: serverTime)
+            presence.connected(by: uplink, as: user)
         }
         await store.journal.serverTimeReceived(serverTime)
         await store.journal.open(.session)

@@ -19,6 +19,7 @@ extension Channels {
         }
         try JSONScanner.validate(json)
         let content = OutboxContent(change: target.map { .edits($0) }, body: json)
+        presence.stoppedTyping(in: name)
         try await journal.write { [self] db in try record(content, id: id, to: name, db) }
         readers.bells.ring(name)
         return id

@@ -10,6 +10,7 @@ extension Channels {
             { db in try db.execute(sql: ChannelsTables.first) },
             { db in try db.execute(sql: ChannelsTables.second) },
             { db in try db.execute(sql: OutboxRows.schema) },
+            { db in try db.execute(sql: ReceiptRows.schema) },
         ],
         ledger: { db in try ChannelsLedger.sum(db) },
         prune: { db, _ in try OutboxRows.prune(db) },
