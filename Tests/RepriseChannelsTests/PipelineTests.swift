@@ -179,7 +179,7 @@ struct PipelineTests {
             }
             try await group.waitForAll()
         }
-        await #expect(throws: RepriseError(.full, "")) { try await bench.general.publish("x") }
+        await #expect(throws: RepriseError(.full, "")) { try await bench.general.publish("0") }
         await bench.journal.close()
     }
 

@@ -8,9 +8,11 @@ extension Channels {
         name: "channels",
         migrations: [
             { db in try db.execute(sql: ChannelsTables.first) },
-            { db in try db.execute(sql: ChannelsTables.second) },
-            { db in try db.execute(sql: OutboxRows.schema) },
-            { db in try db.execute(sql: ReceiptRows.schema) },
+            { db in
+                try db.execute(sql: ChannelsTables.second)
+                try db.execute(sql: OutboxRows.schema)
+                try db.execute(sql: ReceiptRows.schema)
+            },
         ],
         ledger: { db in try ChannelsLedger.sum(db) },
         prune: { db, _ in try OutboxRows.prune(db) },
