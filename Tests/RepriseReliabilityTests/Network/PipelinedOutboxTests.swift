@@ -1,6 +1,7 @@
 import Foundation
 import Reprise
 import RepriseNIO
+import RepriseServer
 import RepriseTesting
 import Synchronization
 import Testing
