@@ -236,8 +236,8 @@ public final class Journal: Sendable {
     public func close() async {
         let unwritten = await driver.close(grace: store.configuration.closeGrace)
         let work = TurnWork(
-            turn: Turn(settlements: unwritten), gate: { GateMachine(kinds: []) }, transactions: [:],
-            asking: [], store: store)
+            turn: Turn(settlements: unwritten.settlements), gate: { GateMachine(kinds: []) },
+            transactions: [:], asking: [], alongside: unwritten.alongside, store: store)
         let isOurs = await withCheckedContinuation { continuation in
             writer.enqueue(last: true) { [store] db in
                 _ = try work.perform(in: db)

@@ -11,11 +11,12 @@ actor ChannelsDriver {
         case stop(any Error)
     }
 
-    let outbox: Outbox
+    let outbox: OutboxDriver
     let store: ChannelStore
     private let server: String
     private let dialer: any SocketDialer
     private let readers: Readers
+    private let presence: Presence
     let connectionStates: Announcer<ConnectionState>
     let configuration: Channels.Configuration
 
@@ -23,6 +24,7 @@ actor ChannelsDriver {
     var states: [ChannelName: Announcer<ChannelState>] = [:]
     /// Set while a connection is up.
     private var socket: (any Socket)?
+    private var uplink: Uplink?
     private var step: Step?
     private var alarm: Task<Void, any Error>?
     /// Channels that are to be subscribed to, with the next reading of the journal.
@@ -35,14 +37,16 @@ actor ChannelsDriver {
 
     init(
         store: ChannelStore, server: String, dialer: any SocketDialer, readers: Readers,
-        states: Announcer<ConnectionState>, configuration: Channels.Configuration
+        presence: Presence, states: Announcer<ConnectionState>,
+        configuration: Channels.Configuration
     ) {
         self.store = store
         self.server = server
         self.dialer = dialer
         self.readers = readers
+        self.presence = presence
         self.configuration = configuration
-        outbox = Outbox(configuration: configuration)
+        outbox = OutboxDriver(bells: readers.bells, configuration: configuration)
         connectionStates = states
         machine = ChannelsMachine(settings: configuration.machine)
     }
@@ -136,6 +140,7 @@ actor ChannelsDriver {
 
     func unsubscribe(_ channel: ChannelName) async {
         stopLoadingSnapshot(of: channel)
+        presence.left(channel)
         await perform(machine.unsubscribed(channel))
     }
 
@@ -154,10 +159,13 @@ actor ChannelsDriver {
             case .reload(let channels): Task { await reload(channels) }
             case .wake(let moment): setAlarm(at: moment)
             case .announce, .enter: announce(action)
-            case .openSession(let time): await openSession(serverTime: time)
+            case .openSession(let time, let user): await openSession(serverTime: time, user: user)
             case .closeSession:
-                outbox.disconnected()
+                uplink = nil
                 await store.journal.close(.session)
+                outbox.disconnected()
+                presence.disconnected()
+            case .heard(let frame): presence.heard(frame)
             case .published(let published): outbox.published(published)
             case .refused(let refused): outbox.refused(refused)
             case .requestSnapshot(let channel, let snapshot): load(snapshot, of: channel)
@@ -189,6 +197,10 @@ actor ChannelsDriver {
         } catch {
             return await perform(machine.commitFailed(error, at: now, jitter: jitter))
         }
+        for segment in batch.segments {
+            presence.delivered(
+                segment.channel, through: segment.coverage.watermark, of: segment.of)
+        }
         await perform(machine.committed(moved, at: now, jitter: jitter))
     }
 
@@ -202,8 +214,13 @@ actor ChannelsDriver {
         await perform(machine.reloaded(found, at: now, jitter: jitter))
     }
 
-    private func openSession(serverTime: WallTime) async {
-        if let socket { outbox.connected(to: socket, serverTime: serverTime) }
+    private func openSession(serverTime: WallTime, user: UserID?) async {
+        if let socket {
+            let uplink = Uplink(socket)
+            self.uplink = uplink
+            outbox.connected(by: uplink, serverTime: serverTime)
+            presence.connected(by: uplink, as: user)
+        }
         await store.journal.serverTimeReceived(serverTime)
         await store.journal.open(.session)
     }

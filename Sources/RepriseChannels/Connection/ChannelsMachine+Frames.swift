@@ -60,7 +60,8 @@ extension ChannelsMachine {
         case .event: break  // the hot path, above
         case .welcome(let frame): reading.welcome = frame
         case .published(let published): emit(.published(published))
-        case .authenticated, .positions, .receipt, .typing: break
+        case .authenticated: break
+        case .positions, .receipt, .typing: emit(.heard(frame))
         case .error(let code, let message):
             connection.errorReceived(code)
             disconnection = Disconnection(
@@ -80,6 +81,7 @@ extension ChannelsMachine {
                 subscriptions[place].cut(into: &reading.batch)
             }
             with(subscribed.channel.text, &reading) { $0.subscribedReceived(subscribed, at: now) }
+            emit(.heard(frame))
         case .gone(let channel, let gone): with(channel.text, &reading) { $0.goneReceived(gone) }
         case .syncComplete(let complete):
             with(complete.channel.text, &reading) {
@@ -128,6 +130,6 @@ extension ChannelsMachine {
             perform(subscriptions[place].machine.connected(at: now), of: place)
         }
         flush()
-        emit(.openSession(serverTime: welcome.time))
+        emit(.openSession(serverTime: welcome.time, user: welcome.session?.user))
     }
 }

@@ -50,8 +50,10 @@ package struct ChannelsMachine: Sendable {
         case announce(ConnectionState)
         case enter(ChannelName, ChannelState)
         /// The outbox may send.
-        case openSession(serverTime: WallTime)
+        case openSession(serverTime: WallTime, user: UserID?)
         case closeSession
+        /// The server says where everybody stands, or who types.
+        case heard(ServerFrame)
         /// The server has answered the outbox.
         case published(ServerFrame.Published)
         case refused(ServerFrame.Refused)

@@ -139,10 +139,11 @@ final class DeviceLife {
             case .wake(let moment): setAlarm(at: moment)
             case .announce(let state): connection = state
             case .enter(let channel, let state): enter(channel, state)
-            case .openSession(let time): openSession(serverTime: time)
+            case .openSession(let time, _): openSession(serverTime: time)
             case .closeSession:
-                hangUpOutbox()
                 journal.close(.session)
+                hangUpOutbox()
+            case .heard: break
             case .published(let published): answered(published)
             case .refused(let refused): answered(refused)
             case .requestSnapshot: break  // no app here takes any
