@@ -22,6 +22,21 @@ public struct ServerConfiguration: Hashable, Sendable {
     public var keptFor: Duration?
     /// The bounds it keeps.
     public var limits: ServerLimits
+    /// Who may come in.
+    public var access = Access.open
+    /// What the `aud` of a token must name.
+    public var audience = "reprise"
+    /// How far the clocks of those who sign tokens may be off.
+    public var tokenLeeway: Duration = .seconds(60)
+    private var makesChannels: Bool?
+
+    /// Whether a channel that nobody made is public, and made by its first publish.
+    ///
+    /// Unless it is set: where access is open or for development.
+    public var implicitChannels: Bool {
+        get { makesChannels ?? (access == .open || access == .tokens(.development)) }
+        set { makesChannels = newValue }
+    }
 
     /// Makes a configuration.
     ///

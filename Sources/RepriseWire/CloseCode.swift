@@ -69,6 +69,8 @@ extension CloseCode {
     public static let overloaded = CloseCode(4101)
     /// The user is at the limit of connections.
     public static let tooManyConnections = CloseCode(4102)
+    /// The server cannot find out now who connects.
+    public static let unavailable = CloseCode(4103)
     /// A frame is not what the protocol allows.
     public static let malformedFrame = CloseCode(4200)
     /// A frame came before `hello`, or a second `hello`.

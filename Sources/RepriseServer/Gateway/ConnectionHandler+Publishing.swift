@@ -4,8 +4,9 @@ import RepriseWire
 
 extension ConnectionHandler {
     func publish(_ publish: ClientFrame.Publish) {
-        if let refusal = PublishAnswer.refusal(of: publish) { return send(refusal) }
-        publishes.append(publish)
+        let message = NewMessage(publish)
+        if let refusal = PublishAnswer.refusal(of: message) { return send(refusal) }
+        publishes.append(message)
     }
 
     /// Submits what came in one turn together: one entry in the committer's queue, one flush for the answers.

@@ -32,15 +32,19 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var written = 0
     private var taken = 0
     private var turn = 0
+    /// Messages that came behind a token that is being looked at: what one read brought.
+    private var waiting: [[UInt8]] = []
 
     init(id: UInt64, switchboard: Switchboard, now: Duration) {
         self.id = id
         self.switchboard = switchboard
-        machine = ConnectionMachine(now: now)
+        machine = ConnectionMachine(now: now, asksWho: switchboard.gateway.authenticator != nil)
     }
 
     var gateway: Gateway { switchboard.gateway }
     var now: Duration { gateway.clock.uptime() }
+    /// Whose connection it is.
+    var principal: Principal { machine.principal }
     private var limits: ConnectionMachine.Limits { gateway.connectionLimits }
 
     // MARK: Life
@@ -87,6 +91,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.bytesReceived(now: now)
         guard machine.maySend else { return }
         switch assembler.add(unwrapInboundIn(data), text: &switchboard.text) {
+        case .message where machine.mustWait: waiting.append(switchboard.text)
         case .message: received(switchboard.text)
         case .incomplete, .pong: break
         case .ping(let payload): write(WebSocketFraming.control(.pong, payload))
@@ -117,14 +122,21 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func received(_ text: [UInt8]) {
         do {
             let frame = try decoder.clientFrame(text)
-            switch machine.frameReceived(frame, now: now) {
-            case .welcome: welcome(frame)
-            case .accept: accept(frame)
-            case .ignore: break
-            case .close(let code, let message): close(code, message)
-            }
+            if case .hello(let hello) = frame { noteHello(hello) }
+            perform(machine.frameReceived(frame, now: now), for: frame)
         } catch {
             unreadable(text, error)
+        }
+    }
+
+    private func perform(_ verdict: ConnectionMachine.Verdict, for frame: ClientFrame?) {
+        switch verdict {
+        case .identify(let token): identify(token)
+        case .welcome: welcome()
+        case .authenticated: if let session { send(.authenticated(session)) }
+        case .accept: if let frame { accept(frame) }
+        case .ignore: break
+        case .close(let code, let message): close(code, message)
         }
     }
 
@@ -133,8 +145,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .publish(let publish): self.publish(publish)
         case .subscribe(let requests): requests.forEach(subscribe)
         case .unsubscribe(let channels): channels.forEach(unsubscribe)
-        case .hello: break  // the machine accepts it once, as a welcome
-        case .receipt, .typing, .authenticate: break
+        case .hello, .authenticate: break  // the machine has answered with more than accept
+        case .receipt, .typing: break
         }
     }
 
@@ -149,15 +161,49 @@ final class ConnectionHandler: ChannelDuplexHandler {
         violated(.malformedFrame, error?.message ?? "The frame cannot be read.")
     }
 
-    private func welcome(_ frame: ClientFrame) {
+    // MARK: Who it is
+
+    private func identify(_ token: AccessToken?) {
+        let shard = switchboard.shard
+        gateway.identify(token) { [id] answer in shard.post(.identified(id, answer)) }
+    }
+
+    func identified(_ answer: Result<Principal, RepriseError>) {
+        let ends = (try? answer.get())?.expires.map { expires in
+            now + gateway.clock.wall().duration(to: expires) + gateway.leeway
+        }
+        perform(machine.identified(answer, ends: ends, now: now), for: nil)
+        lookLater()
+        receiveWaiting()
+        submitPublishes()
+        readAgain()
+    }
+
+    private func receiveWaiting() {
+        var messages = waiting[...]
+        waiting = []
+        while !machine.mustWait, machine.maySend, let message = messages.popFirst() {
+            received(message)
+        }
+        if machine.mustWait { waiting = Array(messages) }
+    }
+
+    /// As the client is told it.
+    private var session: ServerFrame.Session? {
+        guard let user = principal.user, let expires = principal.expires else { return nil }
+        return ServerFrame.Session(user: user, expires: expires)
+    }
+
+    private func noteHello(_ hello: ClientFrame.Hello) {
+        log(.debug, "hello", ["device": "\(hello.device)", "client": "\(hello.client)"])
+    }
+
+    private func welcome() {
         send(
             .welcome(
                 .init(
                     version: ClientFrame.Hello.currentVersion, time: gateway.clock.wall(),
-                    heartbeat: gateway.limits.heartbeat, server: "reprise")))
-        if case .hello(let hello) = frame {
-            log(.debug, "hello", ["device": "\(hello.device)", "client": "\(hello.client)"])
-        }
+                    heartbeat: gateway.limits.heartbeat, server: "reprise", session: session)))
         lookLater()
     }
 

@@ -1,6 +1,7 @@
+package import RepriseCore
 package import RepriseWire
 
-/// Decides about one WebSocket connection: `awaitingHello → open → draining → closing`.
+/// Decides about one WebSocket connection: `awaitingHello → identifying → open → draining → closing`.
 ///
 /// A close is begun once, for whichever reason came first. After it nothing that the peer sends is looked at, but it is
 /// still read: closing a socket with unread bytes would take the close frame away from the peer.
@@ -17,7 +18,11 @@ package struct ConnectionMachine: Sendable {
 
     /// What to do with a frame.
     package enum Verdict: Equatable, Sendable {
+        /// Find out whose token it is.
+        case identify(AccessToken?)
         case welcome
+        /// Say that the fresh token was taken.
+        case authenticated
         case accept
         case ignore
         case close(CloseCode, String)
@@ -51,6 +56,8 @@ package struct ConnectionMachine: Sendable {
 
     private enum Phase: Equatable, Sendable {
         case awaitingHello
+        /// Hello was said; who it is is being found out.
+        case identifying
         case open
         /// The server is shutting down; what was accepted is still answered.
         case draining
@@ -58,6 +65,9 @@ package struct ConnectionMachine: Sendable {
         case closed
     }
 
+    /// Whether a token is asked for.
+    private let asksWho: Bool
+    private var session = SessionMachine()
     private var phase = Phase.awaitingHello
     private var phaseBegan: Duration
     private var heard: Duration
@@ -66,7 +76,11 @@ package struct ConnectionMachine: Sendable {
     private var pinged: Duration?
     private var publishesInFlight = 0
 
-    package init(now: Duration) {
+    /// - Parameters:
+    ///   - now: the uptime.
+    ///   - asksWho: whether a token is asked for; else whoever comes is welcome.
+    package init(now: Duration, asksWho: Bool = false) {
+        self.asksWho = asksWho
         phaseBegan = now
         heard = now
         progressed = now
@@ -76,7 +90,8 @@ package struct ConnectionMachine: Sendable {
     /// Whether the peer's bytes may be read. (While closing they are read and thrown away.)
     package func mayRead(_ limits: Limits) -> Bool {
         switch phase {
-        case .awaitingHello, .open: publishesInFlight < limits.publishesInFlight
+        case .awaitingHello, .identifying, .open:
+            !session.isAsking && publishesInFlight < limits.publishesInFlight
         case .draining: false
         case .closing, .closed: true
         }
@@ -85,10 +100,18 @@ package struct ConnectionMachine: Sendable {
     /// Whether frames may still be sent.
     package var maySend: Bool {
         switch phase {
-        case .awaitingHello, .open, .draining: true
+        case .awaitingHello, .identifying, .open, .draining: true
         case .closing, .closed: false
         }
     }
+
+    /// Whose connection it is.
+    package var principal: Principal { asksWho ? session.principal ?? .nobody : .open }
+
+    /// Whether frames wait because a token is being looked at.
+    ///
+    /// The socket is not read meanwhile, so what waits is what came with the token.
+    package var mustWait: Bool { session.isAsking && maySend }
 
     /// Whether it has said hello and nothing has ended it.
     package var isOpen: Bool { phase == .open }
@@ -113,12 +136,46 @@ package struct ConnectionMachine: Sendable {
                     .unsupportedVersion,
                     "This server speaks version \(ClientFrame.Hello.currentVersion).", now)
             }
-            enter(.open, now)
-            return .welcome
+            guard asksWho else {
+                enter(.open, now)
+                return .welcome
+            }
+            enter(.identifying, now)
+            session.askingBegan()
+            return .identify(hello.token)
         case (.awaitingHello, _): return refuse(.outOfOrder, "The first frame is hello.", now)
+        case (.identifying, _):
+            preconditionFailure("driver bug: a frame that must wait was handed in")
         case (.open, .hello): return refuse(.outOfOrder, "Hello was said before.", now)
+        case (.open, .authenticate(let token)):
+            guard asksWho else { return .ignore }
+            session.askingBegan()
+            return .identify(token)
         case (.open, _): return .accept
         case (.draining, _), (.closing, _), (.closed, _): return .ignore
+        }
+    }
+
+    /// It is known whose token it is, or why that cannot be known.
+    ///
+    /// - Parameters:
+    ///   - answer: what the authenticator says.
+    ///   - ends: the uptime at which the token stops to count.
+    ///   - now: the uptime.
+    /// - Returns: what to tell the peer.
+    package mutating func identified(
+        _ answer: Result<Principal, RepriseError>, ends: Duration?, now: Duration
+    ) -> Verdict {
+        let outcome = session.answered(answer, ends: ends)
+        guard phase == .identifying || phase == .open else { return .ignore }
+        switch outcome {
+        case .begins:
+            enter(.open, now)
+            return .welcome
+        case .goesOn: return .authenticated
+        case .refused(.tokenExpired, let message): return refuse(.tokenExpired, message, now)
+        case .refused(.unauthorized, let message): return refuse(.unauthorized, message, now)
+        case .refused(_, let message): return refuse(.unavailable, message, now)
         }
     }
 
@@ -145,7 +202,8 @@ package struct ConnectionMachine: Sendable {
         case .open where publishesInFlight > 0:
             enter(.draining, now)
             return nil
-        case .awaitingHello, .open: return violated(.goingAway, Self.goodbye, now: now)
+        case .awaitingHello, .identifying, .open:
+            return violated(.goingAway, Self.goodbye, now: now)
         case .draining, .closing, .closed: return nil
         }
     }
@@ -168,7 +226,11 @@ package struct ConnectionMachine: Sendable {
         case .awaitingHello:
             guard now - phaseBegan >= limits.handshake else { return nil }
             return violated(.handshakeTimedOut, "No hello came in time.", now: now)
+        case .identifying: return nil  // the authenticator's own bounds end it
         case .open:
+            guard !session.hasEnded(now: now) else {
+                return violated(.tokenExpired, "The token has ended. Bring another.", now: now)
+            }
             guard now - progressed < limits.notReading else {
                 return violated(.notReading, "Frames wait, and none is read.", now: now)
             }
@@ -191,9 +253,11 @@ package struct ConnectionMachine: Sendable {
     package func nextTick(_ limits: Limits, now: Duration) -> Duration {
         switch phase {
         case .awaitingHello: phaseBegan + limits.handshake - now
+        case .identifying: limits.idle
         case .open:
             min(
-                sent + limits.heartbeat, progressed + limits.notReading,
+                session.ends ?? now + limits.idle, sent + limits.heartbeat,
+                progressed + limits.notReading,
                 now + min(limits.notReading / 4, limits.pingAfter),
                 pinged.map { $0 + limits.idle - limits.pingAfter } ?? heard + limits.pingAfter)
                 - now

@@ -8,6 +8,8 @@ import Synchronization
 package final class Gateway: Sendable {
     package let limits: ServerLimits
     package let hub: Hub
+    /// Finds out who comes; nil where access is open.
+    package let authenticator: (any Authenticating)?
     let clock: any Timekeeper
     let logger: Logger
     package let committer: Committer
@@ -17,14 +19,24 @@ package final class Gateway: Sendable {
 
     private let state = Mutex((lastID: UInt64(0), connections: 0, isQuiescing: false))
 
-    /// Makes the gateway of a server; `hub` is the one that `committer` hands events to.
+    /// Makes the gateway of a server.
+    ///
+    /// - Parameters:
+    ///   - limits: the bounds.
+    ///   - hub: the one that `committer` hands events to.
+    ///   - log: what catch-ups read.
+    ///   - committer: what stores.
+    ///   - authenticator: finds out who comes; nil where access is open.
+    ///   - clock: tells the time.
+    ///   - logger: gets connection ids and reasons.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
-        clock: any Timekeeper, logger: Logger
+        authenticator: (any Authenticating)? = nil, clock: any Timekeeper, logger: Logger
     ) {
         self.limits = limits
         self.hub = hub
         self.committer = committer
+        self.authenticator = authenticator
         self.clock = clock
         self.logger = logger
         reader = LogReader(
@@ -62,6 +74,27 @@ package final class Gateway: Sendable {
             connection.quiesce()
         } else if !isWelcome {
             connection.violated(.overloaded, "The server has too many connections.")
+        }
+    }
+
+    /// How long after its end a token still counts.
+    var leeway: Duration { authenticator?.leeway ?? .zero }
+
+    /// Finds out whose token it is, off the event loop; each connection asks once at a time.
+    func identify(
+        _ token: AccessToken?,
+        _ answer: @escaping @Sendable (Result<Principal, RepriseError>) -> Void
+    ) {
+        guard let authenticator else { return answer(.success(.open)) }
+        Task {
+            do {
+                answer(.success(try await authenticator.principal(of: token)))
+            } catch let error as RepriseError {
+                answer(.failure(error))
+            } catch {
+                answer(
+                    .failure(RepriseError(.unavailable, "The token could not be looked at.")))
+            }
         }
     }
 

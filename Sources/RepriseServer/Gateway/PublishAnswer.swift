@@ -6,7 +6,7 @@ package enum PublishAnswer {
     /// The answer to one message of a batch that is durable.
     package static func frame(to message: NewMessage, _ result: AppendResult) -> ServerFrame {
         switch result {
-        case .stored(let event):
+        case .stored(let event), .buried(_, let event):
             .published(.init(channel: message.channel, id: message.id, seq: event.seq))
         case .duplicate(let seq):
             .published(.init(channel: message.channel, id: message.id, seq: seq))

@@ -112,7 +112,7 @@ package struct HTTPRoutes: Sendable {
     private func answer(to message: NewMessage, _ result: AppendResult?) throws -> Response {
         var json = JSONWriter()
         switch result {
-        case .stored(let event):
+        case .stored(let event), .buried(_, let event):
             PublishedMessage.write(message.id, event.seq, isDuplicate: false, to: &json)
         case .duplicate(let seq):
             PublishedMessage.write(message.id, seq, isDuplicate: true, to: &json)

@@ -116,7 +116,8 @@ struct StreamPublishing {
 
     private mutating func add(_ result: AppendResult, _ id: EntryID) {
         switch result {
-        case .stored(let event): answer.stored(id, event.seq, isDuplicate: false)
+        case .stored(let event), .buried(_, let event):
+            answer.stored(id, event.seq, isDuplicate: false)
         case .duplicate(let seq): answer.stored(id, seq, isDuplicate: true)
         case .refused(let code, let text): answer.refused(HTTPFailure(code, text), id: id)
         }

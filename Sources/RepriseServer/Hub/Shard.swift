@@ -13,6 +13,7 @@ final class Shard: Sendable {
         case uncertain(Set<ChannelName>)
         case answers(to: UInt64, [NewMessage], Result<[AppendResult], RepriseError>)
         case read(by: UInt64, LogReader.Answer)
+        case identified(UInt64, Result<Principal, RepriseError>)
         case cutAll
     }
 

@@ -79,6 +79,7 @@ final class Switchboard {
             case .answers(let id, let messages, let result):
                 connections[id]?.publishesAnswered(messages, result)
             case .read(let id, let answer): connections[id]?.readAnswered(answer)
+            case .identified(let id, let answer): connections[id]?.identified(answer)
             case .cutAll: for connection in Array(connections.values) { connection.cut() }
             }
         }

@@ -89,9 +89,7 @@ package struct CommitQueue<Reply> {
 
     /// The batch is durable.
     package static func stored(_ batch: [Submission], _ results: [AppendResult]) -> [Action] {
-        let events = results.compactMap { result in
-            if case .stored(let event) = result { event } else { nil }
-        }
+        let events = results.flatMap(\.events)
         var actions: [Action] = events.isEmpty ? [] : [.fanOut(events)]
         actions.reserveCapacity(batch.count + 1)
         var rest = results[...]

@@ -33,6 +33,16 @@ package protocol MessageLog: Sendable {
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
     ) async throws -> LogPage
 
+    /// What a user has not read of a channel, counted at its head; see `Unread`.
+    ///
+    /// - Parameters:
+    ///   - user: whose own messages do not count.
+    ///   - channel: the channel.
+    ///   - after: what `Unread/start(read:joined:floor:)` says; the log knows the floor itself, so 0 will do for it.
+    /// - Returns: the count, and the head it is of.
+    /// - Throws: ``RepriseCore/RepriseError``.
+    func unread(of user: UserID, in channel: ChannelName, after: Int64) async throws -> Unread
+
     /// Takes the messages up to and including `through` away and says where the channel stands then.
     ///
     /// Beyond the head it takes all there is and leaves the head.

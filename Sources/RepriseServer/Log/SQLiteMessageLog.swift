@@ -125,6 +125,12 @@ package final class SQLiteMessageLog: MessageLog {
         }
     }
 
+    package func unread(
+        of user: UserID, in channel: ChannelName, after: Int64
+    ) async throws -> Unread {
+        Unread(count: 0, head: try await state(of: channel).head)
+    }
+
     package func close() async {
         await withCheckedContinuation { done in
             writing.async { [pool, folder] in

@@ -83,7 +83,7 @@ final class Producers {
         open -= messages.count
         for (message, result) in zip(messages, results) {
             switch result {
-            case .stored, .duplicate:
+            case .stored, .buried, .duplicate:
                 simulation.trace("producer", "\(message.id) is acknowledged")
                 acknowledged.insert(message.id)
             case .refused(let code, _):

@@ -38,7 +38,7 @@ package final class ModelLogStore: LogStore {
         case .syncFailed:
             var next = model
             let results = try next.append(batch, now: now)
-            unsynced = (next, results.compactMap(\.event))
+            unsynced = (next, results.flatMap(\.events))
             try believe(batch, now)
             throw Self.failed
         }
@@ -47,7 +47,7 @@ package final class ModelLogStore: LogStore {
     private func believe(_ batch: [NewMessage], _ now: WallTime) throws {
         guard mutation == .keepHeadsAfterFailedCommit else { return }
         var next = model
-        for case .stored(let event) in try next.append(batch, now: now) {
+        for event in try next.append(batch, now: now).flatMap(\.events) {
             believed[event.id] = .duplicate(seq: event.seq)
         }
     }
@@ -131,11 +131,4 @@ package final class ModelLogStore: LogStore {
 
     static let full = RepriseError(.diskFull, "The simulated disk is full.")
     static let failed = RepriseError(.diskFailed, "The simulated disk failed a sync.")
-}
-
-extension AppendResult {
-    /// What was stored, if it was.
-    var event: ServerFrame.Event? {
-        if case .stored(let event) = self { event } else { nil }
-    }
 }

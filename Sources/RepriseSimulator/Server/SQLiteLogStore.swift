@@ -42,7 +42,7 @@ package final class SQLiteLogStore: LogStore {
     ) throws -> [AppendResult] {
         try log.appendNow(batch, now: now) { results in
             guard results.contains(where: { $0.event != nil }) else { return }
-            try meet(fate()) { try $0.appendNow(batch, now: now).compactMap(\.event) }
+            try meet(fate()) { try $0.appendNow(batch, now: now).flatMap(\.events) }
         }
     }
 

@@ -62,6 +62,7 @@ final class ServerConnection {
             case .welcome: welcome()
             case .accept: accept(frame)
             case .ignore: break
+            case .identify, .authenticated: break  // this server's access is open
             case .close(let code, let message): close(code, message)
             }
         } catch {
@@ -84,8 +85,9 @@ final class ServerConnection {
     private func accept(_ frame: ClientFrame) {
         switch frame {
         case .publish(let publish):
-            if let refusal = PublishAnswer.refusal(of: publish) { return send(refusal) }
-            publishes.append(publish)
+            let message = NewMessage(publish)
+            if let refusal = PublishAnswer.refusal(of: message) { return send(refusal) }
+            publishes.append(message)
         case .subscribe(let requests): requests.forEach(subscribe)
         case .unsubscribe(let channels): channels.forEach(unsubscribe)
         case .hello, .receipt, .typing, .authenticate: break

@@ -147,7 +147,8 @@ final class ServerLife {
     private static func text(_ results: [AppendResult]) -> String {
         results.map { result in
             switch result {
-            case .stored(let event): "\(event.channel) \(event.seq) (\(event.id))"
+            case .stored(let event), .buried(_, let event):
+                "\(event.channel) \(event.seq) (\(event.id))"
             case .duplicate(let seq): "nothing: \(seq) was known"
             case .refused(let code, _): "nothing: \(code)"
             }

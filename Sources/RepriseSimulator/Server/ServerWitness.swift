@@ -149,7 +149,7 @@ package final class ServerWitness {
         guard case .success(let results) = result else { return }
         for (message, result) in zip(messages, results) {
             switch result {
-            case .stored(let event): acknowledged(message.id, event.seq)
+            case .stored(let event), .buried(_, let event): acknowledged(message.id, event.seq)
             case .duplicate(let seq): acknowledged(message.id, seq)
             case .refused: break
             }

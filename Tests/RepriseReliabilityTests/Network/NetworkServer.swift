@@ -74,7 +74,8 @@ struct NetworkServer: Sendable {
         let results = try await gateway.committer.commit(messages)
         return zip(messages, results).compactMap { message, result in
             switch result {
-            case .stored(let event): Stored(seq: event.seq, id: message.id)
+            case .stored(let event), .buried(_, let event):
+                Stored(seq: event.seq, id: message.id)
             case .duplicate(let seq): Stored(seq: seq, id: message.id)
             case .refused: nil
             }

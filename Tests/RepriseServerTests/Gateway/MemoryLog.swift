@@ -100,6 +100,14 @@ final class MemoryLog: MessageLog {
         }
     }
 
+    func unread(
+        of user: UserID, in channel: ChannelName, after: Int64
+    ) async throws -> Unread {
+        let page = try await history(of: channel, after: after, limit: .max)
+        let unread = page.events.filter { $0.from != user && $0.change == nil && !$0.isDeleted }
+        return Unread(count: Int64(unread.count), head: page.state.head)
+    }
+
     func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
         state.withLock { state in
             let floor = min(through, state.heads[channel] ?? 0)

@@ -179,10 +179,6 @@ func message(
 }
 
 extension AppendResult {
-    var event: ServerFrame.Event? {
-        if case .stored(let event) = self { event } else { nil }
-    }
-
     var refusal: RefusalCode? {
         if case .refused(let code, _) = self { code } else { nil }
     }

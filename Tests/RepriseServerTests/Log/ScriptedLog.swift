@@ -74,6 +74,14 @@ final class ScriptedLog: MessageLog {
         LogPage(events: [], gone: [], state: try await state(of: channel), through: 0)
     }
 
+    func unread(
+        of user: UserID, in channel: ChannelName, after: Int64
+    ) async throws -> Unread {
+        let page = try await history(of: channel, after: after, limit: .max)
+        let unread = page.events.filter { $0.from != user && $0.change == nil && !$0.isDeleted }
+        return Unread(count: Int64(unread.count), head: page.state.head)
+    }
+
     func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
         try await state(of: channel)
     }

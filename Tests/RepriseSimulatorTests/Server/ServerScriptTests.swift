@@ -47,7 +47,7 @@ private final class Scene {
     func sequences(_ name: String) -> [Int64?] {
         (answers[name] ?? []).map { result in
             switch (try? result.get())?.first {
-            case .stored(let event)?: event.seq
+            case .stored(let event)?, .buried(_, let event)?: event.seq
             case .duplicate(let seq)?: seq
             case .refused?, nil: nil
             }

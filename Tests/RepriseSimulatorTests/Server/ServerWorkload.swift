@@ -103,7 +103,7 @@ struct ServerWorkload: Workload {
                 channel: channel, id: id, body: Array("\(number)".utf8))
             server.publish([message]) { [self] result in
                 switch (try? result.get())?.first {
-                case .stored?, .duplicate?: acknowledged.append(id)
+                case .stored?, .buried?, .duplicate?: acknowledged.append(id)
                 case .refused?, nil: simulation.after(.seconds(2)) { [self] in produce(number) }
                 }
             }

@@ -78,6 +78,12 @@ final class EagerLog: MessageLog {
         try await log.page(of: channel, missing: missing, limit: limit, byteLimit: byteLimit)
     }
 
+    func unread(
+        of user: UserID, in channel: ChannelName, after: Int64
+    ) async throws -> Unread {
+        try await log.unread(of: user, in: channel, after: after)
+    }
+
     func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
         try await log.trim(channel, through: through)
     }

@@ -1,0 +1,42 @@
+package import RepriseCore
+
+/// Where a user's pushes go: a secret, which descriptions do not show.
+package struct PushToken: Hashable, Sendable, CustomStringConvertible {
+    package let text: String
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it is empty, `.tooLarge` beyond ``AccountLimits/pushTokenBytes``.
+    package init(_ text: String) throws {
+        guard !text.isEmpty else { throw RepriseError(.malformed, "A push token is not empty.") }
+        guard text.utf8.count <= AccountLimits.pushTokenBytes else {
+            throw RepriseError(
+                .tooLarge, "A push token has at most \(AccountLimits.pushTokenBytes) bytes.")
+        }
+        self.text = text
+    }
+
+    package var description: String { "(push token)" }
+}
+
+extension PushToken: CustomDebugStringConvertible, CustomReflectable {
+    package var debugDescription: String { description }
+    /// Nothing, so that `dump` shows nothing.
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// A device of a user.
+package struct Device: Hashable, Sendable {
+    package var id: EntryID
+    /// `ios`, `web`, …; nil if it has only been seen connecting.
+    package var platform: String?
+    package var pushToken: PushToken?
+    package var lastSeen: WallTime
+
+    package init(
+        id: EntryID, platform: String? = nil, pushToken: PushToken? = nil, lastSeen: WallTime
+    ) {
+        self.id = id
+        self.platform = platform
+        self.pushToken = pushToken
+        self.lastSeen = lastSeen
+    }
+}
