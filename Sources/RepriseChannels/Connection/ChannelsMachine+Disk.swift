@@ -35,7 +35,7 @@ extension ChannelsMachine {
                     revision: revision.number, at: now, jitter: jitter),
                 of: place)
         }
-        flush()
+        flush(at: now)
         disk = .idle
         if let next = behind {
             behind = nil
@@ -111,9 +111,9 @@ extension ChannelsMachine {
         }
         if dialsAfterReload {
             dialsAfterReload = false
-            emit(.dial)
+            fetchToken(at: now)
         }
-        flush()
+        flush(at: now)
         finishEnding(at: now, jitter: jitter)
         return take()
     }
@@ -125,7 +125,7 @@ extension ChannelsMachine {
         guard !dialsAfterReload else {
             dialsAfterReload = false
             disconnection = Disconnection(error: Self.described(error))
-            perform(connection.dialFailed(at: now, jitter: jitter))
+            perform(connection.dialFailed(at: now, jitter: jitter), at: now)
             return take()
         }
         failedCommits += 1
@@ -149,7 +149,7 @@ extension ChannelsMachine {
         positions[channel] = stored?.position
         if connection.isReady {
             perform(subscriptions[place].machine.connected(at: now), of: place)
-            flush()
+            flush(at: now)
         } else {
             perform(subscriptions[place].machine.disconnected(), of: place)
         }

@@ -11,11 +11,12 @@ extension ChannelsMachine {
     ) -> [Action] {
         precondition(mayRead, "driver bug: framesReceived while \(disk)")
         connection.framesReceived(at: now)
+        guard !isStranger else { return take() }
         var reading = Reading(now: now, jitter: jitter)
         for bytes in frames { read(bytes, &reading) }
         finish(&reading)
-        if let welcome = reading.welcome { greet(welcome, at: now) }
-        flush()
+        if let welcome = reading.welcome { greet(welcome, at: now, jitter: jitter) }
+        flush(at: now)
         submit(reading.batch)
         return take()
     }
@@ -59,7 +60,8 @@ extension ChannelsMachine {
         case .event: break  // the hot path, above
         case .welcome(let frame): reading.welcome = frame
         case .published(let published): emit(.published(published))
-        case .authenticated, .positions, .receipt, .typing: break
+        case .authenticated(let session): authenticated(session, at: now, jitter: jitter)
+        case .positions, .receipt, .typing: break
         case .error(let code, let message):
             connection.errorReceived(code)
             disconnection = Disconnection(
@@ -115,15 +117,17 @@ extension ChannelsMachine {
         }
     }
 
-    private mutating func greet(_ welcome: ServerFrame.Welcome, at now: Duration) {
+    private mutating func greet(_ welcome: ServerFrame.Welcome, at now: Duration, jitter: Double) {
+        if let mistake = tokens.mismatch(welcome.session) { return refuse(mistake, at: now) }
         let steps = connection.welcomeReceived(welcome, at: now)
-        perform(steps)
+        perform(steps, at: now)
         guard steps.contains(.begin) else { return }
+        perform(tokens.welcomed(welcome, at: now, jitter: jitter), at: now, jitter: jitter)
         emit(.announce(.connected))
         for place in subscriptions.indices {
             perform(subscriptions[place].machine.connected(at: now), of: place)
         }
-        flush()
+        flush(at: now)
         emit(.openSession(serverTime: welcome.time))
     }
 }

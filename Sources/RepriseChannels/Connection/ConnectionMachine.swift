@@ -231,6 +231,7 @@ package struct ConnectionMachine: Sendable {
         case .greeting(let since):
             let due = min(since + settings.handshake, probing?.until ?? since + settings.handshake)
             guard now >= due else { return [.scheduleTimer(at: due)] }
+            if probing != nil { isHurried = true }
             return close(.handshakeTimedOut, readySince: nil)
         case .ready(let since, let heartbeat):
             guard now >= due(heartbeat) else { return [.scheduleTimer(at: due(heartbeat))] }

@@ -1,4 +1,4 @@
-public import RepriseCore
+import RepriseCore
 public import RepriseWire
 
 /// Where tokens come from: the app, which asks its own backend.
