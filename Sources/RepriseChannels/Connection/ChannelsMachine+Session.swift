@@ -66,7 +66,7 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// - Parameter error: what the app threw; it may be anything, so only what is surely no secret of it is kept.
+    /// The app has thrown: it may be anything, so of a foreign error only its type is kept, which is surely no secret.
     package mutating func tokenFailed(
         _ error: any Error, for number: Int, at now: Duration, jitter: Double
     ) -> [Action] {

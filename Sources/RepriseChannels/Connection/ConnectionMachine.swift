@@ -252,7 +252,7 @@ package struct ConnectionMachine: Sendable {
 
     // MARK: The network and the app
 
-    /// - Parameter isUsable: whether there is a network. That there is one may be said again: it is another one then.
+    /// There is no network any more, or there is one; said again that there is one, it is another one.
     package mutating func networkChanged(isUsable: Bool, at now: Duration) -> [Action] {
         hasNetwork = isUsable
         switch state {
@@ -337,9 +337,8 @@ package struct ConnectionMachine: Sendable {
         return closeCode ?? announced
     }
 
-    /// The connection has ended, for whatever reason; `closeCode` is what the peer sent, if it sent one.
-    ///
-    /// - Parameter isForgiven: it ended because of the token, and there may be another.
+    /// The connection has ended; with this code, if the peer sent one.
+    /// `isForgiven`: it ended because of the token, and there may be another.
     package mutating func ended(
         closeCode: CloseCode?, isForgiven: Bool = false, at now: Duration, jitter: Double
     ) -> [Action] {
