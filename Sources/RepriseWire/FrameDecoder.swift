@@ -262,7 +262,10 @@ public struct FrameDecoder: Sendable {
     }
 
     private mutating func syncComplete(_ envelope: Envelope) throws -> ServerFrame.SyncComplete {
-        ServerFrame.SyncComplete(
+        guard try envelope.bool("catchUpComplete") else {
+            throw RepriseError(.malformed, "A sync_complete says that catchUpComplete is true.")
+        }
+        return ServerFrame.SyncComplete(
             channel: try channel(envelope), epoch: try envelope.epoch(),
             through: try envelope.sequence("through"), time: try envelope.time("timestamp"))
     }
