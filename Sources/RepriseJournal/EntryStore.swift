@@ -101,7 +101,7 @@ final class EntryStore: Sendable {
             arguments: [id.text]) ?? false
     }
 
-    private func firstState(lane: String?, due: WallTime?, in db: Database) throws -> StateCode {
+    func firstState(lane: String?, due: WallTime?, in db: Database) throws -> StateCode {
         if let lane {
             let isTaken = try Bool.fetchOne(
                 db.cachedStatement(
