@@ -115,7 +115,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-            ],
+            ] + nio,
             swiftSettings: strict),
 
         // Processes that tests start and kill.

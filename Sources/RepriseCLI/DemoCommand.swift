@@ -5,7 +5,9 @@ import RepriseCore
 /// `reprise demo`: shows the promises being kept, with real processes and real kills.
 struct DemoCommand: AsyncParsableCommand {
     enum Scenario: String, ExpressibleByArgument, CaseIterable {
-        case kill, proof
+        case kill
+        case catchUp = "catch-up"
+        case proof
     }
 
     static let configuration = CommandConfiguration(
@@ -20,6 +22,16 @@ struct DemoCommand: AsyncParsableCommand {
                   what the devices wrote, in a file and in a table, is held against what
                   the server had acknowledged.
 
+            catch-up
+                  Plays the test that seed 001 prescribes for its repair: devices
+                  subscribe to four channels, get a first event, are killed, miss 200
+                  events, come back; the backlog comes out of order in four streams,
+                  with live events in between, and in the middle the server is killed.
+                  Beside Reprise play the app of the seed as it froze, as it was
+                  repaired, and repaired with a server that says when a catch-up is
+                  over. The repaired one waits for 60 s, so this takes about 70 s;
+                  with --fast the seed's timers go eight times as fast.
+
             proof Plays a minute of random schedules in virtual time, made of the code that
                   ships, and looks for a broken promise. Then the algorithms of the five
                   documents that Reprise comes from are put to the same test, and each is
@@ -30,6 +42,7 @@ struct DemoCommand: AsyncParsableCommand {
             EXAMPLES
               reprise demo
               reprise demo kill --seed 42
+              reprise demo catch-up
               reprise demo proof --minutes 5
               reprise demo --json | jq .passed
 
@@ -42,6 +55,7 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "The text to publish, UTF-8. (default: LICENSE, or the tool's own help)")
     var file: String?
     @Option(help: "How long the proof searches.") var minutes = 1.0
+    @Flag(help: "The seed's timers in catch-up go eight times as fast.") var fast = false
     @Flag(help: "Print the report as JSON, without the timeline.") var json = false
     @Option(help: .hidden) var messages = 20_000
     @Option(help: .hidden) var kills = 12
@@ -58,6 +72,7 @@ struct DemoCommand: AsyncParsableCommand {
     func run() async throws {
         switch scenario {
         case .kill: try await kill()
+        case .catchUp: try await catchUp()
         case .proof: try await prove()
         }
     }
@@ -76,6 +91,36 @@ struct DemoCommand: AsyncParsableCommand {
         if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
     }
 
+    private func catchUp() async throws {
+        let seed = seed ?? UInt64.random(in: 1...999_999)
+        let timeline = Timeline(
+            isQuiet: json,
+            columns: [
+                ("stored", 7), ("first", 7), ("repaired", 10), ("+ signal", 10), ("reprise", 9),
+            ])
+        try timeline.title([
+            "Reprise demo: catch-up, seed \(seed)",
+            "What seed 001 prescribes for its repair, for real; it takes about "
+                + (fast ? "15 s." : "70 s."),
+        ])
+        let scenario = CatchUpScenario(
+            seed: seed, speed: fast ? 8 : 1, text: try DemoText(file: file), timeline: timeline)
+        let report = try await Self.ending { try await scenario.play() }
+        try StandardOutput.write(json ? report.json : report.table(Terminal.output))
+        if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
+    }
+
+    /// Runs a scenario of real processes until it is over or interrupted.
+    private static func ending<Report: Sendable>(
+        _ play: @escaping @Sendable () async throws -> Report
+    ) async throws -> Report {
+        do {
+            return try await Interruption.cancelling(play).value
+        } catch is CancellationError {
+            throw CommandFailure(.incomplete, "Interrupted; processes and files are removed.")
+        }
+    }
+
     private func kill() async throws {
         let seed = seed ?? UInt64.random(in: 1...999_999)
         let text = try DemoText(file: file)
@@ -86,12 +131,7 @@ struct DemoCommand: AsyncParsableCommand {
         ])
         let scenario = KillScenario(
             seed: seed, messages: messages, kills: kills, text: text, timeline: timeline)
-        let report: KillReport
-        do {
-            report = try await Interruption.cancelling { try await scenario.play() }.value
-        } catch is CancellationError {
-            throw CommandFailure(.incomplete, "Interrupted; processes and files are removed.")
-        }
+        let report = try await Self.ending { try await scenario.play() }
         try StandardOutput.write(json ? report.json : report.table(Terminal.output))
         if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
     }

@@ -11,7 +11,8 @@ struct PublishCommand: AsyncParsableCommand {
         abstract: "Publish messages to a channel.",
         usage: """
             reprise publish CHANNEL [TEXT...] [--file FILE] [--server URL]
-                            [--json-lines] [--json] [--patience SECONDS]
+                            [--as USER] [--json-lines] [--json]
+                            [--patience SECONDS]
             """,
         discussion: """
             A message is one TEXT, or one line of FILE or of standard input. It becomes
@@ -38,6 +39,7 @@ struct PublishCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Read lines from a file; - is standard input.", valueName: "file"))
     var file: String?
     @OptionGroup var server: ServerOption
+    @OptionGroup var identity: IdentityOption
     @Flag(help: "A line is JSON, and stays as it is.") var jsonLines = false
     @Flag(help: "Print the summary as JSON.") var json = false
     @Option(
@@ -62,7 +64,8 @@ struct PublishCommand: AsyncParsableCommand {
         let queue = PublishQueue(channel: try ChannelName(channel)) { _, _ in }
         let reconnects = Counter()
         let publisher = Publisher(
-            server: server.url, dialer: NIODialer(), queue: queue, patience: .seconds(patience),
+            server: server.url, dialer: NIODialer(), queue: queue,
+            identity: try identity.identity(at: server.url), patience: .seconds(patience),
             onReconnect: { _ in reconnects.increment() })
         let progress = PublishProgress(queue: queue)
         let showing = Task { await progress.show() }

@@ -31,7 +31,9 @@ struct RepriseCommand: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, LedgerCommand.self,
-            DemoCommand.self, SimulateCommand.self, DeviceCommand.self,
+            ChannelsCommand.self, MembersCommand.self, HistoryCommand.self, DemoCommand.self,
+            SimulateCommand.self, DeviceCommand.self,
+            CatchUpDeviceCommand.self,
         ])
 }
 

@@ -8,15 +8,22 @@ struct WireConnection: Sendable {
 
     /// Dials, says hello and waits for the welcome.
     ///
+    /// - Parameters:
+    ///   - server: where to.
+    ///   - dialer: opens the connection.
+    ///   - token: who one is, where the server asks.
+    /// - Returns: the connection.
     /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.unavailable`, `.notReprise`, `.refused`;
     ///   ``SocketFailure``.
-    static func open(_ server: String, dialer: any SocketDialer) async throws -> WireConnection {
+    static func open(
+        _ server: String, dialer: any SocketDialer, token: AccessToken? = nil
+    ) async throws -> WireConnection {
         let socket = try await dialer.dial(
             url: server + WireHandshake.path, protocol: WireHandshake.subprotocol,
             maximumFrameBytes: WireLimits.frameBytes)
         let connection = WireConnection(socket: socket, server: server)
         do {
-            try await connection.greet()
+            try await connection.greet(token)
         } catch {
             await socket.close(code: CloseCode.normal.number)
             throw error
@@ -48,8 +55,9 @@ struct WireConnection: Sendable {
         throw await ending(reason)
     }
 
-    private func greet() async throws {
-        let hello = ClientFrame.Hello(device: .random(), client: ToolVersion.client)
+    private func greet(_ token: AccessToken?) async throws {
+        let hello = ClientFrame.Hello(
+            device: .random(), client: ToolVersion.client, token: token)
         try await socket.send([ClientFrame.hello(hello).encoded()])
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await welcome() }

@@ -11,9 +11,9 @@ public final class Channels: Sendable {
     /// The kinds of entries that this door records, for `Journal.open`.
     public static let kinds = [Outbox.kind]
 
-    private let journal: Journal
-    private let configuration: Configuration
-    private let readers: Readers
+    let journal: Journal
+    let configuration: Configuration
+    let readers: Readers
     private let driver: ChannelsDriver
     private let connection: Announcer<ConnectionState>
     private let announcers = Mutex<[ChannelName: Announcer<ChannelState>]>([:])
@@ -129,8 +129,8 @@ extension Channels {
             }
             if state == .live { break }
         }
-        let newest = try await store(of: name, "").newest()
         for line in readers.lines(of: name) {
+            let newest = try await line.store.newest()
             for await through in line.through.watch() where through >= newest { break }
         }
         try Task.checkCancellation()
@@ -151,6 +151,7 @@ extension Channels {
     func discard(_ id: EntryID, reader: String, in name: ChannelName) async throws {
         try await store(of: name, reader)
             .restate(id, as: .dead, now: configuration.timekeeper.wall())
+        readers.signal(.init(channel: name, name: reader))
     }
 
     private func store(of name: ChannelName, _ reader: String) -> ReaderStore {

@@ -17,6 +17,14 @@ public struct Message: Identifiable, Hashable, Sendable {
     public let id: EntryID
     /// When the server stored it.
     public let time: WallTime
+    /// Who published it; nil where the server does not ask who is who.
+    public let from: UserID?
+    /// What it does to an earlier message, by sequence; nil for a message of its own.
+    ///
+    /// An edit or a deletion is a message like others: it has an id and a sequence, and is acknowledged.
+    public let change: MessageChange<Int64>?
+    /// Whether it has been deleted: then the body is `null`.
+    public let isDeleted: Bool
     /// JSON text, byte for byte as it was published, at most ``RepriseWire/WireLimits/bodyBytes``.
     public let body: [UInt8]
     /// How often this reader has been given it, this time included.
@@ -29,12 +37,16 @@ public struct Message: Identifiable, Hashable, Sendable {
     public var json: String { String(decoding: body, as: UTF8.self) }
 
     package init(
-        channel: ChannelName, seq: Int64, id: EntryID, time: WallTime, body: [UInt8], attempt: Int
+        channel: ChannelName, seq: Int64, id: EntryID, time: WallTime, from: UserID? = nil,
+        change: MessageChange<Int64>? = nil, isDeleted: Bool = false, body: [UInt8], attempt: Int
     ) {
         self.channel = channel
         self.seq = seq
         self.id = id
         self.time = time
+        self.from = from
+        self.change = change
+        self.isDeleted = isDeleted
         self.body = body
         self.attempt = attempt
     }

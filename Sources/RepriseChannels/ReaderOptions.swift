@@ -2,6 +2,17 @@ public import RepriseCore
 
 /// The rules of one reader: what becomes of a message whose handler fails or is killed.
 public struct ReaderOptions: Hashable, Sendable {
+    /// In which order a reader gets the messages of a channel.
+    public enum Order: Hashable, Sendable {
+        /// As they come: nothing waits for a hole, and nothing for a message that has failed.
+        case arrival
+        /// By sequence: it waits at a hole until that is filled or gone, and at a message that has failed until it succeeds or is
+        /// dead.
+        case ordered
+    }
+
+    /// In which order the messages come; a reader keeps the order with which it was begun.
+    public var order: Order
     /// How often a message may be handed over before it is a dead letter; at least 1.
     public var attemptLimit: Int
     /// The waits between attempts.
@@ -17,14 +28,16 @@ public struct ReaderOptions: Hashable, Sendable {
     /// Makes the rules.
     ///
     /// - Parameters:
+    ///   - order: in which order the messages come.
     ///   - attemptLimit: attempts before a message is a dead letter.
     ///   - backoff: the waits between attempts.
     ///   - onInterruption: what an interrupted hand-over becomes.
     ///   - window: how many messages may be in doubt after a kill; nil: 128 for `again`, 1 for `never`.
     public init(
-        attemptLimit: Int = 10, backoff: Backoff = Backoff(),
+        order: Order = .arrival, attemptLimit: Int = 10, backoff: Backoff = Backoff(),
         onInterruption: EntryKind.Interruption = .again, window: Int? = nil
     ) {
+        self.order = order
         self.attemptLimit = max(1, attemptLimit)
         self.backoff = backoff
         self.onInterruption = onInterruption

@@ -8,14 +8,34 @@ import RepriseWire
 actor DemoStage {
     static let channel = "demo"
 
-    private let folder: URL
+    let folder: URL
     private var server: ChildProcess?
     private var devices: [ChildProcess] = []
+    private let arguments: @Sendable (_ url: String, _ folder: URL) -> [[String]]
     private var starts = 0
     private(set) var url = ""
 
+    /// Sets the stage of the scenario `kill`.
+    ///
     /// - Throws: ``CommandFailure`` `.cannotCreate`.
     init() throws {
+        try self.init { url, folder in
+            let arguments = [
+                "device", Self.channel, "--server", url, "--journal", Self.journal(in: folder).path,
+            ]
+            return [
+                arguments + ["--effects", Self.effects(in: folder)],
+                arguments + ["--effects", Self.naiveEffects(in: folder), "--naive"],
+            ]
+        }
+    }
+
+    /// Sets a stage.
+    ///
+    /// - Parameter devices: the arguments that each device is started with.
+    /// - Throws: ``CommandFailure`` `.cannotCreate`.
+    init(devices: @escaping @Sendable (_ url: String, _ folder: URL) -> [[String]]) throws {
+        arguments = devices
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "reprise-demo-\(EntryID.random().text.prefix(8))")
         do {
@@ -27,9 +47,17 @@ actor DemoStage {
         }
     }
 
-    nonisolated var journal: URL { folder.appendingPathComponent("device") }
-    nonisolated var effects: String { folder.appendingPathComponent("reprise.effects").path }
-    nonisolated var naiveEffects: String { folder.appendingPathComponent("naive.effects").path }
+    nonisolated var journal: URL { Self.journal(in: folder) }
+    nonisolated var effects: String { Self.effects(in: folder) }
+    nonisolated var naiveEffects: String { Self.naiveEffects(in: folder) }
+
+    private static func journal(in folder: URL) -> URL { folder.appendingPathComponent("device") }
+    private static func effects(in folder: URL) -> String {
+        folder.appendingPathComponent("reprise.effects").path
+    }
+    private static func naiveEffects(in folder: URL) -> String {
+        folder.appendingPathComponent("naive.effects").path
+    }
 
     /// Starts the server, at the second time on the same port and data; returns when it is ready.
     func startServer() async throws {
@@ -42,26 +70,28 @@ actor DemoStage {
         url = try Self.url(in: try await child.line())
     }
 
-    /// Starts both devices; returns when the server has answered both.
+    /// Starts the devices; returns when the server has answered them.
     func startDevices() async throws {
-        let arguments = ["device", Self.channel, "--server", url, "--journal", journal.path]
-        devices = [
-            try start(arguments + ["--effects", effects]),
-            try start(arguments + ["--effects", naiveEffects, "--naive"]),
-        ]
+        try launchDevices()
         try await devicesListen()
     }
 
-    /// Returns when the server has answered both devices, once more.
+    /// Starts the devices, for somebody who listens to what they say.
+    @discardableResult func launchDevices() throws -> [ChildProcess] {
+        devices = try arguments(url, folder).map { try start($0) }
+        return devices
+    }
+
+    /// Returns when the server has answered the devices, once more.
     func devicesListen() async throws {
         for device in devices { _ = try await device.line() }
     }
 
-    /// SIGKILL to both, one right after the other.
+    /// SIGKILL to all, one right after the other.
     func killDevices() async {
-        async let first: Void = devices[0].kill()
-        async let second: Void = devices[1].kill()
-        _ = await (first, second)
+        await withTaskGroup(of: Void.self) { group in
+            for device in devices { group.addTask { await device.kill() } }
+        }
     }
 
     func killServer() async { await server?.kill() }

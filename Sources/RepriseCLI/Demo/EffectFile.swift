@@ -33,6 +33,8 @@ struct EffectLog {
     private(set) var ids: Set<EntryID> = []
     /// How many lines there are: one for each time something was handed over.
     private(set) var lines = 0
+    /// The highest sequence; 0 if there is nothing yet.
+    private(set) var highest: Int64 = 0
     /// How many lines say that it was not the first time.
     private(set) var laterAttempts = 0
 
@@ -59,6 +61,7 @@ struct EffectLog {
         guard words.count == 3, let id = try? EntryID(String(decoding: words[1], as: UTF8.self))
         else { return }
         ids.insert(id)
+        highest = max(highest, Int64(String(decoding: words[0], as: UTF8.self)) ?? 0)
         lines += 1
         if words[2] != [UInt8(ascii: "1")] { laterAttempts += 1 }
     }

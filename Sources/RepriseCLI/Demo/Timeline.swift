@@ -4,8 +4,13 @@ import RepriseCore
 struct Timeline: Sendable {
     private let start = ContinuousClock.now
     private let isQuiet: Bool
+    /// Who stands beside what is stored, each with the width of its column.
+    private let columns: [(name: String, width: Int)]
 
-    init(isQuiet: Bool) { self.isQuiet = isQuiet }
+    init(isQuiet: Bool, columns: [(String, Int)] = [("stored", 9), ("reprise", 9), ("naive", 9)]) {
+        self.isQuiet = isQuiet
+        self.columns = columns
+    }
 
     var elapsed: Duration { .now - start }
 
@@ -16,16 +21,15 @@ struct Timeline: Sendable {
         for line in lines.dropFirst() { try StandardOutput.write(line) }
         try StandardOutput.write("")
         let head =
-            "time".right(7) + "stored".right(9) + "reprise".right(9) + "naive".right(9)
-            + "  what happened"
+            columns.reduce("time".right(7)) { $0 + $1.name.right($1.width) } + "  what happened"
         try StandardOutput.write(terminal.paint(head, .dim))
     }
 
-    func row(stored: Int, ours: Int, naive: Int, _ what: String) throws {
+    func row(_ counts: [Int], _ what: String) throws {
         guard !isQuiet else { return }
-        let numbers =
-            elapsed.shown.right(7) + stored.grouped.right(9) + ours.grouped.right(9)
-            + naive.grouped.right(9)
+        let numbers = zip(counts, columns).reduce(elapsed.shown.right(7)) { row, column in
+            row + column.0.grouped.right(column.1.width)
+        }
         let isKill = what.hasPrefix("SIGKILL")
         try StandardOutput.write(
             numbers + "  " + (isKill ? Terminal.output.paint(what, .red) : what))

@@ -58,6 +58,9 @@ final class Traffic: Sendable {
     /// There is no more to send.
     func end() { for lane in lanes { lane.input.finish() } }
 
+    /// Returns when everything that was given to the connections is acknowledged, or nothing more will be.
+    func waitForAll() async { await wait(for: state.withLock { $0.number }) }
+
     /// Returns when so many are acknowledged, or nothing more will be, or the task is cancelled.
     func wait(for count: Int) async {
         await withTaskCancellationHandler {

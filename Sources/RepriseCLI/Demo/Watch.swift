@@ -39,8 +39,7 @@ struct Watch {
     /// Prints a row of the timeline.
     mutating func note(_ what: String) throws {
         _ = try look()
-        try timeline.row(
-            stored: traffic.count, ours: ours.ids.count, naive: naive.ids.count, what)
+        try timeline.row([traffic.count, ours.ids.count, naive.ids.count], what)
     }
 
     /// The devices are being started again.

@@ -48,7 +48,7 @@ final class MessagePrinter: Sendable {
     }
 
     /// What a string says; other JSON as it stands.
-    private static func words(_ body: [UInt8]) -> String {
+    static func words(_ body: [UInt8]) -> String {
         let text = body.withUnsafeBufferPointer { bytes -> String? in
             var scanner = JSONScanner(bytes)
             guard let value = try? scanner.value(), value.kind == .string else { return nil }

@@ -67,7 +67,8 @@ final class LineReader: @unchecked Sendable {
         if chunk.isEmpty { isAtEnd = true } else { buffer += chunk }
     }
 
-    private static func read(_ descriptor: Int32) async throws -> [UInt8] {
+    /// What comes next, as it comes; nothing at the end.
+    static func read(_ descriptor: Int32) async throws -> [UInt8] {
         let answer = Answer()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

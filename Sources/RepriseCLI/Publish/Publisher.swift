@@ -12,6 +12,8 @@ struct Publisher: Sendable {
     let server: String
     let dialer: any SocketDialer
     let queue: PublishQueue
+    /// Who publishes; asked for a token at each connection.
+    var identity: Identity?
     /// How long to go on trying without any progress, once there has been a connection.
     var patience = Duration.seconds(60)
     /// Whether it is worth trying again although there has never been a connection.
@@ -103,7 +105,8 @@ struct Publisher: Sendable {
     }
 
     private func connection(_ onWelcome: () -> Void) async throws {
-        let socket = try await WireConnection.open(server, dialer: dialer)
+        let socket = try await WireConnection.open(
+            server, dialer: dialer, token: identity?.token())
         onWelcome()
         let bell = queue.connected()
         do {

@@ -74,7 +74,7 @@ extension String {
 
 extension Unicode.Scalar {
     /// C0, DEL, C1, and the characters that turn the direction of the text around them.
-    fileprivate var isControl: Bool {
+    var isControl: Bool {
         properties.generalCategory == .control || (0x202a...0x202e).contains(value)
             || (0x2066...0x2069).contains(value)
     }

@@ -27,11 +27,13 @@ package struct InsidePage {
     ///
     /// - Throws: what ends the whole transaction.
     package func apply(_ page: [Arrived]) throws -> ReaderWrite {
-        let settlements = try failed(page).map { arrived, error in
-            ReaderWrite.Settlement(
-                arrival: arrived.arrival, first: ending(error, failures: 0))
+        var settlements: [ReaderWrite.Settlement] = []
+        var last = page.last?.position ?? 0
+        for (arrived, error) in try failed(page) {
+            let ending = ending(error, failures: 0)
+            settlements.append(.init(arrival: arrived.arrival, first: ending))
+            if options.order == .ordered, ending.state == .waiting { last = arrived.position }
         }
-        let last = page.last?.arrival ?? 0
         return ReaderWrite(settlements: settlements, cursor: last, handing: last)
     }
 
@@ -56,7 +58,17 @@ package struct InsidePage {
             guard isItsOwn(error) else { throw error }
             guard page.count > 1 else { return page.map { ($0, error) } }
         }
-        return try page.flatMap { try failed([$0]) }
+        var failures: [(Arrived, any Error)] = []
+        for arrived in page {
+            failures += try failed([arrived])
+            // In order, nothing comes after one that will be tried again.
+            if options.order == .ordered, let failure = failures.last,
+                ending(failure.1, failures: 0).state == .waiting
+            {
+                break
+            }
+        }
+        return failures
     }
 
     private func attempt(_ page: [Arrived]) throws {

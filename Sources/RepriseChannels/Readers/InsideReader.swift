@@ -23,6 +23,10 @@ actor InsideReader: Reader {
     func run() async throws {
         while !Task.isCancelled {
             try await applyWhatIsDue()
+            if line.options.order == .ordered, let nextDue {
+                await line.wait(until: nextDue)
+                continue
+            }
             let page = try await line.page(after: cursor)
             if page.isEmpty { await line.wait(until: nextDue) } else { try await apply(page) }
         }
@@ -41,6 +45,11 @@ actor InsideReader: Reader {
     }
 
     private func applyWhatIsDue() async throws {
+        while try await applyOnce(), line.options.order == .ordered, !Task.isCancelled {}
+    }
+
+    /// - Returns: whether anything was due.
+    private func applyOnce() async throws -> Bool {
         let now = line.timekeeper.wall()
         let due = try await line.due(at: now)
         nextDue = due.messages.count == ReaderStore.dueLimit ? now : due.next
@@ -54,6 +63,7 @@ actor InsideReader: Reader {
             guard let ending = settlement.ending, ending.state == .waiting else { continue }
             nextDue = min(nextDue ?? ending.due, ending.due)
         }
+        return !due.messages.isEmpty
     }
 
     private static func inside(

@@ -6,13 +6,15 @@ package import RepriseCore
 /// handed over only once the disk says that it may be in hand (`handing`); behind the handler the cursor follows.
 /// What lies between the two when the process dies is what nobody knows about.
 ///
+/// In order nothing is handed over while one that was is to be tried again: ``isHeldUp``.
+///
 /// The driver asks for the ``next(at:wall:)`` step, performs it, reports how it went, and asks again. Only ``Step/write(_:)``
 /// goes on meanwhile.
 package struct OutsideReaderMachine: Sendable {
     package enum Step: Sendable {
         /// Read what waits and is due; answered by `dueLoaded`.
         case loadDue(at: WallTime)
-        /// Read the messages after this arrival; answered by `pageLoaded`.
+        /// Read the messages after this position; answered by `pageLoaded`.
         case loadPage(after: Int64)
         /// Give it to the handler, but first ask whether it is applied if it was handed over before; answered by `handled`.
         case handOver(Arrived)
@@ -111,9 +113,11 @@ package struct OutsideReaderMachine: Sendable {
     }
 
     private mutating func finishNext(_ ending: Ending?, at now: Duration) {
-        let arrival = page[index].arrival
-        if let ending { failures.append(.init(arrival: arrival, first: ending)) }
-        done = arrival
+        if let ending {
+            failures.append(.init(arrival: page[index].arrival, first: ending))
+            if options.order == .ordered { noteDue(ending) }
+        }
+        done = page[index].position
         index += 1
         unwritten += 1
         looksAtDue = true
@@ -144,7 +148,8 @@ package struct OutsideReaderMachine: Sendable {
             preconditionFailure("driver bug: settled in \(phase)")
         }
         noteDue(settlement.ending)
-        phase = .working
+        // In order the next that waits, if there is one, comes before everything else.
+        phase = options.order == .ordered ? .looking : .working
     }
 
     package mutating func woke() { phase = .looking }
@@ -193,6 +198,10 @@ package struct OutsideReaderMachine: Sendable {
             phase = .marking(exceptional)
             return .mark(arrival: exceptional.arrived.arrival)
         }
+        guard !isHeldUp else {
+            phase = .resting
+            return flush(at: now) ?? .wait(until: nextDue)
+        }
         while true {
             if isWriteDue { return begin(handing: windowEnd, at: now) }
             if looksAtDue, index == page.count || isSomethingDue(wall()) {
@@ -202,7 +211,7 @@ package struct OutsideReaderMachine: Sendable {
             }
             guard index < page.count else { return .loadPage(after: done) }
             let arrived = page[index]
-            guard arrived.arrival <= handing else {
+            guard arrived.position <= handing else {
                 return writing == nil ? begin(handing: windowEnd, at: now) : .awaitWrite
             }
             guard let damage = arrived.damage else { return .handOver(arrived) }
@@ -210,6 +219,9 @@ package struct OutsideReaderMachine: Sendable {
             handled(failure, at: now, wall: wall(), jitter: 0)
         }
     }
+
+    /// Whether the reader stands at a message that waits for another attempt.
+    private var isHeldUp: Bool { options.order == .ordered && nextDue != nil }
 
     private func isSomethingDue(_ now: @autoclosure () -> WallTime) -> Bool {
         nextDue.map { $0 <= now() } ?? false
@@ -227,7 +239,7 @@ package struct OutsideReaderMachine: Sendable {
     /// The last message of the page that may be in hand if everything up to `done` is written down.
     private var windowEnd: Int64 {
         guard index < page.count else { return done }
-        return page[min(index + options.window, page.count) - 1].arrival
+        return page[min(index + options.window, page.count) - 1].position
     }
 
     private mutating func begin(handing: Int64, at now: Duration) -> Step {

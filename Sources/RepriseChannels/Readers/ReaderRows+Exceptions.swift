@@ -45,20 +45,16 @@ extension ReaderRows {
 
     /// What waits and is due, oldest first; and when something is due next.
     package func due(_ reader: Int64, now: WallTime, _ db: Database) throws -> ReaderStore.Due {
+        guard order == .arrival else { return try orderedDue(reader, now: now, db) }
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
-                    SELECT m.arrival, seq, m.id, time, body, attempts, failures
+                    SELECT \(Self.columns), attempts, failures
                     FROM channelsException AS e JOIN channelsMessage AS m
                     ON m.arrival = e.arrival
                     WHERE reader = ? AND state = 0 AND due <= ? ORDER BY due, m.arrival LIMIT ?
                     """), arguments: [reader, now.milliseconds, ReaderStore.dueLimit])
-        let messages = try rows.map { row in
-            let attempts = Int(clamping: try row.integer(5))
-            return ReaderStore.Exceptional(
-                arrived: try arrived(row, attempt: attempts &+ 1), attempts: attempts,
-                failures: Int(clamping: try row.integer(6)))
-        }
+        let messages = try rows.map(exceptional)
         let next = try Int64.fetchOne(
             db.cachedStatement(
                 sql: """
@@ -68,11 +64,18 @@ extension ReaderRows {
         return ReaderStore.Due(messages: messages, next: next.map(WallTime.init(milliseconds:)))
     }
 
+    func exceptional(_ row: Row) throws -> ReaderStore.Exceptional {
+        let attempts = Int(clamping: try row.integer(Self.further))
+        return ReaderStore.Exceptional(
+            arrived: try arrived(row, attempt: attempts &+ 1), attempts: attempts,
+            failures: Int(clamping: try row.integer(Self.further + 1)))
+    }
+
     package func failures(limit: Int, _ db: Database) throws -> [FailedMessage] {
         let rows = try Row.fetchAll(
             db,
             sql: """
-                SELECT m.arrival, seq, m.id, time, body, attempts, e.state, e.reason
+                SELECT \(Self.columns), attempts, e.state, e.reason
                 FROM channelsException AS e
                 JOIN channelsReader AS r ON r.id = e.reader
                 JOIN channelsMessage AS m ON m.arrival = e.arrival
@@ -80,14 +83,15 @@ extension ReaderRows {
                 """, arguments: [channel.text, name, min(max(limit, 0), 1_000)])
         return try rows.map { row in
             let standing: FailedMessage.Standing =
-                switch ReaderStore.State(rawValue: try row.integer(6)) {
+                switch ReaderStore.State(rawValue: try row.integer(Self.further + 1)) {
                 case .dead: .dead
                 case .unconfirmed: .unconfirmed
                 case .waiting, .handed, nil: .waiting
                 }
-            let arrived = try arrived(row, attempt: Int(clamping: try row.integer(5)))
+            let arrived = try arrived(row, attempt: Int(clamping: try row.integer(Self.further)))
             return FailedMessage(
-                message: arrived.message, standing: standing, reason: try row.text(7))
+                message: arrived.message, standing: standing, reason: try row.text(Self.further + 2)
+            )
         }
     }
 

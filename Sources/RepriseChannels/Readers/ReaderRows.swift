@@ -7,10 +7,15 @@ package import RepriseWire
 package struct ReaderRows: Sendable {
     package let channel: ChannelName
     package let name: String
+    /// The order in which it reads: what its cursor counts.
+    package let order: ReaderOptions.Order
 
-    package init(channel: ChannelName, name: String) {
+    package init(
+        channel: ChannelName, name: String, order: ReaderOptions.Order = .arrival
+    ) {
         self.channel = channel
         self.name = name
+        self.order = order
     }
 
     // MARK: Beginning
@@ -23,16 +28,21 @@ package struct ReaderRows: Sendable {
         -> ReaderStore.Position
     {
         try db.execute(
-            sql: "INSERT OR IGNORE INTO channelsReader (channel, name) VALUES (?, ?)",
-            arguments: [channel.text, name])
+            sql: "INSERT OR IGNORE INTO channelsReader (channel, name, ordered) VALUES (?, ?, ?)",
+            arguments: [channel.text, name, order == .ordered])
         guard
             let row = try Row.fetchOne(
                 db,
                 sql: """
-                    SELECT id, cursor, handing FROM channelsReader
+                    SELECT id, cursor, handing, ordered FROM channelsReader
                     WHERE channel = ? AND name = ?
                     """, arguments: [channel.text, name])
         else { throw RepriseError(.internal, "A reader's row is missing.") }
+        guard (try row.integer(3) != 0) == (order == .ordered) else {
+            throw RepriseError(
+                .badConfiguration, "The reader \(name) of \(channel) was begun in another order.",
+                remedy: "Give it another name, or forget it first; then it begins anew.")
+        }
         let reader = try row.integer(0)
         let cursor = try row.integer(1)
         let handing = try row.integer(2)
@@ -47,19 +57,29 @@ package struct ReaderRows: Sendable {
         _ window: (cursor: Int64, handing: Int64), of reader: Int64, _ options: ReaderOptions,
         now: WallTime, _ db: Database
     ) throws {
-        // A window never spans two logs.
-        let base = ChannelsTables.base(of: ChannelsTables.log(of: window.handing))
+        let inDoubt =
+            switch order {
+            case .arrival: arrivals(in: window)
+            case .ordered: try sequences(in: window, db)
+            }
         try db.execute(
             sql: """
                 INSERT INTO channelsException
                 (reader, arrival, attempts, failures, state, due, reason)
-                SELECT ?, arrival, 1, 1, ?, ?, ? FROM channelsMessage
-                WHERE arrival > ? AND arrival <= ?
+                SELECT ?, arrival, 1, 1, ?, ?, ? FROM channelsMessage WHERE \(inDoubt.condition)
                 """,
             arguments: [
                 reader, stateAfterInterruption(options, failures: 1).rawValue, now.milliseconds,
-                ReaderStore.interruption, max(window.cursor, base), window.handing,
-            ])
+                ReaderStore.interruption,
+            ] + inDoubt.arguments)
+    }
+
+    /// A window never spans two logs.
+    private func arrivals(in window: (cursor: Int64, handing: Int64))
+        -> (condition: String, arguments: StatementArguments)
+    {
+        let base = ChannelsTables.base(of: ChannelsTables.log(of: window.handing))
+        return ("arrival > ? AND arrival <= ?", [max(window.cursor, base), window.handing])
     }
 
     private func interruptExceptions(
@@ -91,6 +111,7 @@ package struct ReaderRows: Sendable {
 
     /// The next messages after `cursor`, of one log: bounded in number and bytes.
     package func page(after cursor: Int64, _ db: Database) throws -> [Arrived] {
+        guard order == .arrival else { return try orderedPage(after: cursor, db) }
         let logs = try Row.fetchAll(
             db,
             sql: "SELECT id FROM channelsLog WHERE channel = ? AND id >= ? ORDER BY id",
@@ -108,9 +129,13 @@ package struct ReaderRows: Sendable {
         let rows = try Row.fetchCursor(
             db.cachedStatement(
                 sql: """
-                    SELECT arrival, seq, id, time, body FROM channelsMessage
+                    SELECT \(Self.columns) FROM channelsMessage AS m
                     WHERE arrival > ? AND arrival < ? ORDER BY arrival LIMIT ?
                     """), arguments: [after, end, ReaderStore.pageLimit])
+        return try page(rows)
+    }
+
+    func page(_ rows: RowCursor) throws -> [Arrived] {
         var page: [Arrived] = []
         var bytes = 0
         while bytes < ReaderStore.pageBytes, let row = try rows.next() {
@@ -121,7 +146,11 @@ package struct ReaderRows: Sendable {
         return page
     }
 
-    /// Reads arrival, seq, id, time, body.
+    /// What ``arrived(_:attempt:)`` reads; others follow from ``further`` on.
+    static let columns =
+        "m.arrival, m.seq, m.id, m.time, m.body, m.sender, m.change, m.target, m.deleted"
+    static let further = 9
+
     func arrived(_ row: Row, attempt: Int) throws -> Arrived {
         let arrival = try row.integer(0)
         do {
@@ -129,8 +158,10 @@ package struct ReaderRows: Sendable {
                 arrival: arrival,
                 message: Message(
                     channel: channel, seq: try row.integer(1), id: try EntryID(try row.text(2)),
-                    time: WallTime(milliseconds: try row.integer(3)), body: try row.bytes(4),
-                    attempt: attempt))
+                    time: WallTime(milliseconds: try row.integer(3)),
+                    from: try row.optionalText(5).map { try UserID($0) },
+                    change: try row.change(6, target: 7), isDeleted: try row.integer(8) != 0,
+                    body: try row.bytes(4), attempt: attempt))
         } catch let error as RepriseError {
             let remains = Message(
                 channel: channel, seq: (try? row.integer(1)) ?? 0,
@@ -150,8 +181,9 @@ package struct ReaderRows: Sendable {
         }
     }
 
-    /// The newest message of the channel; 0 if there is none.
+    /// The position of the newest message of the channel; 0 if there is none.
     package func newest(_ db: Database) throws -> Int64 {
+        guard order == .arrival else { return try newestOrdered(db) }
         let logs = try Row.fetchAll(
             db, sql: "SELECT id FROM channelsLog WHERE channel = ? ORDER BY id DESC",
             arguments: [channel.text])

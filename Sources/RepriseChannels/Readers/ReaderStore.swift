@@ -5,12 +5,18 @@ import RepriseWire
 /// A message as it lies in the journal.
 package struct Arrived: Hashable, Sendable {
     package var arrival: Int64
+    /// Where it is in the order in which its reader reads.
+    package var position: Int64
     package var message: Message
     /// Why its row cannot be read, if it cannot: it ends as a dead letter, and the rest goes on.
     package var damage: RepriseError?
 
-    package init(arrival: Int64, message: Message, damage: RepriseError? = nil) {
+    /// - Parameter position: nil: its reader reads by arrival.
+    package init(
+        arrival: Int64, position: Int64? = nil, message: Message, damage: RepriseError? = nil
+    ) {
         self.arrival = arrival
+        self.position = position ?? arrival
         self.message = message
         self.damage = damage
     }
@@ -67,9 +73,12 @@ package struct ReaderStore: Sendable {
     let journal: Journal
     let rows: ReaderRows
 
-    init(journal: Journal, channel: ChannelName, name: String) {
+    init(
+        journal: Journal, channel: ChannelName, name: String,
+        order: ReaderOptions.Order = .arrival
+    ) {
         self.journal = journal
-        rows = ReaderRows(channel: channel, name: name)
+        rows = ReaderRows(channel: channel, name: name, order: order)
     }
 
     func begin(_ options: ReaderOptions, now: WallTime) async throws -> Position {

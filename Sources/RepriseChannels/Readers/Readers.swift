@@ -20,13 +20,20 @@ final class Readers: Sendable {
     }
 
     private struct State {
-        /// nil while it is being made.
-        var readers: [Key: (any Reader)?] = [:]
+        /// By channel, so that a message looks at nobody else's; nil while it is being made.
+        var readers: [ChannelName: [String: (any Reader)?]] = [:]
         var tasks: [Key: Task<Void, any Error>] = [:]
         /// Takes new readers to `run`, while that runs.
         var newcomers: AsyncStream<Key>.Continuation?
+
+        mutating func remove(_ key: Key) {
+            readers[key.channel]?.removeValue(forKey: key.name)
+            if readers[key.channel]?.isEmpty == true { readers[key.channel] = nil }
+        }
     }
 
+    /// For those who look at a channel's messages without reading them one by one.
+    let bells = ChannelBells()
     private let journal: Journal
     private let configuration: Channels.Configuration
     private let state = Mutex(State())
@@ -41,8 +48,8 @@ final class Readers: Sendable {
             throw RepriseError(.malformed, "A reader's name has 1 to 64 bytes.")
         }
         let isFree = state.withLock { state in
-            guard state.readers[key] == nil else { return false }
-            state.readers.updateValue(nil, forKey: key)
+            guard state.readers[key.channel]?[key.name] == nil else { return false }
+            state.readers[key.channel, default: [:]].updateValue(nil, forKey: key.name)
             return true
         }
         guard isFree else {
@@ -53,11 +60,11 @@ final class Readers: Sendable {
         do {
             let reader = try await make(key, options: options, effect: effect)
             state.withLock { state in
-                state.readers.updateValue(reader, forKey: key)
+                state.readers[key.channel, default: [:]].updateValue(reader, forKey: key.name)
                 _ = state.newcomers?.yield(key)
             }
         } catch {
-            state.withLock { state in _ = state.readers.removeValue(forKey: key) }
+            state.withLock { $0.remove(key) }
             throw error
         }
     }
@@ -65,7 +72,7 @@ final class Readers: Sendable {
     private func make(_ key: Key, options: ReaderOptions, effect: Effect) async throws
         -> any Reader
     {
-        let store = store(key)
+        let store = store(key, order: options.order)
         let position = try await store.begin(options, now: configuration.timekeeper.wall())
         let line = ReaderLine(
             store: store, position: position, options: options, configuration: configuration)
@@ -77,14 +84,14 @@ final class Readers: Sendable {
         }
     }
 
-    func store(_ key: Key) -> ReaderStore {
-        ReaderStore(journal: journal, channel: key.channel, name: key.name)
+    func store(_ key: Key, order: ReaderOptions.Order = .arrival) -> ReaderStore {
+        ReaderStore(journal: journal, channel: key.channel, name: key.name, order: order)
     }
 
     /// Stops a reader and removes what the journal has of it.
     func forget(_ key: Key) async throws {
         let task = state.withLock { state in
-            state.readers.removeValue(forKey: key)
+            state.remove(key)
             return state.tasks.removeValue(forKey: key)
         }
         task?.cancel()
@@ -95,13 +102,16 @@ final class Readers: Sendable {
     /// The channel may have something new.
     func signal(_ channel: ChannelName) {
         for line in lines(of: channel) { line.signal.raise() }
+        bells.ring(channel)
     }
 
-    func signal(_ key: Key) { state.withLock { $0.readers[key]??.line }?.signal.raise() }
+    func signal(_ key: Key) {
+        state.withLock { $0.readers[key.channel]?[key.name]??.line }?.signal.raise()
+    }
 
     func lines(of channel: ChannelName) -> [ReaderLine] {
         state.withLock { state in
-            state.readers.compactMap { $0.key.channel == channel ? $0.value?.line : nil }
+            state.readers[channel]?.values.compactMap { $0?.line } ?? []
         }
     }
 
@@ -109,7 +119,11 @@ final class Readers: Sendable {
     func run() async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Key.self)
         state.withLock { state in
-            for (key, reader) in state.readers where reader != nil { continuation.yield(key) }
+            for (channel, readers) in state.readers {
+                for (name, reader) in readers where reader != nil {
+                    continuation.yield(Key(channel: channel, name: name))
+                }
+            }
             state.newcomers = continuation
         }
         defer {
@@ -124,7 +138,9 @@ final class Readers: Sendable {
     }
 
     private func run(_ key: Key) async throws {
-        guard let reader = state.withLock({ $0.readers[key] ?? nil }) else { return }
+        guard let reader = state.withLock({ $0.readers[key.channel]?[key.name] ?? nil }) else {
+            return
+        }
         let task = Task { try await reader.run() }
         state.withLock { $0.tasks[key] = task }
         defer { state.withLock { state in _ = state.tasks.removeValue(forKey: key) } }

@@ -24,15 +24,18 @@ struct BatchWriter {
             throw RepriseError(.internal, "An event came before its log was begun.")
         }
         var duplicates = segment.duplicates
-        let insertion = try MessageInsertion(db)
+        let former = position.hasFormer ? try FormerMessages(of: segment.channel, db) : nil
+        var insertion = try MessageInsertion(into: position.log, db)
         for event in segment.events {
-            if position.hasFormer, try isKnown(event) {
+            switch try former?.find(event) {
+            case .unknown, nil:
+                position.accepted += 1
+                let arrival = ChannelsTables.base(of: position.log) + position.accepted
+                try insertion.insert(event, arrival: arrival)
+            case .known(let arrival):
                 duplicates += 1
-                continue
+                try insertion.recognise(event, arrival: arrival)
             }
-            position.accepted += 1
-            let arrival = ChannelsTables.base(of: position.log) + position.accepted
-            try insertion.insert(event, log: position.log, arrival: arrival)
         }
         for loss in segment.losses {
             for range in loss.ranges {
@@ -56,8 +59,8 @@ struct BatchWriter {
             try record(head, nil, .epoch, in: former.log)
             try db.execute(
                 sql: """
-                    INSERT OR IGNORE INTO channelsFormer (channel, id)
-                    SELECT ?, id FROM channelsMessage WHERE arrival > ? AND arrival <= ?
+                    INSERT OR IGNORE INTO channelsFormer (channel, id, arrival)
+                    SELECT ?, id, arrival FROM channelsMessage WHERE arrival > ? AND arrival <= ?
                     """,
                 arguments: [
                     channel, ChannelsTables.base(of: former.log),
@@ -71,13 +74,6 @@ struct BatchWriter {
                 """, arguments: [channel, epoch.text])
         positions[segment.channel] = LogPosition(
             log: db.lastInsertedRowID, version: 0, accepted: 0, hasFormer: former != nil)
-    }
-
-    private func isKnown(_ event: ServerFrame.Event) throws -> Bool {
-        try Bool.fetchOne(
-            db.cachedStatement(
-                sql: "SELECT EXISTS (SELECT 1 FROM channelsFormer WHERE channel = ? AND id = ?)"),
-            arguments: [event.channel.text, event.id.text]) ?? false
     }
 
     private func record(

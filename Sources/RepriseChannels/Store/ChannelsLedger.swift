@@ -10,10 +10,14 @@ package enum ChannelsLedger {
         var sum = LedgerSum()
         let logs = try Row.fetchCursor(
             db, sql: "SELECT id, channel, accepted, duplicates FROM channelsLog ORDER BY id")
+        var ranks: [String: Int] = [:]
         while let row = try logs.next() {
             sum.accepted += try row.integer(2)
             sum.duplicates += try row.integer(3)
-            try add(log: try row.integer(0), of: try row.text(1), to: &sum, db)
+            let channel = try row.text(1)
+            let rank = ranks[channel, default: 0]
+            ranks[channel] = rank + 1
+            try add(log: try row.integer(0), rank: rank, of: channel, to: &sum, db)
         }
         sum.lost = try losses(db)
         return sum
@@ -22,14 +26,11 @@ package enum ChannelsLedger {
     /// A message is pending until every reader has finished it, and without a reader for ever; then it ended as the worst
     /// that befell it.
     private static func add(
-        log: Int64, of channel: String, to sum: inout LedgerSum, _ db: Database
+        log: Int64, rank: Int, of channel: String, to sum: inout LedgerSum, _ db: Database
     ) throws {
-        let reached =
-            try Int64.fetchOne(
-                db.cachedStatement(sql: "SELECT MIN(cursor) FROM channelsReader WHERE channel = ?"),
-                arguments: [channel]) ?? 0
-        let stored = try count(log, through: .max, db)
-        let passed = try count(log, through: reached, db)
+        let reached = try reached(rank: rank, of: channel, db)
+        let stored = try count(log, Reached(arrival: .max, seq: .max), db)
+        let passed = try count(log, reached, db)
         var exceptions: [Int64] = [0, 0, 0]  // waiting, dead, unconfirmed
         let rows = try Row.fetchCursor(
             db.cachedStatement(
@@ -39,10 +40,10 @@ package enum ChannelsLedger {
                         FROM channelsException AS e
                         JOIN channelsReader AS r ON r.id = e.reader
                         JOIN channelsMessage AS m ON m.arrival = e.arrival
-                        WHERE r.channel = ? AND m.log = ? AND e.arrival <= ?
+                        WHERE r.channel = ? AND m.log = ? AND m.arrival <= ? AND m.seq <= ?
                         GROUP BY e.arrival
                     ) GROUP BY worst
-                    """), arguments: [channel, log, reached])
+                    """), arguments: [channel, log, reached.arrival, reached.seq])
         while let row = try rows.next() {
             let rank = Int(try row.integer(0))
             guard exceptions.indices.contains(rank) else { continue }
@@ -54,14 +55,38 @@ package enum ChannelsLedger {
         sum.outcomes[.applied, default: 0] += passed - exceptions.reduce(0, +)
     }
 
-    private static func count(_ log: Int64, through arrival: Int64, _ db: Database) throws -> Int64
-    {
+    /// How far every reader is: those that go by arrival, and those that go in order.
+    private struct Reached {
+        var arrival: Int64
+        var seq: Int64
+    }
+
+    private static func reached(rank: Int, of channel: String, _ db: Database) throws -> Reached {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT ordered, MIN(cursor) FROM channelsReader WHERE channel = ?
+                    GROUP BY ordered
+                    """), arguments: [channel])
+        var reached = Reached(arrival: rows.isEmpty ? 0 : .max, seq: .max)
+        for row in rows {
+            let cursor = try row.integer(1)
+            if try row.integer(0) == 0 {
+                reached.arrival = cursor
+            } else {
+                reached.seq = OrderedPosition.seq(of: cursor, inRank: rank)
+            }
+        }
+        return reached
+    }
+
+    private static func count(_ log: Int64, _ reached: Reached, _ db: Database) throws -> Int64 {
         try Int64.fetchOne(
             db.cachedStatement(
                 sql: """
                     SELECT COUNT(*) FROM channelsMessage INDEXED BY channelsMessageBySeq
-                    WHERE log = ? AND arrival <= ?
-                    """), arguments: [log, arrival]) ?? 0
+                    WHERE log = ? AND arrival <= ? AND seq <= ?
+                    """), arguments: [log, reached.arrival, reached.seq]) ?? 0
     }
 
     /// One line for what is known and one for what is not, for each channel and reason.

@@ -6,7 +6,10 @@ extension Channels {
     /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
     public static let schema = JournalSchema(
         name: "channels",
-        migrations: [{ db in try db.execute(sql: ChannelsTables.first) }],
+        migrations: [
+            { db in try db.execute(sql: ChannelsTables.first) },
+            { db in try db.execute(sql: ChannelsTables.second) },
+        ],
         ledger: { db in try ChannelsLedger.sum(db) },
         calendarMoved: { db, step in
             // A wait keeps its length. Bounded, so that no sum is more than a column holds.
@@ -105,5 +108,56 @@ enum ChannelsTables {
             through INTEGER,
             reason TEXT NOT NULL
         ) STRICT;
+        """
+
+    static let second = """
+        -- change: 1 takes the place of the body of `target`, 2 blanks it; NULL: a message of its own.
+        -- deleted: the body is null, here and for ever.
+        ALTER TABLE channelsMessage ADD COLUMN sender TEXT;
+        ALTER TABLE channelsMessage ADD COLUMN change INTEGER;
+        ALTER TABLE channelsMessage ADD COLUMN target INTEGER;
+        ALTER TABLE channelsMessage ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;
+        -- These hold changes only: a message of its own costs nothing.
+        CREATE INDEX channelsMessageByEdit ON channelsMessage (log, target, seq) WHERE change = 1;
+        CREATE INDEX channelsMessageByDeletion ON channelsMessage (log, target) WHERE change = 2;
+
+        -- Where a message of a former epoch lies in the journal, to find it again under its new sequence.
+        ALTER TABLE channelsFormer ADD COLUMN arrival INTEGER;
+        INSERT OR REPLACE INTO channelsFormer (channel, id, arrival)
+            SELECT g.channel, m.id, m.arrival
+            FROM channelsMessage AS m JOIN channelsLog AS g ON g.id = m.log
+            WHERE EXISTS (SELECT 1 FROM channelsFormer AS f
+                          WHERE f.channel = g.channel AND f.id = m.id);
+        -- A sequence of this log is a message that lies in a former one.
+        CREATE TABLE channelsAlias (
+            log INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            arrival INTEGER NOT NULL,
+            PRIMARY KEY (log, seq)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX channelsAliasByArrival ON channelsAlias (arrival);
+
+        -- Cursor and handing of an ordered reader count sequences, not arrivals; see ReadingOrder.
+        ALTER TABLE channelsReader ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0;
+
+        -- A snapshot that the app has not finished loading: one for the current log of a channel.
+        CREATE TABLE channelsSnapshot (
+            log INTEGER PRIMARY KEY,
+            position INTEGER NOT NULL,
+            lost TEXT NOT NULL,
+            reason TEXT NOT NULL
+        ) STRICT;
+
+        -- Messages that have left the journal, by outcome; and how far back by the server's clock.
+        CREATE TABLE channelsRetired (
+            log INTEGER NOT NULL,
+            outcome TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (log, outcome)
+        ) STRICT, WITHOUT ROWID;
+        ALTER TABLE channelsLog ADD COLUMN retired INTEGER;
+
+        -- Who the server takes this device for; NULL where it does not ask.
+        ALTER TABLE channelsDevice ADD COLUMN user TEXT;
         """
 }

@@ -3,44 +3,93 @@ import GRDBSQLite
 import RepriseCore
 import RepriseWire
 
-/// Inserts messages with one prepared statement, bound without copies.
+/// Inserts messages with one prepared statement, bound without copies, and applies what they do to others.
 ///
 /// The one place that speaks to SQLite directly: binding through GRDB's values costs more than the insertion itself
 /// (Benchmarks), and catch-up is made of this.
 struct MessageInsertion {
+    private static let blank = Array("null".utf8)
+
     private let statement: Statement
     private let db: Database
+    private let log: Int64
+    private var blanking: Blanking
 
-    init(_ db: Database) throws {
+    init(into log: Int64, _ db: Database) throws {
         self.db = db
+        self.log = log
+        blanking = try Blanking(in: log, db)
         statement = try db.cachedStatement(
             sql: """
-                INSERT INTO channelsMessage (arrival, log, seq, prev, id, time, body)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO channelsMessage
+                (arrival, log, seq, prev, id, time, body, sender, change, target, deleted)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
     }
 
-    func insert(_ event: ServerFrame.Event, log: Int64, arrival: Int64) throws {
+    mutating func insert(_ event: ServerFrame.Event, arrival: Int64) throws {
+        let isDeleted = try isDeleted(event)
+        try store(event, arrival: arrival, isDeleted: isDeleted)
+        try applyChange(of: event)
+        if isDeleted { try blanking.blank(event.seq) }  // its edits may have come before
+    }
+
+    /// An event has come under a sequence of this log whose message lies in a former one, at `arrival` if it is there still.
+    mutating func recognise(_ event: ServerFrame.Event, arrival: Int64?) throws {
+        if let arrival {
+            try db.cachedStatement(
+                sql: "INSERT OR REPLACE INTO channelsAlias (log, seq, arrival) VALUES (?, ?, ?)"
+            ).execute(arguments: [log, event.seq, arrival])
+        }
+        try applyChange(of: event)
+        if try isDeleted(event) { try blanking.blank(event.seq) }
+    }
+
+    private func isDeleted(_ event: ServerFrame.Event) throws -> Bool {
+        if try event.isDeleted || blanking.hasDeletion(of: event.seq) { return true }
+        guard case .edits(let target) = event.change else { return false }
+        return try blanking.isDeleted(target)
+    }
+
+    private mutating func applyChange(of event: ServerFrame.Event) throws {
+        guard case .deletes(let target) = event.change else { return }
+        try blanking.deletionStored(of: target)
+    }
+
+    private func store(_ event: ServerFrame.Event, arrival: Int64, isDeleted: Bool) throws {
         let row = statement.sqliteStatement
         sqlite3_bind_int64(row, 1, arrival)
         sqlite3_bind_int64(row, 2, log)
         sqlite3_bind_int64(row, 3, event.seq)
-        if event.prev == event.seq - 1 {
-            sqlite3_bind_null(row, 4)
-        } else {
-            sqlite3_bind_int64(row, 4, event.prev)
-        }
+        if event.prev != event.seq - 1 { sqlite3_bind_int64(row, 4, event.prev) }
         sqlite3_bind_int64(row, 6, event.time.milliseconds)
+        switch event.change {
+        case .edits(let target):
+            sqlite3_bind_int64(row, 9, 1)
+            sqlite3_bind_int64(row, 10, target)
+        case .deletes(let target):
+            sqlite3_bind_int64(row, 9, 2)
+            sqlite3_bind_int64(row, 10, target)
+        case nil: break  // null, as the bindings were cleared
+        }
+        sqlite3_bind_int64(row, 11, isDeleted ? 1 : 0)
+        let body = isDeleted ? Self.blank : event.body
         var id = event.id.text
+        var sender = event.from?.text ?? ""
         // The bytes are read within the closures only (SQLITE_STATIC): the statement is reset before they go.
         let code = id.withUTF8 { id in
-            event.body.withUnsafeBytes { body in
-                sqlite3_bind_text(row, 5, id.baseAddress, Int32(id.count), nil)
-                sqlite3_bind_blob(row, 7, body.baseAddress, Int32(body.count), nil)
-                let code = sqlite3_step(row)
-                sqlite3_reset(row)
-                sqlite3_clear_bindings(row)
-                return code
+            body.withUnsafeBytes { body in
+                sender.withUTF8 { sender in
+                    sqlite3_bind_text(row, 5, id.baseAddress, Int32(id.count), nil)
+                    sqlite3_bind_blob(row, 7, body.baseAddress, Int32(body.count), nil)
+                    if !sender.isEmpty {
+                        sqlite3_bind_text(row, 8, sender.baseAddress, Int32(sender.count), nil)
+                    }
+                    let code = sqlite3_step(row)
+                    sqlite3_reset(row)
+                    sqlite3_clear_bindings(row)
+                    return code
+                }
             }
         }
         guard code == SQLITE_DONE else {

@@ -21,6 +21,24 @@ extension Row {
         return Array(value)
     }
 
+    func optionalInteger(_ index: Int) throws -> Int64? {
+        hasNull(atIndex: index) ? nil : try integer(index)
+    }
+
+    func optionalText(_ index: Int) throws -> String? {
+        hasNull(atIndex: index) ? nil : try text(index)
+    }
+
+    /// What a message does to another, from its two columns.
+    func change(_ index: Int, target: Int) throws -> MessageChange<Int64>? {
+        switch try optionalInteger(index) {
+        case nil: return nil
+        case 1: return .edits(try integer(target))
+        case 2: return .deletes(try integer(target))
+        default: throw damaged(index)
+        }
+    }
+
     private func damaged(_ index: Int) -> RepriseError {
         RepriseError(.corrupt, "Column \(index) of a channel's row is not what it must be.")
     }

@@ -22,6 +22,8 @@ package struct StagedBatch: Sendable {
         /// The log's coverage and head once all this is stored.
         package var coverage = Coverage()
         package var head: Int64 = 0
+
+        package init(channel: ChannelName) { self.channel = channel }
     }
 
     /// What a channel's machine had counted when the batch was cut.
@@ -32,6 +34,8 @@ package struct StagedBatch: Sendable {
 
     package var segments: [Segment] = []
     package var revisions: [Revision] = []
+
+    package init() {}
 
     package var isEmpty: Bool { segments.isEmpty }
 

@@ -1,0 +1,154 @@
+import ArgumentParser
+import Foundation
+import Reprise
+import RepriseChannels
+import RepriseCore
+import RepriseNIO
+import RepriseSimulator
+import RepriseWire
+import Synchronization
+
+/// What a device of `reprise demo catch-up` says of itself, a word a line.
+enum DeviceWord: String, Sendable {
+    /// It has asked for what it misses.
+    case catchingUp = "catching-up"
+    /// It takes itself to have everything.
+    case complete
+    /// It waits for events that never come.
+    case frozen
+}
+
+/// The four devices of `reprise demo catch-up`.
+enum CatchUpDevice: String, ExpressibleByArgument, CaseIterable, Sendable {
+    /// Seed 001 before its repair.
+    case first
+    /// Seed 001 after it.
+    case repaired
+    /// The same, with a backend that says when a catch-up is over.
+    case signalled
+    case reprise
+}
+
+/// `reprise catch-up-device`: one device of `reprise demo catch-up`, a process that can be killed.
+///
+/// Not for people.
+struct CatchUpDeviceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "catch-up-device", abstract: "A device for the demo.", shouldDisplay: false)
+
+    @Argument var channels: [String]
+    @Option var server: String
+    @Option var folder: String
+    @Option var role: CatchUpDevice
+    @Option var seed: UInt64
+    @Option var speed = 1.0
+
+    /// The file outside of any journal that a device writes for a channel.
+    static func effects(of role: CatchUpDevice, in channel: String, at folder: URL) -> String {
+        folder.appendingPathComponent("\(role.rawValue).\(channel).effects").path
+    }
+
+    func run() async throws {
+        let names = try channels.map { try ChannelName($0) }
+        let device = self
+        _ = try await Interruption.cancelling {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await InputWatch.untilEnd() }
+                group.addTask { try await device.listen(names) }
+                try await group.next()
+                group.cancelAll()
+            }
+        }
+    }
+
+    private var dialer: ParallelStreams { ParallelStreams(dialer: NIODialer(), seed: seed) }
+
+    private func effects(_ name: ChannelName) -> String {
+        Self.effects(of: role, in: name.text, at: URL(fileURLWithPath: folder))
+    }
+
+    @Sendable private static func say(_ word: DeviceWord) {
+        try? StandardOutput.write(word.rawValue)
+    }
+
+    private func listen(_ names: [ChannelName]) async throws {
+        guard role != .reprise else { return try await listenWithReprise(names) }
+        var files: [ChannelName: SeedFile] = [:]
+        for name in names { files[name] = try SeedFile(effects(name)) }
+        let setup = SeedDevice.Setup(
+            server: server, dialer: dialer, version: role == .first ? .first : .repaired,
+            hearsCompletion: role == .signalled, speed: speed, say: Self.say)
+        try await SeedDevice(setup, files: files).run()
+    }
+
+    /// The SDK, with an effect outside the journal that is exactly once: the file keeps the ids, and answers for them.
+    private func listenWithReprise(_ names: [ChannelName]) async throws {
+        let reprise = try await Reprise.open(
+            at: URL(fileURLWithPath: folder).appendingPathComponent("journal"), server: server,
+            dialer: dialer)
+        for name in names {
+            let path = effects(name)
+            let file = try EffectFile(path)
+            var log = EffectLog(path)
+            try log.update()
+            let applied = AppliedIDs(log.ids)
+            try await reprise.channel(name.text).read(
+                "file", isApplied: { id in applied.contains(id) },
+                handler: { message in
+                    try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
+                    applied.insert(message.id)
+                })
+        }
+        let announcing = Task { try await announce(names, of: reprise) }
+        defer { announcing.cancel() }
+        do { try await reprise.run() } catch {
+            await reprise.close()
+            throw error
+        }
+        await reprise.close()
+    }
+
+    /// Says when the first channel is not live any more, and when the last one is.
+    private func announce(_ names: [ChannelName], of reprise: Reprise) async throws {
+        let live = LiveChannels(count: names.count)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for name in names {
+                let states = try reprise.channel(name.text).states
+                group.addTask {
+                    for await state in states {
+                        if let word = live.changed(name, to: state) { Self.say(word) }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}
+
+/// Which ids are in a file.
+private final class AppliedIDs: Sendable {
+    private let ids: Mutex<Set<EntryID>>
+
+    init(_ ids: Set<EntryID>) { self.ids = Mutex(ids) }
+
+    func contains(_ id: EntryID) -> Bool { ids.withLock { $0.contains(id) } }
+    func insert(_ id: EntryID) { ids.withLock { _ = $0.insert(id) } }
+}
+
+/// Which channels are live.
+private final class LiveChannels: Sendable {
+    private let count: Int
+    private let state = Mutex((live: Set<ChannelName>(), said: DeviceWord?.none))
+
+    init(count: Int) { self.count = count }
+
+    /// - Returns: what is to be said about all of them, if it is new.
+    func changed(_ name: ChannelName, to new: ChannelState) -> DeviceWord? {
+        state.withLock { state in
+            if new == .live { state.live.insert(name) } else { state.live.remove(name) }
+            let word: DeviceWord = state.live.count == count ? .complete : .catchingUp
+            defer { state.said = word }
+            return word == state.said ? nil : word
+        }
+    }
+}

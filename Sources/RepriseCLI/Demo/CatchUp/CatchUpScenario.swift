@@ -1,0 +1,137 @@
+import Foundation
+import RepriseCore
+import RepriseWire
+
+/// The scenario `catch-up`: "How to Test" of seed 001, step by step, with four devices at once.
+struct CatchUpScenario: Sendable {
+    /// "Bulk events should arrive (100-200)".
+    static let backlog = 200
+    static let channels = ["north", "east", "south", "west"]
+    /// How long the repaired client waits at most, and a bit (`catchUpTimeout`, looked at every 2 s).
+    private static let longestCatchUp = Duration.seconds(66)
+    /// A step that takes less than a second, and may take longer on a busy machine.
+    private static let patience = Duration.seconds(30)
+
+    let seed: UInt64
+    /// How many times as fast the clocks of the seed's clients go.
+    let speed: Double
+    let text: DemoText
+    let timeline: Timeline
+
+    /// Plays it.
+    ///
+    /// - Returns: what has become of every message.
+    func play() async throws -> CatchUpReport {
+        let scenario = self
+        let stage = try DemoStage { url, folder in
+            CatchUpDevice.allCases.map { role in
+                ["catch-up-device"] + Self.channels
+                    + [
+                        "--server", url, "--folder", folder.path, "--role", role.rawValue,
+                        "--seed", String(scenario.seed), "--speed", String(scenario.speed),
+                    ]
+            }
+        }
+        do {
+            let report = try await play(on: stage)
+            await stage.clear()
+            return report
+        } catch {
+            await stage.clear()
+            throw error
+        }
+    }
+
+    private func play(on stage: DemoStage) async throws -> CatchUpReport {
+        try await stage.startServer()
+        let url = await stage.url
+        let traffic = Self.channels.map { _ in Traffic(text: text) }
+        return try await withThrowingTaskGroup(of: Void.self) { publishers in
+            for (name, traffic) in zip(Self.channels, traffic) {
+                publishers.addTask {
+                    try await traffic.run(server: url, channel: ChannelName(name))
+                }
+            }
+            let report = try await steps(on: stage, traffic)
+            publishers.cancelAll()
+            return report
+        }
+    }
+
+    private func steps(on stage: DemoStage, _ traffic: [Traffic]) async throws -> CatchUpReport {
+        let watch = CatchUpWatch(channels: Self.channels, at: stage.folder)
+        var play = CatchUpPlay(traffic: traffic, watch: watch, timeline: timeline)
+        var listening = try await start(stage, watch)
+        defer { listening.forEach { $0.cancel() } }
+        for lane in traffic { lane.send(1) }
+        try await play.wait("all have the first event", Self.patience) {
+            try play.allHaveAll() && watch.claim(of: .reprise) != nil
+        }
+        try play.note("subscribed to \(Self.channels.count) channels; first event")
+
+        await stage.killDevices()
+        try play.note("SIGKILL to all devices: they are away")
+        for lane in traffic { lane.send(Self.backlog / traffic.count) }
+        for lane in traffic { await lane.wait(for: 1 + Self.backlog / traffic.count) }
+        try play.note("\(Self.backlog) events meanwhile")
+
+        play.returned = .now
+        let had = try play.most()
+        listening = try await start(stage, watch)
+        let live = Task { try await goLive(traffic) }
+        defer { live.cancel() }
+        try play.note("the devices are back; live events from now on")
+        try await play.wait("half of the backlog", Self.patience) {
+            try play.most() - had >= Self.backlog / 2
+        }
+        try play.note("the first of them has half of the backlog")
+        play.beforeKill = play.acknowledged
+        await stage.killServer()
+        try play.note("SIGKILL to the server")
+        try await stage.startServer()
+        try play.note("the server is back, same port, same data")
+        try await settle(&play, live)
+        return try play.report(seed: seed, speed: speed)
+    }
+
+    private func start(_ stage: DemoStage, _ watch: CatchUpWatch) async throws
+        -> [Task<Void, Never>]
+    {
+        zip(CatchUpDevice.allCases, try await stage.launchDevices()).map { role, device in
+            Task { await watch.listen(to: device, as: role) }
+        }
+    }
+
+    /// Publishes without pause, 12 events a second in each channel.
+    private func goLive(_ traffic: [Traffic]) async throws {
+        while !Task.isCancelled {
+            for lane in traffic {
+                lane.send(1)
+                try await Task.sleep(for: .milliseconds(80) / traffic.count)
+            }
+        }
+    }
+
+    /// Waits until everybody who will ever say so has said that it has everything.
+    private func settle(_ play: inout CatchUpPlay, _ live: Task<Void, any Error>) async throws {
+        let watch = play.watch
+        try await play.wait("reprise is complete", Self.patience) {
+            watch.claim(of: .reprise) != nil && watch.claim(of: .signalled) != nil
+        }
+        try play.note("reprise and the signalled client say: complete")
+        let longest = Self.longestCatchUp / speed + Self.patience
+        try await play.wait("the repaired client ends its catch-up", longest, speaking: true) {
+            watch.claim(of: .repaired) != nil
+        }
+        try play.note("the repaired client says: complete, by its timer")
+        live.cancel()
+        _ = try? await live.value
+        for lane in play.traffic { await lane.waitForAll() }
+        try play.note("no more live events")
+        try await play.wait("reprise has everything", Self.patience) { try play.has(.reprise) }
+        // What the others do not have now, two seconds after the last event, does not come any more.
+        try await Task.sleep(for: .seconds(2))
+        for lane in play.traffic { lane.end() }
+        try play.note("the end")
+    }
+}

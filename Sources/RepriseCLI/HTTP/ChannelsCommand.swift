@@ -1,0 +1,137 @@
+import ArgumentParser
+import Foundation
+import RepriseCore
+import RepriseWire
+
+/// `reprise channels`: what channels there are, and what they are set to.
+struct ChannelsCommand: AsyncParsableCommand {
+    enum Visibility: String, ExpressibleByArgument, CaseIterable { case `public`, `private` }
+    enum History: String, ExpressibleByArgument, CaseIterable {
+        case all
+        case sinceJoin = "since-join"
+    }
+
+    static let configuration = CommandConfiguration(
+        commandName: "channels",
+        abstract: "List channels; make or change one.",
+        usage: """
+            reprise channels [--server URL] [--as USER] [--json]
+            reprise channels CHANNEL [--visibility public|private]
+                             [--history all|since-join] [--title TITLE]
+                             [--keep-messages COUNT] [--keep-days DAYS]
+            """,
+        discussion: """
+            Without a name it lists the channels that you are a member of, with what is
+            unread; an admin sees all. With a name alone it shows one channel. With
+            settings it makes the channel, or sets all of them anew: what is not given
+            gets its default. Who makes a channel owns it.
+
+            EXAMPLES
+              reprise channels --as ada
+              reprise channels team --visibility private --title "The team" --as ada
+              reprise channels --as ada --json | jq -r .channelId
+
+            EXIT CODES
+              0 done; 65 no such thing; 69 no server; 76 refused. All: reprise --help
+            """)
+
+    @Argument(help: .channel) var channel: String?
+    @Option(help: "Whether every user reads and publishes, or members alone. (default: public)")
+    var visibility: Visibility?
+    @Option(help: "What a new member gets: everything, or what comes since. (default: all)")
+    var history: History?
+    @Option(help: "A name for people.") var title: String?
+    @Option(help: ArgumentHelp("How many messages it keeps at most.", valueName: "count"))
+    var keepMessages: Int64?
+    @Option(help: ArgumentHelp("For how long it keeps messages.", valueName: "days"))
+    var keepDays: Int64?
+    @OptionGroup var server: ServerOption
+    @OptionGroup var identity: IdentityOption
+    @Flag(help: "Print an object a line, as the server sends it.") var json = false
+
+    private var hasSettings: Bool {
+        visibility != nil || history != nil || title != nil || keepMessages != nil
+            || keepDays != nil
+    }
+
+    func validate() throws {
+        do { if let channel { _ = try ChannelName(channel) } } catch let error as RepriseError {
+            throw ValidationError(error.line)
+        }
+        guard channel != nil || !hasSettings else {
+            throw ValidationError("Settings are for one channel: give its name.")
+        }
+        for (name, value) in [("keep-messages", keepMessages), ("keep-days", keepDays)] {
+            guard let value, !(1...36_500).contains(value), name == "keep-days" || value < 1 else {
+                continue
+            }
+            throw ValidationError("--\(name) is a whole number from 1 on.")
+        }
+    }
+
+    func run() async throws {
+        let api = ServerAPI(server: server.url, identity: try identity.identity(at: server.url))
+        guard let channel else {
+            return try await Listing(
+                isJSON: json, header: ["channel", "unread", "head", "visibility", "role", "title"],
+                cells: Self.cells
+            ).print(from: api, ["v1", "channels"], "channels")
+        }
+        let answer = try await api.send(
+            hasSettings ? "PUT" : "GET", ["v1", "channels", channel],
+            body: hasSettings ? settings() : nil)
+        guard let answer else { return }
+        try StandardOutput.write(json ? answer.line : Self.description(answer))
+    }
+
+    private func settings() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { json in
+            json.key("visibility")
+            json.string((visibility ?? .public).rawValue)
+            json.key("history")
+            json.string(history == .sinceJoin ? "sinceJoin" : "all")
+            if let title {
+                json.key("title")
+                json.string(title)
+            }
+            guard keepMessages != nil || keepDays != nil else { return }
+            json.key("retention")
+            json.object { json in
+                if let keepMessages {
+                    json.key("messages")
+                    json.integer(keepMessages)
+                }
+                if let keepDays {
+                    json.key("seconds")
+                    json.integer(keepDays * 86_400)
+                }
+            }
+        }
+        return writer.bytes
+    }
+
+    private static func cells(_ channel: JSONMembers) -> [String] {
+        [
+            channel.text("channelId") ?? "?", channel.integer("unread").map(\.grouped) ?? "–",
+            channel.integer("head").map(\.grouped) ?? "–", channel.text("visibility") ?? "?",
+            channel.text("role") ?? "–", channel.text("title") ?? "",
+        ]
+    }
+
+    private static func description(_ channel: JSONMembers) -> String {
+        var lines: [(String, String?)] = [
+            ("channel", channel.text("channelId")), ("title", channel.text("title")),
+            ("visibility", channel.text("visibility")), ("history", channel.text("history")),
+            ("role", channel.text("role")), ("head", channel.integer("head")?.grouped),
+            ("floor", channel.integer("floor")?.grouped), ("epoch", channel.text("epoch")),
+            ("read", channel.integer("read")?.grouped),
+            ("unread", channel.integer("unread")?.grouped),
+        ]
+        if let retention = channel.raw("retention") {
+            lines.append(("keeps", String(decoding: retention, as: UTF8.self)))
+        }
+        return lines.compactMap { name, value in value.map { name.left(12) + $0.printable } }
+            .joined(separator: "\n")
+    }
+}

@@ -1,0 +1,115 @@
+import ArgumentParser
+import Foundation
+import RepriseCore
+import RepriseWire
+
+/// `reprise history`: what a channel holds, without a device.
+struct HistoryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history",
+        abstract: "Print what a channel holds on the server.",
+        usage: """
+            reprise history CHANNEL [--last COUNT | --after SEQ] [--limit COUNT]
+                            [--server URL] [--as USER] [--json]
+            """,
+        discussion: """
+            Prints the newest 20 messages, or with --after everything behind a sequence.
+            Nothing is kept and nothing is marked as read: `reprise listen` and
+            `reprise chat` do that. What the server does not have any more is said on
+            standard error, or with --json as {"after":…,"through":…,"reason":…}.
+
+            EXAMPLES
+              reprise history general
+              reprise history general --after 0 --json | jq .body
+              reprise history general --last 5 --as ada
+
+            EXIT CODES
+              0 done; 65 no such thing; 69 no server; 76 refused. All: reprise --help
+            """)
+
+    @Argument(help: .channel) var channel: String
+    @Option(help: ArgumentHelp("The newest so many. (default: 20)", valueName: "count"))
+    var last: Int64?
+    @Option(help: ArgumentHelp("What comes behind this sequence.", valueName: "seq"))
+    var after: Int64?
+    @Option(help: ArgumentHelp("At most so many.", valueName: "count")) var limit: Int64?
+    @OptionGroup var server: ServerOption
+    @OptionGroup var identity: IdentityOption
+    @Flag(help: "Print an object a line, as the server sends it.") var json = false
+
+    func validate() throws {
+        guard last == nil || after == nil else {
+            throw ValidationError("Give --last or --after, not both.")
+        }
+        for (name, value, least) in [("last", last, 1), ("after", after, 0), ("limit", limit, 1)] {
+            guard let value, !(Int64(least)...WireLimits.greatestSequence).contains(value) else {
+                continue
+            }
+            throw ValidationError("--\(name) is a whole number from \(least) on.")
+        }
+        do { _ = try ChannelName(channel) } catch let error as RepriseError {
+            throw ValidationError(error.line)
+        }
+    }
+
+    func run() async throws {
+        let api = ServerAPI(server: server.url, identity: try identity.identity(at: server.url))
+        var from = after ?? 0
+        if after == nil {
+            let head = try await page(api, after: WireLimits.greatestSequence, 1).integer("head")
+            from = max(0, (head ?? 0) - (last ?? 20))
+        }
+        var rest = limit ?? .max
+        while rest > 0 {
+            let page = try await page(api, after: from, min(rest, 1_000))
+            for gone in try page.list("gone") { try tell(gone) }
+            let messages = try page.list("messages")
+            for message in messages { try write(message) }
+            guard let newest = try messages.last.map({ try JSONMembers($0) })?.integer("seq"),
+                newest > from
+            else { return }
+            rest -= Int64(messages.count)
+            from = newest
+        }
+    }
+
+    private func page(_ api: ServerAPI, after: Int64, _ limit: Int64) async throws -> JSONMembers {
+        let answer = try await api.send(
+            "GET", ["v1", "channels", channel, "messages"],
+            query: ["after": String(after), "limit": String(limit)])
+        guard let answer else { throw RepriseError(.notReprise, "The answer is empty.") }
+        return answer
+    }
+
+    private func write(_ message: [UInt8]) throws {
+        guard !json else { return try StandardOutput.write(Listing.line(message)) }
+        let members = try JSONMembers(message)
+        let time = members.integer("timestamp").map { WallTime(milliseconds: $0).dayAndTime } ?? ""
+        let place = "\(members.integer("seq") ?? 0)".right(6) + "  " + time
+        let author = members.text("from").map { " \($0)" } ?? ""
+        let what = MessagePrinter.words(members.raw("body") ?? [])
+        let note =
+            if members.bool("deleted") {
+                "(deleted)"
+            } else if let target = members.integer("edits") {
+                "(edits \(target)) " + what
+            } else if let target = members.integer("deletes") {
+                "(deletes \(target))"
+            } else {
+                what
+            }
+        try StandardOutput.write(
+            Terminal.output.paint(place + author.printable, .dim) + " " + note.printable)
+    }
+
+    private func tell(_ gone: [UInt8]) throws {
+        guard !json else { return try StandardOutput.write(Listing.line(gone)) }
+        let members = try JSONMembers(gone)
+        guard let after = members.integer("after"), let through = members.integer("through") else {
+            return
+        }
+        Terminal.error.writeLine(
+            "reprise: \(after + 1) to \(through) are not here any more: "
+                + (members.text("reason") ?? "?").printable + ".")
+    }
+}

@@ -1,0 +1,63 @@
+import RepriseCore
+
+/// Prints a list that the server gives page by page.
+struct Listing: Sendable {
+    let isJSON: Bool
+    let header: [String]
+    let cells: @Sendable (JSONMembers) -> [String]
+
+    /// Prints everything.
+    ///
+    /// Each page is printed as it comes; the widths of a table are those of its first page.
+    ///
+    /// - Parameters:
+    ///   - api: the server.
+    ///   - path: where the list is.
+    ///   - name: the member of the answer that is the list.
+    /// - Throws: what the server and the output throw.
+    func print(from api: ServerAPI, _ path: [String], _ name: String) async throws {
+        var after: String?
+        var widths: [Int]?
+        repeat {
+            guard
+                let page = try await api.send(
+                    "GET", path, query: ["after": after, "limit": "1000"])
+            else { return }
+            let elements = try page.list(name)
+            if isJSON {
+                for element in elements { try StandardOutput.write(Self.line(element)) }
+            } else {
+                let rows = try elements.map { cells(try JSONMembers($0)).map(\.printable) }
+                try write(rows, &widths)
+            }
+            after = page.text("next")
+        } while after != nil
+    }
+
+    private func write(_ rows: [[String]], _ widths: inout [Int]?) throws {
+        let known =
+            widths
+            ?? header.indices.map { column in
+                ([header] + rows).map { $0[column].columns }.max() ?? 0
+            }
+        if widths == nil, !rows.isEmpty {
+            try StandardOutput.write(Terminal.output.paint(line(header, known), .dim))
+        }
+        widths = known
+        for row in rows { try StandardOutput.write(line(row, known)) }
+    }
+
+    private func line(_ cells: [String], _ widths: [Int]) -> String {
+        let padded = zip(cells, widths).map { cell, width in
+            cell + String(repeating: " ", count: max(0, width - cell.columns))
+        }
+        var line = padded.joined(separator: "  ")
+        while line.last == " " { line.removeLast() }
+        return line
+    }
+
+    /// As one line: white space between tokens may hold line breaks, within strings they are escaped.
+    static func line(_ json: [UInt8]) -> [UInt8] {
+        json.map { $0 == 0x0a || $0 == 0x0d ? 0x20 : $0 } + [UInt8(ascii: "\n")]
+    }
+}

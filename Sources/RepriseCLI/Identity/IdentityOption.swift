@@ -1,0 +1,43 @@
+import ArgumentParser
+import Foundation
+import RepriseCore
+import RepriseWire
+
+/// Who one is, for every command that talks to a server.
+struct IdentityOption: ParsableArguments {
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp(
+            "Who you are: a --dev server gives a token for the asking.", valueName: "user"))
+    var user: String?
+    @Option(
+        help: ArgumentHelp("Who you are: a JSON Web Token. (default: $REPRISE_TOKEN)"))
+    var token: String?
+
+    private var given: String? {
+        if let token { return token }
+        guard user == nil else { return nil }
+        return ProcessInfo.processInfo.environment["REPRISE_TOKEN"].flatMap {
+            $0.isEmpty ? nil : $0
+        }
+    }
+
+    func validate() throws {
+        guard user == nil || token == nil else {
+            throw ValidationError("Give --as or --token, not both.")
+        }
+        do {
+            if let user { _ = try UserID(user) }
+            if let given { _ = try AccessToken(given) }
+        } catch let error as RepriseError {
+            throw ValidationError(error.line)
+        }
+    }
+
+    /// - Throws: ``RepriseError`` `.malformed`.
+    func identity(at server: String) throws -> Identity {
+        if let given { return Identity(server: server, source: .token(try AccessToken(given))) }
+        if let user { return Identity(server: server, source: .development(try UserID(user))) }
+        return .nobody(server)
+    }
+}

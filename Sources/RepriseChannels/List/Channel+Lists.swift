@@ -1,0 +1,59 @@
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+extension Channel {
+    /// Messages from the journal, with edits and deletions applied, ordered by sequence.
+    ///
+    /// ```swift
+    /// var page = try await general.messages(limit: 50)          // the newest
+    /// page = try await general.messages(before: page.first?.seq, limit: 50)
+    /// ```
+    ///
+    /// What is missing is not waited for; see ``state``. An empty page is the beginning of what the journal has.
+    ///
+    /// - Parameters:
+    ///   - sequence: only messages before this one; nil: the newest.
+    ///   - limit: at most so many, 1 to 500; fewer if they have more than 4 MiB together.
+    /// - Returns: the messages, oldest first.
+    /// - Throws: what the journal throws.
+    public func messages(before sequence: Int64? = nil, limit: Int = 50) async throws
+        -> [ChannelMessage]
+    {
+        try await channels.messages(of: name, before: sequence, limit: limit)
+    }
+
+    /// The newest messages as a list that updates itself: first as it is now, then after each change.
+    ///
+    /// ```swift
+    /// for await messages in general.observe(last: 50) { show(messages) }
+    /// ```
+    ///
+    /// A list is read only when it is asked for: who shows slowly gets the newest, and skips those between. Nothing of it runs
+    /// on the main actor. It ends with its task, or when the journal is closed.
+    ///
+    /// - Parameter count: at most so many messages, 1 to 500; fewer if they have more than 4 MiB together.
+    /// - Returns: the lists, each oldest first.
+    public func observe(last count: Int = 50) -> AsyncStream<[ChannelMessage]> {
+        let watch = channels.watch(name, last: count)
+        return AsyncStream { await watch.next() }
+    }
+}
+
+extension Channels {
+    func messages(of name: ChannelName, before sequence: Int64?, limit: Int) async throws
+        -> [ChannelMessage]
+    {
+        try await journal.read { db in
+            try ListRows(channel: name).page(before: sequence, limit: limit, db)
+        }
+    }
+
+    func watch(_ name: ChannelName, last count: Int) -> ListWatch {
+        ListWatch(name, bells: readers.bells, timekeeper: configuration.timekeeper) {
+            [weak self] in
+            guard let self else { throw RepriseError(.closed, "The channels are gone.") }
+            return try await messages(of: name, before: nil, limit: count)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// A channel's messages as a list shows them, in a transaction that somebody else has begun.
+///
+/// Of the current epoch: what came in a former one is there under the sequence that it has now.
+struct ListRows: Sendable {
+    /// The most messages of a page.
+    static let limit = 500
+    /// No page has much more than this, however large its messages are.
+    static let pageBytes = 4 * 1_048_576
+
+    let channel: ChannelName
+
+    /// The messages before a sequence, nil: the newest; oldest first.
+    func page(before: Int64?, limit: Int, _ db: Database) throws -> [ChannelMessage] {
+        let logs = try Int64.fetchAll(
+            db.cachedStatement(
+                sql: "SELECT id FROM channelsLog WHERE channel = ? ORDER BY id DESC LIMIT 2"),
+            arguments: [channel.text])
+        guard let log = logs.first else { return [] }
+        let user = try String.fetchOne(
+            db.cachedStatement(sql: "SELECT user FROM channelsDevice"))
+        let keys = try keys(
+            in: log, before: before ?? .max, limit: min(max(limit, 1), Self.limit),
+            hasFormer: logs.count > 1, db)
+        var page: [ChannelMessage] = []
+        var bytes = 0
+        for key in keys where bytes < Self.pageBytes {
+            // A broken row is left out, and the rest is shown.
+            guard let message = try? message(key, hasFormer: logs.count > 1, user: user, db)
+            else { continue }
+            bytes += message.body.count
+            page.append(message)
+        }
+        return page.reversed()
+    }
+
+    private struct Key {
+        var seq: Int64
+        var arrival: Int64
+    }
+
+    /// Where the messages of a page lie, newest first.
+    private func keys(in log: Int64, before: Int64, limit: Int, hasFormer: Bool, _ db: Database)
+        throws -> [Key]
+    {
+        var rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT seq, arrival FROM channelsMessage
+                    WHERE log = ? AND seq < ? AND change IS NULL ORDER BY seq DESC LIMIT ?
+                    """), arguments: [log, before, limit])
+        if hasFormer {
+            rows += try Row.fetchAll(
+                db.cachedStatement(
+                    sql: """
+                        SELECT a.seq, a.arrival FROM channelsAlias AS a
+                        CROSS JOIN channelsMessage AS m ON m.arrival = a.arrival
+                        WHERE a.log = ? AND a.seq < ? AND m.change IS NULL
+                        ORDER BY a.seq DESC LIMIT ?
+                        """), arguments: [log, before, limit])
+        }
+        let keys = try rows.map { Key(seq: try $0.integer(0), arrival: try $0.integer(1)) }
+        return Array(keys.sorted { $0.seq > $1.seq }.prefix(limit))
+    }
+
+    private func message(_ key: Key, hasFormer: Bool, user: String?, _ db: Database) throws
+        -> ChannelMessage?
+    {
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT id, time, body, sender, deleted, log, seq FROM channelsMessage
+                    WHERE arrival = ?
+                    """), arguments: [key.arrival])
+        guard let row else { return nil }
+        let isDeleted = try row.integer(4) != 0
+        var edit: [UInt8]?
+        if !isDeleted {
+            var names = [(log: try row.integer(5), seq: try row.integer(6))]
+            if hasFormer { names += try aliases(of: key.arrival, db) }
+            for name in names { edit = try newestEdit(of: name, db) ?? edit }
+        }
+        let sender = try row.optionalText(3)
+        return ChannelMessage(
+            id: try EntryID(try row.text(0)), seq: key.seq, from: try sender.map { try UserID($0) },
+            time: WallTime(milliseconds: try row.integer(1)), body: try edit ?? row.bytes(2),
+            isEdited: edit != nil, isDeleted: isDeleted, isMine: sender != nil && sender == user)
+    }
+
+    /// The sequences that a message had in later epochs than its own, oldest first.
+    private func aliases(of arrival: Int64, _ db: Database) throws -> [(log: Int64, seq: Int64)] {
+        try Row.fetchAll(
+            db.cachedStatement(
+                sql: "SELECT log, seq FROM channelsAlias WHERE arrival = ? ORDER BY log"),
+            arguments: [arrival]
+        ).map { (try $0.integer(0), try $0.integer(1)) }
+    }
+
+    /// The edit with the greatest sequence wins, whenever it came.
+    private func newestEdit(of name: (log: Int64, seq: Int64), _ db: Database) throws -> [UInt8]? {
+        try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT body FROM channelsMessage INDEXED BY channelsMessageByEdit
+                    WHERE log = ? AND target = ? AND change = 1 AND deleted = 0
+                    ORDER BY seq DESC LIMIT 1
+                    """), arguments: [name.log, name.seq])?.bytes(0)
+    }
+}

@@ -1,0 +1,85 @@
+import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// Who wants to hear that a channel has changed.
+final class ChannelBells: Sendable {
+    private struct State {
+        var nextID = 0
+        var signals: [ChannelName: [Int: Signal]] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// Rings for those who listen to the channel; who is busy hears it afterwards, once.
+    func ring(_ channel: ChannelName) {
+        state.withLock { state in
+            guard let signals = state.signals[channel] else { return }
+            for signal in signals.values { signal.raise() }
+        }
+    }
+
+    func listen(to channel: ChannelName, with signal: Signal) -> Int {
+        state.withLock { state in
+            state.nextID += 1
+            state.signals[channel, default: [:]][state.nextID] = signal
+            return state.nextID
+        }
+    }
+
+    func leave(_ channel: ChannelName, _ id: Int) {
+        state.withLock { state in
+            state.signals[channel]?[id] = nil
+            if state.signals[channel]?.isEmpty == true { state.signals[channel] = nil }
+        }
+    }
+}
+
+/// Reads a list again whenever its channel has changed and somebody asks for the next one.
+///
+/// Nothing is read ahead: who is slow gets the newest, and costs nothing meanwhile.
+actor ListWatch {
+    private static let pause: Duration = .seconds(1)
+
+    private let channel: ChannelName
+    private let bells: ChannelBells
+    private let signal = Signal()
+    private let id: Int
+    private let timekeeper: any Timekeeper
+    private let read: @Sendable () async throws -> [ChannelMessage]
+    private var shown: [ChannelMessage]?
+
+    init(
+        _ channel: ChannelName, bells: ChannelBells, timekeeper: any Timekeeper,
+        read: @escaping @Sendable () async throws -> [ChannelMessage]
+    ) {
+        self.channel = channel
+        self.bells = bells
+        self.timekeeper = timekeeper
+        self.read = read
+        id = bells.listen(to: channel, with: signal)
+        signal.raise()
+    }
+
+    deinit { bells.leave(channel, id) }
+
+    /// - Returns: the next list that is not as the one before; nil once the task is cancelled or the journal is closed.
+    func next() async -> [ChannelMessage]? {
+        while true {
+            await signal.wait()
+            guard !Task.isCancelled else { return nil }
+            do {
+                let list = try await read()
+                guard list != shown else { continue }
+                shown = list
+                return list
+            } catch let error as RepriseError where error.code == .closed {
+                return nil
+            } catch {
+                // The disk could not: the list stays as it is, and is read again.
+                guard (try? await timekeeper.sleep(for: Self.pause)) != nil else { return nil }
+                signal.raise()
+            }
+        }
+    }
+}

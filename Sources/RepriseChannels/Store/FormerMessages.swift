@@ -1,0 +1,35 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// What the journal has of a channel's former epochs: a message that comes again under a new sequence is found by its id.
+struct FormerMessages {
+    enum Finding {
+        case unknown
+        /// Had before; nil if it has left the journal since.
+        case known(arrival: Int64?)
+    }
+
+    private let db: Database
+    /// The server's time of the newest message that has left the journal.
+    private let retired: Int64
+
+    init(of channel: ChannelName, _ db: Database) throws {
+        self.db = db
+        retired =
+            try Int64.fetchOne(
+                db.cachedStatement(
+                    sql: "SELECT MAX(retired) FROM channelsLog WHERE channel = ?"),
+                arguments: [channel.text]) ?? .min
+    }
+
+    func find(_ event: ServerFrame.Event) throws -> Finding {
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT arrival FROM channelsFormer WHERE channel = ? AND id = ?"),
+            arguments: [event.channel.text, event.id.text])
+        if let row { return .known(arrival: try row.optionalInteger(0)) }
+        // The ids of what was pruned are not kept, for they would grow for ever: it is told by its age instead.
+        return event.time.milliseconds <= retired ? .known(arrival: nil) : .unknown
+    }
+}
