@@ -167,7 +167,7 @@ public actor RepriseAccounts {
     @discardableResult
     public func signOut() async throws -> LedgerSum {
         try await inTurn {
-            guard let user = user?.text ?? (try folders.state().leaving) else {
+            guard let user = try user?.text ?? folders.state().leaving else {
                 throw RepriseError(.unauthorized, "Nobody is signed in.")
             }
             return try await replace {
@@ -200,7 +200,8 @@ public actor RepriseAccounts {
         let state = try folders.state()
         if let leaving = state.leaving {
             try await finishLeaving(leaving)
-            return try await begin(try await openJournal(of: nil), of: nil)
+            try await begin(try await openJournal(of: nil), of: nil)
+            return
         }
         finalLedger = state.final?.sum
         let user = try state.user.map { try UserID($0) }

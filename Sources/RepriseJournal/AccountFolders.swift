@@ -23,6 +23,11 @@ package final class AccountFolders: Sendable {
         package var leaving: String?
         /// What became of everything that the account before had accepted; kept until somebody signs in.
         package var final: FinalLedger?
+
+        package init(user: String? = nil, leaving: String? = nil) {
+            self.user = user
+            self.leaving = leaving
+        }
     }
 
     package let home: URL

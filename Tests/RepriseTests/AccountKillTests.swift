@@ -5,6 +5,13 @@ import RepriseTesting
 import Synchronization
 import Testing
 
+/// The ids that handlers were given: outside of every journal.
+private final class Handled: Sendable {
+    private let list = Mutex<[String]>([])
+    var ids: [String] { list.withLock { $0 } }
+    func add(_ id: String) { list.withLock { $0.append(id) } }
+}
+
 /// A real process is killed with SIGKILL in the middle of a change of accounts; the parent has its own list of what was promised.
 @Suite("Accounts, killed", .serialized, .timeLimit(.minutes(3)))
 struct AccountKillTests {
@@ -52,7 +59,7 @@ struct AccountKillTests {
         return life
     }
 
-    private static func open(_ folder: URL, _ seen: Mutex<[String]>? = nil) async throws
+    fileprivate static func open(_ folder: URL, _ seen: Handled = Handled()) async throws
         -> RepriseAccounts
     {
         var configuration = Reprise.Configuration()
@@ -67,7 +74,7 @@ struct AccountKillTests {
             prepare: { reprise in
                 for kind in ["draft", "hint"] {
                     await reprise.journal.handle(kind) { entry in
-                        seen?.withLock { $0.append(entry.id.text) }
+                        seen.add(entry.id.text)
                     }
                 }
             })
@@ -113,7 +120,7 @@ struct AccountKillTests {
     }
 
     private static func checkAdopted(_ folder: URL, _ life: Life) async throws {
-        let seen = Mutex<[String]>([])
+        let seen = Handled()
         let home = try await open(folder, seen)
         if life.change != nil { #expect(await home.user?.text == "ada") }
         let reprise = try await home.signIn(as: try UserID("ada"))
@@ -122,7 +129,7 @@ struct AccountKillTests {
         while try await reprise.ledger().pending > 0, ContinuousClock.now < deadline {
             try await Task.sleep(for: .milliseconds(2))
         }
-        let handled = seen.withLock { $0 }
+        let handled = seen.ids
         #expect(handled.count == life.drafts.count)
         #expect(Set(handled) == Set(life.drafts))
         let sum = try await reprise.ledger()

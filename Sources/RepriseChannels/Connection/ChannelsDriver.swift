@@ -55,7 +55,10 @@ actor ChannelsDriver {
     /// - Throws: what makes going on useless.
     func run() async throws {
         let device = try await store.device()
-        defer { for action in machine.stopped() { announce(action) } }
+        defer {
+            asking?.cancel()
+            for action in machine.stopped() { announce(action) }
+        }
         let network = Task { await watchNetwork() }
         defer { network.cancel() }
         await perform(machine.started(as: device, at: now))
