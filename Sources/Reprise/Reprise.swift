@@ -24,6 +24,8 @@ public final class Reprise: Sendable {
         public var channels = Channels.Configuration()
         /// The journal.
         public var journal = Journal.Configuration()
+        /// How long messages stay on the device after their readers have finished them.
+        public var messages = MessageRetention()
         /// The app's own kinds of entries.
         public var kinds: [EntryKind] = []
         /// The app's own tables in the journal.
@@ -70,7 +72,7 @@ public final class Reprise: Sendable {
     {
         try await Journal.open(
             at: folder, kinds: Channels.kinds + configuration.kinds,
-            schemas: [Channels.schema] + configuration.schemas,
+            schemas: [Channels.schema(keeping: configuration.messages)] + configuration.schemas,
             configuration: configuration.journal)
     }
 
@@ -94,6 +96,9 @@ public final class Reprise: Sendable {
     /// - Returns: the handle.
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func channel(_ name: String) throws -> Channel { try channels.channel(name) }
+
+    /// Every number of the connection as of now; costs nothing while nobody asks.
+    public var insight: ConnectionInsight { get async { await channels.insight } }
 
     /// Says that a condition holds now: entries that waited for it are handed over.
     public func open(_ readiness: Readiness) async { await journal.open(readiness) }

@@ -12,6 +12,7 @@ struct RepriseCommand: AsyncParsableCommand {
               reprise serve &                            a server on port 8080
               reprise listen general --journal ./inbox & a device
               reprise publish general "Hello"            a message
+              reprise chat general --as ada              a person; kill it, come back
 
             EXIT CODES
               0   done
@@ -30,8 +31,9 @@ struct RepriseCommand: AsyncParsableCommand {
             """,
         version: ToolVersion.text,
         subcommands: [
-            ServeCommand.self, PublishCommand.self, ListenCommand.self, LedgerCommand.self,
-            ChannelsCommand.self, MembersCommand.self, HistoryCommand.self, DemoCommand.self,
+            ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
+            LedgerCommand.self, ChannelsCommand.self, MembersCommand.self, HistoryCommand.self,
+            DemoCommand.self,
             SimulateCommand.self, DeviceCommand.self,
             CatchUpDeviceCommand.self,
         ])

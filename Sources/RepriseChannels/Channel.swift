@@ -131,7 +131,7 @@ public struct Channel: Sendable {
     /// Waits until the channel is ``ChannelState/live`` and the readers of this run have been
     /// through all that came until then.
     ///
-    /// A message that waits for another attempt does not keep it waiting, except where a reader goes in order.
+    /// A message that waits for another attempt does not keep it waiting; where a reader goes in order what stands behind it does.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server refuses the subscription; `CancellationError`.
     public func caughtUp() async throws { try await channels.caughtUp(name) }

@@ -14,7 +14,7 @@ public final class Channels: Sendable {
     let journal: Journal
     let configuration: Configuration
     let readers: Readers
-    private let driver: ChannelsDriver
+    let driver: ChannelsDriver
     private let connection: Announcer<ConnectionState>
     private let announcers = Mutex<[ChannelName: Announcer<ChannelState>]>([:])
 

@@ -13,6 +13,8 @@ extension Channels {
         public var noProgress: Duration = .seconds(60)
         /// The waits between two requests for the same holes, while a server keeps answering without filling them.
         public var askAgain = Backoff(base: .seconds(1), longest: .seconds(30))
+        /// The waits between attempts to load a snapshot; see ``Channel/onSnapshot(_:)``.
+        public var snapshotAgain = Backoff(base: .seconds(1), longest: .seconds(60))
         /// How many frames may share one transaction, at most.
         public var framesPerCommit = 1_000
         /// After how long an attempted message of the outbox is not sent again, because the server may have forgotten its

@@ -15,30 +15,26 @@ package struct ClockSighting: Hashable, Sendable {
 ///
 /// `trusted → doubted` when the calendar jumps by more than a day against the clock that cannot jump (or, after a
 /// restart of the device, goes back by more than a day); `doubted → trusted` when the server's time agrees or a day
-/// of uptime has passed. While it is doubted nothing is expired and nothing is pruned; deadlines wait.
+/// of uptime has been seen since, over restarts of the process and of the device. While it is doubted nothing is expired and
+/// nothing is pruned; deadlines wait.
 ///
-/// A forward jump across a restart of the device cannot be told from a device that lay in a drawer: it is believed.
+/// A forward jump across a restart of the device cannot be told from a device that lay in a drawer: it is believed, but not by what
+/// would be forgotten for it (``hiddenStep(to:)``).
 package struct WallClockGuard: Sendable {
-    package enum State: Hashable, Sendable {
-        case trusted
-        /// Since when, on the clock that cannot jump.
-        case doubted(since: Duration)
-    }
-
     /// The jump beyond which the calendar is doubted, and the uptime that restores it.
     package static let tolerance: Duration = .seconds(86_400)
 
-    package private(set) var state: State
+    /// How much uptime has been seen since doubt began; nil while the calendar is trusted.
+    package private(set) var doubt: Duration?
     package private(set) var last: ClockSighting
 
     /// - Parameters:
     ///   - stored: the last sighting that an earlier process wrote down.
-    ///   - doubted: whether it doubted the calendar then.
+    ///   - doubt: as it stood then.
     ///   - now: what the clocks say now.
-    package init(stored: ClockSighting?, doubted: Bool = false, now: ClockSighting) {
+    package init(stored: ClockSighting?, doubt: Duration? = nil, now: ClockSighting) {
         last = stored ?? now
-        state = .trusted
-        if doubted { state = .doubted(since: now.uptime) }
+        self.doubt = doubt
         observe(now)
     }
 
@@ -46,29 +42,35 @@ package struct WallClockGuard: Sendable {
     package mutating func observe(_ now: ClockSighting) {
         defer { last = now }
         let step = correction(to: now)
-        if step > Self.tolerance || step < .zero - Self.tolerance {
-            state = .doubted(since: now.uptime)
+        guard step <= Self.tolerance, step >= .zero - Self.tolerance else {
+            doubt = .zero
             return
         }
-        guard case .doubted(let since) = state else { return }
-        if now.boot != last.boot {
-            state = .doubted(since: now.uptime)  // the day of uptime starts again
-        } else if now.uptime - since >= Self.tolerance {
-            state = .trusted
-        }
+        guard let seen = doubt, isSameBoot(as: now) else { return }
+        let sum = seen + (now.uptime - last.uptime)
+        doubt = sum >= Self.tolerance ? nil : sum
     }
 
     /// The server said what time it is: agreement within a day ends doubt, disagreement begins it.
     package mutating func serverTimeReceived(_ server: WallTime, now: ClockSighting) {
         observe(now)
-        if Self.within(server, now.wall) {
-            state = .trusted
-        } else if state == .trusted {
-            state = .doubted(since: now.uptime)
-        }
+        doubt = Self.within(server, now.wall) ? nil : doubt ?? .zero
     }
 
-    package var mayExpire: Bool { state == .trusted }
+    package var mayExpire: Bool { doubt == nil }
+
+    private func isSameBoot(as now: ClockSighting) -> Bool {
+        last.boot == now.boot && now.uptime >= last.uptime
+    }
+
+    /// How far the calendar went forward while the device was off, if that is more than a day.
+    ///
+    /// What is to be forgotten some time after it ended has to move with it: the days may have been none, and what is
+    /// forgotten cannot be remembered again.
+    package func hiddenStep(to now: ClockSighting) -> Duration {
+        let step = last.wall.duration(to: now.wall)
+        return !isSameBoot(as: now) && step > Self.tolerance ? step : .zero
+    }
 
     /// How far the calendar has moved beyond what the clock that cannot jump explains.
     ///
@@ -76,7 +78,7 @@ package struct WallClockGuard: Sendable {
     ///
     /// After a restart of the device only a step back of more than a day is known to be one.
     package func correction(to now: ClockSighting) -> Duration {
-        guard last.boot == now.boot, now.uptime >= last.uptime else {
+        guard isSameBoot(as: now) else {
             let step = last.wall.duration(to: now.wall)
             return step < .zero - Self.tolerance ? step : .zero
         }

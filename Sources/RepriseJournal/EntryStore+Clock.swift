@@ -13,17 +13,19 @@ extension EntryStore {
     /// `WallClockGuard` for what is not done until the calendar is trusted again.
     func observeClocks(_ db: Database) throws {
         let sighting = configuration.timekeeper.sighting()
-        let (correction, isNews): (Duration, Bool) = books.withLock { books in
+        let (correction, hidden, isNews) = books.withLock { books in
             let correction = books.clock.correction(to: sighting)
-            let before = books.clock.state
+            let hidden = books.clock.hiddenStep(to: sighting)
+            let before = books.clock.mayExpire
             books.clock.observe(sighting)
             books.now = sighting.wall
             let isOld = sighting.uptime - books.sighted > .seconds(3_600)
-            return (correction, isOld || books.clock.state != before)
+            return (correction, hidden, isOld || books.clock.mayExpire != before)
         }
         let jumped = correction > Self.step || correction < .zero - Self.step
         if jumped { try moveWhatIsDue(by: correction, in: db) }
-        if jumped || isNews { try writeSighting(db) }
+        if hidden > .zero { try moveRetention(by: hidden, in: db) }
+        if jumped || hidden > .zero || isNews { try writeSighting(db) }
     }
 
     /// The server said what time it is.
@@ -43,25 +45,40 @@ extension EntryStore {
         }
         try db.execute(
             sql: """
-                UPDATE journal SET sightedWall = ?, sightedUptime = ?, sightedBoot = ?, doubted = ?
+                UPDATE journal SET sightedWall = ?, sightedUptime = ?, sightedBoot = ?, doubted = ?,
+                doubtSeen = ?
                 """,
             arguments: [
                 clock.last.wall.milliseconds, clock.last.uptime.milliseconds, clock.last.boot,
-                !clock.mayExpire,
+                clock.doubt != nil, clock.doubt?.milliseconds ?? 0,
             ])
     }
 
-    /// - Returns: what an earlier process wrote down, and whether it doubted the calendar.
-    static func readSighting(_ db: Database) throws -> (ClockSighting?, doubted: Bool) {
+    /// - Returns: what an earlier process wrote down, and how it doubted the calendar.
+    static func readSighting(
+        _ db: Database
+    ) throws -> (sighting: ClockSighting?, doubt: Duration?) {
         let row = try Row.fetchOne(
-            db, sql: "SELECT sightedWall, sightedUptime, sightedBoot, doubted FROM journal")
+            db,
+            sql: "SELECT sightedWall, sightedUptime, sightedBoot, doubted, doubtSeen FROM journal")
         guard let row, let wall = Int64.fromDatabaseValue(row[0]),
             let uptime = Int64.fromDatabaseValue(row[1]),
             let boot = String.fromDatabaseValue(row[2])
-        else { return (nil, false) }
+        else { return (nil, nil) }
         let sighting = ClockSighting(
             wall: WallTime(milliseconds: wall), uptime: .milliseconds(uptime), boot: boot)
-        return (sighting, Bool.fromDatabaseValue(row[3]) ?? false)
+        let seen = Duration.milliseconds(Int64.fromDatabaseValue(row[4]) ?? 0)
+        let isDoubted = Bool.fromDatabaseValue(row[3]) ?? true
+        return (sighting, isDoubted ? max(seen, .zero) : nil)
+    }
+
+    /// What has ended is kept for its time all the same, if the calendar turns out to be wrong.
+    private func moveRetention(by step: Duration, in db: Database) throws {
+        try db.execute(
+            sql: "UPDATE entry SET due = due + ? WHERE state >= 10 AND due IS NOT NULL",
+            arguments: [step.milliseconds])
+        try db.execute(
+            sql: "UPDATE quarantine SET due = due + ?", arguments: [step.milliseconds])
     }
 
     private func moveWhatIsDue(by correction: Duration, in db: Database) throws {

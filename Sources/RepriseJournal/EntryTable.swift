@@ -52,7 +52,15 @@ enum EntryTable {
     static let applicationID: Int32 = 0x5250_5253
 
     static let schema = JournalSchema(
-        name: "journal", migrations: [{ db in try createFirstVersion(db) }])
+        name: "journal",
+        migrations: [
+            { db in try createFirstVersion(db) },
+            // How much uptime has been seen since the calendar is doubted.
+            { db in
+                try db.execute(
+                    sql: "ALTER TABLE journal ADD COLUMN doubtSeen INTEGER NOT NULL DEFAULT 0")
+            },
+        ])
 
     /// `due` means by state: `delayed` and `queued`, not before; finished, when it is removed.
     ///

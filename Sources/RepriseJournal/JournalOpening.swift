@@ -124,9 +124,9 @@ struct JournalOpening: Sendable {
 
     private func becomeOwner(_ db: Database) throws -> (EntryStore, OpeningReport) {
         let incarnation = try Self.nextIncarnation(db)
-        let (stored, doubted) = try EntryStore.readSighting(db)
+        let (stored, doubt) = try EntryStore.readSighting(db)
         let sighting = configuration.timekeeper.sighting()
-        let clock = WallClockGuard(stored: stored, doubted: doubted, now: stored ?? sighting)
+        let clock = WallClockGuard(stored: stored, doubt: doubt, now: stored ?? sighting)
         let books = Books(
             clock: clock, sighted: sighting.uptime, pending: try EntryStore.countPending(db),
             now: sighting.wall)

@@ -38,6 +38,7 @@ public struct Server: Service {
     private let logger: Logger
     private let onReady: @Sendable (Address, Gateway) async -> Void
     private let openLog: @Sendable () throws -> any MessageLog
+    private let admission: Admission?
 
     /// Makes a server that is not running yet.
     ///
@@ -59,23 +60,27 @@ public struct Server: Service {
             })
     }
 
-    /// `openLog` opens the log that the server then closes; tests look at the gateway that `onReady` gets.
+    /// `openLog` opens the log that the server then closes; tests look at the gateway that `onReady` gets. `admission` is nil where access is
+    /// open.
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
-        openLog: @escaping @Sendable () throws -> any MessageLog
+        openLog: @escaping @Sendable () throws -> any MessageLog, admission: Admission? = nil
     ) {
         self.configuration = configuration
         self.logger = logger
         self.onReady = onReady
         self.openLog = openLog
+        self.admission = admission
     }
 
     /// Serves until a graceful shutdown or cancellation.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
     public func run() async throws {
-        let log = try openLog()
+        let metrics = ServerMetrics()
+        let clock = SystemTimekeeper()
+        let log = MeasuredLog(try openLog(), metrics: metrics, clock: clock)
         warnIfOpenToOthers()
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
@@ -84,7 +89,8 @@ public struct Server: Service {
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            clock: SystemTimekeeper(), logger: logger)
+            authenticator: admission?.authenticator, accounts: admission?.accounts,
+            metrics: metrics, clock: clock, logger: logger)
         async let storing: Void = committer.run()
         let result = await serve(on: group, gateway, log)
         committer.shutdown()
@@ -123,6 +129,7 @@ public struct Server: Service {
     ) async throws {
         let router = Router()
         HTTPRoutes(log: log, committer: gateway.committer).add(to: router)
+        MetricsRoute(metrics: gateway.metrics).add(to: router)
         UpgradeRequiredRoute().add(to: router)
         let application = Application(
             responder: router.buildResponder(),

@@ -10,6 +10,26 @@ public struct ServerLimits: Hashable, Sendable {
     ///
     /// One more is refused with `tooManyChannels`.
     public var channelsPerConnection = WireLimits.channelsPerConnection
+    /// The most WebSocket connections of one user.
+    ///
+    /// One more is closed with ``RepriseWire/CloseCode/tooManyConnections``: those that work go on.
+    public var connectionsPerUser = 32
+    /// How many messages a user may publish in a second, by whichever way; one more is refused with `rateLimited`.
+    ///
+    /// Admins are not limited: what publishes for everybody has an admin's token.
+    public var publishesPerSecond = 200
+    /// How many messages a user may publish at once, after a pause.
+    public var publishesAtOnce = 2_000
+    /// How many channels a connection may ask for in a second, once it has asked for twice ``channelsPerConnection``.
+    ///
+    /// One more is refused with `rateLimited`. Only where users are known.
+    public var subscribesPerSecond = 200
+    /// How many catch-ups read the log at a time, for the whole server; the others wait in line.
+    public var logReaders = 4
+    /// The most people who are said to type in a channel at a time; who comes then is not mentioned.
+    public var typistsPerChannel = 20
+    /// Nobody is told who types in a channel with more subscribers.
+    public var typingSubscribers = 1_000
     /// The most publishes of one connection that wait to be stored.
     ///
     /// Beyond it the socket is not read.

@@ -37,7 +37,8 @@ final class Bench: Sendable {
         configure(&configuration, &journalConfiguration)
         journal = try await Journal.open(
             at: self.folder.appending("journal"), kinds: Channels.kinds,
-            schemas: [Channels.schema, Self.sink], configuration: journalConfiguration)
+            schemas: [Channels.schema(keeping: Self.forEver), Self.sink],
+            configuration: journalConfiguration)
         channels = Channels(
             journal: journal, server: "http://127.0.0.1:1", dialer: dialer,
             configuration: configuration)
@@ -46,6 +47,9 @@ final class Bench: Sendable {
     }
 
     deinit { stop() }
+
+    /// Scripts have times of long ago.
+    static let forEver = MessageRetention(age: .seconds(200 * 365 * 86_400))
 
     /// A table of the app's own, in the journal.
     static let sink = JournalSchema(

@@ -68,7 +68,9 @@ private struct Run {
                 isSubscribed = true
             case .startEpoch: accounted = []
             case .reconnect: wantsReconnect = true
-            case .recordLoss, .scheduleTimer, .enter: break
+            case .recordLoss, .recordSnapshot, .requestSnapshot, .settleSnapshot, .unsubscribe,
+                .scheduleTimer, .enter:
+                break
             }
         }
     }

@@ -65,24 +65,58 @@ struct WallClockGuardTests {
         #expect(!guardian.mayExpire)
     }
 
-    @Test("A day of uptime ends doubt; a restart begins the day again")
+    @Test("A day of uptime ends doubt; a restart keeps what was seen of it")
     func uptime() {
         var guardian = trusted()
         let start = 1_000_000 + 90 * Self.day
         guardian.observe(sighting(start, 0))
-        guardian.observe(sighting(start + Self.day - 1, Self.day - 1))
+        guardian.observe(sighting(start + Self.day - 10, Self.day - 10))
         #expect(!guardian.mayExpire)
-        var restarted = guardian
-        restarted.observe(sighting(start + Self.day, 5, boot: "b"))
+        var restarted = WallClockGuard(
+            stored: guardian.last, doubt: guardian.doubt,
+            now: sighting(start + Self.day, 5, boot: "b"))
         #expect(!restarted.mayExpire)
+        restarted.observe(sighting(start + Self.day + 9, 14, boot: "b"))
+        #expect(!restarted.mayExpire)
+        restarted.observe(sighting(start + Self.day + 10, 15, boot: "b"))
+        #expect(restarted.mayExpire)
         guardian.observe(sighting(start + Self.day, Self.day))
         #expect(guardian.mayExpire)
+    }
+
+    @Test(
+        "An app that is opened for a minute a day comes out of doubt after as many days as make a day of uptime"
+    )
+    func openedBriefly() {
+        var doubt: Duration? = .zero
+        var days = 0
+        while doubt != nil, days < 2_000 {
+            days += 1
+            let boot = "boot \(days)"
+            var opened = WallClockGuard(
+                stored: sighting(Int64(days - 1) * Self.day + 60, 90, boot: "boot \(days - 1)"),
+                doubt: doubt, now: sighting(Int64(days) * Self.day, 30, boot: boot))
+            opened.observe(sighting(Int64(days) * Self.day + 60, 90, boot: boot))
+            doubt = opened.doubt
+        }
+        #expect(days == 1_440)
+    }
+
+    @Test("A step forward that a restart hides is told, so that nothing is forgotten for it")
+    func hidden() {
+        let guardian = trusted()
+        let later = 1_000_000 + 9 * Self.day
+        #expect(guardian.hiddenStep(to: sighting(later, 5, boot: "b")) == .seconds(9 * Self.day))
+        // Days that were counted, a night in which the device was off, and a step back are none.
+        #expect(guardian.hiddenStep(to: sighting(later, 9 * Self.day)) == .zero)
+        #expect(guardian.hiddenStep(to: sighting(1_000_000 + Self.day, 5, boot: "b")) == .zero)
+        #expect(guardian.hiddenStep(to: sighting(500_000, 5, boot: "b")) == .zero)
     }
 
     @Test("Doubt that an earlier process wrote down is not forgotten")
     func stored() {
         let seen = sighting(1_000_000, 100)
-        #expect(!WallClockGuard(stored: seen, doubted: true, now: seen).mayExpire)
+        #expect(!WallClockGuard(stored: seen, doubt: .zero, now: seen).mayExpire)
         let jumped = sighting(1_000_000 + 3 * Self.day, 101)
         #expect(!WallClockGuard(stored: seen, now: jumped).mayExpire)
     }

@@ -158,4 +158,32 @@ struct ClockTests {
         #expect(try await journal.record(entry("a", "plain")) == .duplicate)
         await journal.close()
     }
+
+    @Test(
+        "An id is not forgotten for a jump that a restart hides, nor when the calendar is put right again"
+    )
+    func hiddenJump() async throws {
+        let desk = try Desk()
+        let first = try await desk.open([EntryKind("plain")])
+        await first.handle("plain") { _ in }
+        try await first.record(entry("a", "plain"))
+        try await eventually("it is applied") { try await first.ledger().pending == 0 }
+        await first.close()
+        desk.time.jumpWall(by: .seconds(400 * 86_400))
+        desk.time.restart()
+        let second = try await desk.open([EntryKind("plain")])
+        desk.time.advance(by: .seconds(2 * 86_400))  // more than the day that is believed
+        try await turns(second)
+        #expect(try await second.record(entry("a", "plain")) == .duplicate)
+        desk.time.jumpWall(by: .seconds(-400 * 86_400))
+        await second.serverTimeReceived(desk.time.wall())
+        try await turns(second)
+        #expect(try await second.record(entry("a", "plain")) == .duplicate)
+        desk.time.advance(by: .seconds(6 * 86_400))
+        try await turns(second)
+        try await eventually("its seven days are over") {
+            try await second.record(entry("a", "plain")) == .accepted
+        }
+        await second.close()
+    }
 }

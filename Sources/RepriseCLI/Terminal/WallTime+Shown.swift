@@ -23,3 +23,10 @@ extension WallTime {
         return time
     }
 }
+
+extension WallTime {
+    /// This machine's time.
+    static var here: WallTime {
+        WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
+    }
+}

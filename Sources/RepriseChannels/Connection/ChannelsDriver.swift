@@ -11,15 +11,15 @@ actor ChannelsDriver {
     }
 
     let outbox: Outbox
-    private let store: ChannelStore
+    let store: ChannelStore
     private let server: String
     private let dialer: any SocketDialer
     private let readers: Readers
-    private let connectionStates: Announcer<ConnectionState>
-    private let configuration: Channels.Configuration
+    let connectionStates: Announcer<ConnectionState>
+    let configuration: Channels.Configuration
 
-    private var machine: ChannelsMachine
-    private var states: [ChannelName: Announcer<ChannelState>] = [:]
+    var machine: ChannelsMachine
+    var states: [ChannelName: Announcer<ChannelState>] = [:]
     /// Set while a connection is up.
     private var socket: (any Socket)?
     private var step: Step?
@@ -28,6 +28,11 @@ actor ChannelsDriver {
     private var dialling: Task<any Socket, any Error>?
     /// The app's answer that is waited for.
     private var asking: Task<Void, Never>?
+    /// Channels that are to be subscribed to, with the next reading of the journal.
+    var wishes: [Wish] = []
+    var isReadingWishes = false
+    var snapshotHandlers: [ChannelName: Channel.SnapshotHandler] = [:]
+    var snapshotTasks: [ChannelName: Task<Void, Never>] = [:]
     /// Who waits for the machine to change.
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
@@ -45,8 +50,8 @@ actor ChannelsDriver {
         machine = ChannelsMachine(settings: configuration.machine)
     }
 
-    private var now: Duration { configuration.timekeeper.uptime() }
-    private var jitter: Double { configuration.jitter() }
+    var now: Duration { configuration.timekeeper.uptime() }
+    var jitter: Double { configuration.jitter() }
 
     // MARK: The loop
 
@@ -57,6 +62,7 @@ actor ChannelsDriver {
         let device = try await store.device()
         defer {
             asking?.cancel()
+            for channel in snapshotTasks.keys { stopLoadingSnapshot(of: channel) }
             for action in machine.stopped() { announce(action) }
         }
         let network = Task { await watchNetwork() }
@@ -152,22 +158,14 @@ actor ChannelsDriver {
 
     // MARK: Subscriptions
 
-    func subscribe(_ channel: ChannelName, states: Announcer<ChannelState>) async throws {
-        guard !machine.isSubscribed(channel) else { return }
-        await wait { machine.mayLoad(channel) }
-        let stored = try await store.stored(channel)
-        guard !machine.isSubscribed(channel) else { return }
-        self.states[channel] = states
-        await perform(machine.subscribed(channel, stored: stored, at: now))
-    }
-
     func unsubscribe(_ channel: ChannelName) async {
+        stopLoadingSnapshot(of: channel)
         await perform(machine.unsubscribed(channel))
     }
 
     // MARK: Effects
 
-    private func perform(_ actions: [ChannelsMachine.Action]) async {
+    func perform(_ actions: [ChannelsMachine.Action]) async {
         wake()
         for action in actions {
             switch action {
@@ -189,6 +187,7 @@ actor ChannelsDriver {
                 await store.journal.close(.session)
             case .published(let published): outbox.published(published)
             case .refused(let refused): outbox.refused(refused)
+            case .requestSnapshot(let channel, let snapshot): load(snapshot, of: channel)
             case .signalReaders(let channels): for channel in channels { readers.signal(channel) }
             }
         }
@@ -221,11 +220,9 @@ actor ChannelsDriver {
     }
 
     private func reload(_ channels: [ChannelName]) async {
-        var found: [ChannelName: ChannelStore.Stored?] = [:]
+        let found: [ChannelName: ChannelStore.Stored?]
         do {
-            for channel in channels {
-                found.updateValue(try await store.stored(channel), forKey: channel)
-            }
+            found = try await store.stored(channels)
         } catch {
             return await perform(machine.reloadFailed(error, at: now, jitter: jitter))
         }
@@ -299,11 +296,11 @@ actor ChannelsDriver {
         }
     }
 
-    private func wait(until condition: () -> Bool) async {
+    func wait(until condition: () -> Bool) async {
         while !condition() { await withCheckedContinuation { waiters.append($0) } }
     }
 
-    private func wake() {
+    func wake() {
         let woken = waiters
         waiters = []
         for waiter in woken { waiter.resume() }

@@ -106,7 +106,7 @@ extension ChannelsMachine {
             perform(
                 subscriptions[place].machine.commitFailed(
                     epoch: stored?.epoch, coverage: stored?.coverage ?? Coverage(),
-                    head: stored?.head ?? 0, at: now),
+                    head: stored?.head ?? 0, snapshot: stored?.snapshot, at: now),
                 of: place)
         }
         if dialsAfterReload {
@@ -139,21 +139,37 @@ extension ChannelsMachine {
     package mutating func subscribed(
         _ channel: ChannelName, stored: ChannelStore.Stored?, at now: Duration
     ) -> [Action] {
-        guard places[channel] == nil else { return [] }
-        let machine = SubscriptionMachine(
+        add(channel, stored: stored, at: now)
+        flush()
+        return take()
+    }
+
+    /// Somebody wants many channels: they are asked for together.
+    package mutating func subscribed(
+        _ channels: [(name: ChannelName, stored: ChannelStore.Stored?)], at now: Duration
+    ) -> [Action] {
+        for channel in channels { add(channel.name, stored: channel.stored, at: now) }
+        flush()
+        return take()
+    }
+
+    private mutating func add(
+        _ channel: ChannelName, stored: ChannelStore.Stored?, at now: Duration
+    ) {
+        guard places[channel] == nil else { return }
+        var machine = SubscriptionMachine(
             epoch: stored?.epoch, coverage: stored?.coverage ?? Coverage(), head: stored?.head ?? 0,
-            settings: settings.subscription)
+            snapshot: stored?.snapshot, settings: settings.subscription)
+        if snapshotChannels.contains(channel) { _ = machine.snapshotsWanted() }
         let place = subscriptions.count
         subscriptions.append(Subscription(channel: channel, machine: machine))
         places[channel] = place
         positions[channel] = stored?.position
         if connection.isReady {
             perform(subscriptions[place].machine.connected(at: now), of: place)
-            flush(at: now)
         } else {
             perform(subscriptions[place].machine.disconnected(), of: place)
         }
-        return take()
     }
 
     package mutating func unsubscribed(_ channel: ChannelName) -> [Action] {

@@ -12,6 +12,7 @@ extension ChannelsMachine {
         precondition(mayRead, "driver bug: framesReceived while \(disk)")
         connection.framesReceived(at: now)
         guard !isStranger else { return take() }
+        tally.framesRead += Int64(frames.count)
         var reading = Reading(now: now, jitter: jitter)
         for bytes in frames { read(bytes, &reading) }
         finish(&reading)
@@ -107,6 +108,7 @@ extension ChannelsMachine {
     private mutating func finish(_ reading: inout Reading) {
         for place in reading.touched {
             subscriptions[place].isTouched = false
+            subscriptions[place].tally.batchRead(at: reading.now)
             perform(
                 subscriptions[place].machine.batchRead(at: reading.now, jitter: reading.jitter),
                 of: place)
@@ -123,6 +125,8 @@ extension ChannelsMachine {
         perform(steps, at: now)
         guard steps.contains(.begin) else { return }
         perform(tokens.welcomed(welcome, at: now, jitter: jitter), at: now, jitter: jitter)
+        tally.welcomes += 1
+        tally.connectedAt = now
         emit(.announce(.connected))
         for place in subscriptions.indices {
             perform(subscriptions[place].machine.connected(at: now), of: place)

@@ -66,6 +66,8 @@ package struct ChannelsMachine: Sendable {
         case refused(ServerFrame.Refused)
         /// Readers of these channels may find something new.
         case signalReaders([ChannelName])
+        /// Have the app load a snapshot; answered by `snapshotTaken`, at any time.
+        case requestSnapshot(ChannelName, SubscriptionMachine.Snapshot)
     }
 
     enum Timer: Hashable, Comparable, Sendable {
@@ -101,6 +103,11 @@ package struct ChannelsMachine: Sendable {
     var timers = Deadlines<Timer>()
     /// What the driver was last asked to wake us for.
     private var alarm: Duration?
+    /// Channels that somebody looks at.
+    var onScreen: Set<ChannelName> = []
+    /// Channels for which the app loads snapshots.
+    var snapshotChannels: Set<ChannelName> = []
+    var tally = ConnectionTally()
     /// Channels to ask for with the next frame.
     var asks: [ClientFrame.Subscription] = []
     /// A subscription has given this connection up.
@@ -197,6 +204,7 @@ package struct ChannelsMachine: Sendable {
         -> [Action]
     {
         disconnection = Disconnection(error: Self.described(error))
+        tally.lastError = disconnection.error
         perform(connection.dialFailed(at: now, jitter: jitter), at: now)
         return take()
     }
@@ -233,6 +241,8 @@ package struct ChannelsMachine: Sendable {
             disconnection = Disconnection(error: Self.described(error))
         }
         if disconnection == Disconnection() { disconnection = Disconnection(closeCode: closeCode) }
+        tally.connectedAt = nil
+        tally.lastError = disconnection.error ?? tally.lastError
         emit(.closeSession)
         asks = []
         wantsReconnect = false
@@ -312,7 +322,11 @@ package struct ChannelsMachine: Sendable {
             switch step {
             case .subscribe(let epoch, let coverage):
                 asks.removeAll { $0.channel == channel }
-                asks.append(.init(channel: channel, epoch: epoch, coverage: coverage))
+                asks.append(
+                    .init(
+                        channel: channel, epoch: epoch, coverage: coverage,
+                        isFirst: onScreen.contains(channel)))
+                subscriptions[place].tally.requests += 1
             case .startEpoch(let epoch, let missing):
                 subscriptions[place].stage { segment in
                     segment.epoch = epoch
@@ -322,9 +336,18 @@ package struct ChannelsMachine: Sendable {
                 subscriptions[place].stage {
                     $0.losses.append(.init(ranges: ranges, reason: reason))
                 }
+            case .recordSnapshot(let snapshot):
+                subscriptions[place].stage { $0.snapshot = .wanted(snapshot) }
+            case .settleSnapshot: subscriptions[place].stage { $0.snapshot = .taken }
+            case .requestSnapshot(let snapshot): emit(.requestSnapshot(channel, snapshot))
+            case .unsubscribe:
+                asks.removeAll { $0.channel == channel }
+                emit(.send([ClientFrame.unsubscribe([channel]).encoded()]))
             case .scheduleTimer(let moment): schedule(.channel(channel), at: moment)
             case .reconnect: wantsReconnect = true
-            case .enter(let state): emit(.enter(channel, state))
+            case .enter(let state):
+                subscriptions[place].tally.entered(state)
+                emit(.enter(channel, state))
             }
         }
     }
@@ -343,12 +366,8 @@ package struct ChannelsMachine: Sendable {
             perform(connection.reconnectRequested(), at: now)
         }
         guard !asks.isEmpty else { return }
-        // A coverage of 256 ranges has 9 KB: a hundred of them fit into a frame.
-        let frames = stride(from: 0, to: asks.count, by: 100).map { start in
-            ClientFrame.subscribe(Array(asks[start..<min(start + 100, asks.count)])).encoded()
-        }
+        emit(.send(SubscribeFrames.encoded(asks)))
         asks = []
-        emit(.send(frames))
     }
 
     mutating func schedule(_ timer: Timer, at moment: Duration) {

@@ -6,6 +6,7 @@ struct Subscription: Sendable {
     var machine: SubscriptionMachine
     /// Whether a frame of the batch being read was for it.
     var isTouched = false
+    var tally = SubscriptionTally()
     /// What is staged since the last cut.
     private var segment: StagedBatch.Segment
     private var isStaged = false
@@ -28,9 +29,11 @@ struct Subscription: Sendable {
         case .store:
             isStaged = true
             segment.events.append(event)
+            tally.received += 1
         case .ignoreDuplicate:
             isStaged = true
             segment.duplicates += 1
+            tally.duplicates += 1
         case .leave: break
         }
     }

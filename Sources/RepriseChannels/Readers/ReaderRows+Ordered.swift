@@ -11,7 +11,7 @@ enum OrderedPosition {
     /// Epochs of a channel that an ordered reader can count.
     static let epochs = 1_024
 
-    /// - Parameter rank: of the epoch among those of its channel, oldest first.
+    /// `rank` is that of the epoch among those of its channel, oldest first.
     static func position(rank: Int, seq: Int64) -> Int64 { Int64(rank) << sequenceBits | seq }
 
     static func rank(of position: Int64) -> Int { Int(position >> sequenceBits) }

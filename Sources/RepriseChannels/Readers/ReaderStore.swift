@@ -11,7 +11,7 @@ package struct Arrived: Hashable, Sendable {
     /// Why its row cannot be read, if it cannot: it ends as a dead letter, and the rest goes on.
     package var damage: RepriseError?
 
-    /// - Parameter position: nil: its reader reads by arrival.
+    /// Without a position its reader reads by arrival.
     package init(
         arrival: Int64, position: Int64? = nil, message: Message, damage: RepriseError? = nil
     ) {

@@ -42,6 +42,7 @@ struct BatchWriter {
                 try record(range.after, range.through, loss.reason, in: position.log)
             }
         }
+        if let snapshot = segment.snapshot { try SnapshotRow.write(snapshot, of: position.log, db) }
         try save(segment, duplicates: duplicates, &position)
         positions[segment.channel] = position
     }

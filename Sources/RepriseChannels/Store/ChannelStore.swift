@@ -11,8 +11,14 @@ package struct ChannelStore: Sendable {
         package var epoch: Epoch
         package var coverage: Coverage
         package var head: Int64
+        /// What the app has not finished loading.
+        package var snapshot: SubscriptionMachine.Snapshot?
 
-        package init(position: LogPosition, epoch: Epoch, coverage: Coverage, head: Int64) {
+        package init(
+            position: LogPosition, epoch: Epoch, coverage: Coverage, head: Int64,
+            snapshot: SubscriptionMachine.Snapshot? = nil
+        ) {
+            self.snapshot = snapshot
             self.position = position
             self.epoch = epoch
             self.coverage = coverage
@@ -24,9 +30,15 @@ package struct ChannelStore: Sendable {
 
     func device() async throws -> EntryID { try await journal.read(Self.device) }
 
-    /// - Returns: nil if the device has never been told of an epoch.
-    func stored(_ channel: ChannelName) async throws -> Stored? {
-        try await journal.read { db in try Self.stored(channel, db) }
+    /// - Returns: for each channel what the journal has of it; nil if the device has never been told of an epoch.
+    func stored(_ channels: [ChannelName]) async throws -> [ChannelName: Stored?] {
+        try await journal.read { db in
+            var found: [ChannelName: Stored?] = [:]
+            for channel in channels {
+                found.updateValue(try Self.stored(channel, db), forKey: channel)
+            }
+            return found
+        }
     }
 
     /// Writes a batch, if the logs are where memory believes them to be; returns once it is durable, with where they are
@@ -46,18 +58,18 @@ extension ChannelStore {
 
     package static func stored(_ channel: ChannelName, _ db: Database) throws -> Stored? {
         let rows = try Row.fetchAll(
-            db,
-            sql: """
-                SELECT id, version, accepted, epoch, coverage, head FROM channelsLog
-                WHERE channel = ? ORDER BY id DESC LIMIT 2
-                """, arguments: [channel.text])
+            db.cachedStatement(
+                sql: """
+                    SELECT id, version, accepted, epoch, coverage, head FROM channelsLog
+                    WHERE channel = ? ORDER BY id DESC LIMIT 2
+                    """), arguments: [channel.text])
         guard let row = rows.first else { return nil }
         return Stored(
             position: LogPosition(
                 log: try row.integer(0), version: try row.integer(1),
                 accepted: try row.integer(2), hasFormer: rows.count > 1),
             epoch: try Epoch(try row.text(3)), coverage: try Coverage(parsing: try row.text(4)),
-            head: try row.integer(5))
+            head: try row.integer(5), snapshot: try SnapshotRow.read(of: try row.integer(0), db))
     }
 
     package static func write(

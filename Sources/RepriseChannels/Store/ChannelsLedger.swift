@@ -10,15 +10,12 @@ package enum ChannelsLedger {
         var sum = LedgerSum()
         let logs = try Row.fetchCursor(
             db, sql: "SELECT id, channel, accepted, duplicates FROM channelsLog ORDER BY id")
-        var ranks: [String: Int] = [:]
         while let row = try logs.next() {
             sum.accepted += try row.integer(2)
             sum.duplicates += try row.integer(3)
-            let channel = try row.text(1)
-            let rank = ranks[channel, default: 0]
-            ranks[channel] = rank + 1
-            try add(log: try row.integer(0), rank: rank, of: channel, to: &sum, db)
+            try add(log: try row.integer(0), of: try row.text(1), to: &sum, db)
         }
+        try addRetired(to: &sum, db)
         sum.lost = try losses(db)
         return sum
     }
@@ -26,9 +23,9 @@ package enum ChannelsLedger {
     /// A message is pending until every reader has finished it, and without a reader for ever; then it ended as the worst
     /// that befell it.
     private static func add(
-        log: Int64, rank: Int, of channel: String, to sum: inout LedgerSum, _ db: Database
+        log: Int64, of channel: String, to sum: inout LedgerSum, _ db: Database
     ) throws {
-        let reached = try reached(rank: rank, of: channel, db)
+        let reached = try reached(log: log, of: channel, db)
         let stored = try count(log, Reached(arrival: .max, seq: .max), db)
         let passed = try count(log, reached, db)
         var exceptions: [Int64] = [0, 0, 0]  // waiting, dead, unconfirmed
@@ -55,13 +52,28 @@ package enum ChannelsLedger {
         sum.outcomes[.applied, default: 0] += passed - exceptions.reduce(0, +)
     }
 
+    /// What has left the journal.
+    private static func addRetired(to sum: inout LedgerSum, _ db: Database) throws {
+        let rows = try Row.fetchAll(
+            db, sql: "SELECT outcome, SUM(count) FROM channelsRetired GROUP BY outcome")
+        for row in rows {
+            guard let outcome = Outcome(rawValue: try row.text(0)) else { continue }
+            sum.outcomes[outcome, default: 0] += try row.integer(1)
+        }
+    }
+
     /// How far every reader is: those that go by arrival, and those that go in order.
-    private struct Reached {
+    struct Reached {
         var arrival: Int64
         var seq: Int64
     }
 
-    private static func reached(rank: Int, of channel: String, _ db: Database) throws -> Reached {
+    static func reached(log: Int64, of channel: String, _ db: Database) throws -> Reached {
+        let rank =
+            try Int.fetchOne(
+                db.cachedStatement(
+                    sql: "SELECT COUNT(*) FROM channelsLog WHERE channel = ? AND id < ?"),
+                arguments: [channel, log]) ?? 0
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """

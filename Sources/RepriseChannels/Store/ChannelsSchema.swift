@@ -1,29 +1,51 @@
-import GRDB
-import RepriseCore
+package import GRDB
+package import RepriseCore
 public import RepriseJournal
 
 extension Channels {
     /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
-    public static let schema = JournalSchema(
-        name: "channels",
-        migrations: [
-            { db in try db.execute(sql: ChannelsTables.first) },
-            { db in try db.execute(sql: ChannelsTables.second) },
-        ],
-        ledger: { db in try ChannelsLedger.sum(db) },
-        calendarMoved: { db, step in
-            // A wait keeps its length. Bounded, so that no sum is more than a column holds.
-            try db.execute(
-                sql: """
-                    UPDATE channelsException
-                    SET due = MAX(MIN(due, 4000000000000000000), -4000000000000000000) + ?
-                    """,
-                arguments: [
-                    max(
-                        min(step.milliseconds, 4_000_000_000_000_000_000),
-                        -4_000_000_000_000_000_000)
-                ])
-        })
+    ///
+    /// Messages stay as ``MessageRetention`` says by default.
+    public static let schema = schema(keeping: MessageRetention())
+
+    /// The tables of this door with a retention of the app's own.
+    ///
+    /// - Parameter retention: how long messages stay after their readers have finished them.
+    /// - Returns: the tables, for `Journal.open`.
+    public static func schema(keeping retention: MessageRetention) -> JournalSchema {
+        JournalSchema(
+            name: "channels",
+            migrations: [
+                { db in try db.execute(sql: ChannelsTables.first) },
+                { db in try db.execute(sql: ChannelsTables.second) },
+            ],
+            ledger: { db in try ChannelsLedger.sum(db) },
+            prune: { db, now in try prune(db, keeping: retention, at: now) },
+            calendarMoved: { db, step in
+                // A wait keeps its length. Bounded, so that no sum is more than a column holds.
+                try db.execute(
+                    sql: """
+                        UPDATE channelsException
+                        SET due = MAX(MIN(due, 4000000000000000000), -4000000000000000000) + ?
+                        """,
+                    arguments: [
+                        max(
+                            min(step.milliseconds, 4_000_000_000_000_000_000),
+                            -4_000_000_000_000_000_000)
+                    ])
+            })
+    }
+}
+
+extension Channels {
+    /// Removes a piece of what is past its retention, in a transaction that somebody else has begun.
+    ///
+    /// - Returns: whether there may be more.
+    package static func prune(
+        _ db: Database, keeping retention: MessageRetention, at now: WallTime
+    ) throws -> Bool {
+        try Pruning(retention: retention).prune(db, at: now)
+    }
 }
 
 /// How messages and positions lie in the journal.
@@ -137,7 +159,7 @@ enum ChannelsTables {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX channelsAliasByArrival ON channelsAlias (arrival);
 
-        -- Cursor and handing of an ordered reader count sequences, not arrivals; see ReadingOrder.
+        -- Cursor and handing of an ordered reader count sequences, not arrivals; see OrderedPosition.
         ALTER TABLE channelsReader ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0;
 
         -- A snapshot that the app has not finished loading: one for the current log of a channel.

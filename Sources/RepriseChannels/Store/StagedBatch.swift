@@ -11,6 +11,12 @@ package struct StagedBatch: Sendable {
             package var reason: Gone.Reason
         }
 
+        /// What becomes of the snapshot that the app has to load.
+        package enum SnapshotChange: Hashable, Sendable {
+            case wanted(SubscriptionMachine.Snapshot)
+            case taken
+        }
+
         package var channel: ChannelName
         /// Set if a new log begins here.
         package var epoch: Epoch?
@@ -19,6 +25,7 @@ package struct StagedBatch: Sendable {
         package var events: [ServerFrame.Event] = []
         package var losses: [Loss] = []
         package var duplicates: Int64 = 0
+        package var snapshot: SnapshotChange?
         /// The log's coverage and head once all this is stored.
         package var coverage = Coverage()
         package var head: Int64 = 0

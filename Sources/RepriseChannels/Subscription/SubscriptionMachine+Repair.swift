@@ -8,7 +8,9 @@ extension SubscriptionMachine {
         fruitless = 0
         lostToRetention = 0
         lastProgress = now
-        return ask(.subscribing, at: now)
+        guard takesSnapshots, snapshot != nil else { return ask(.subscribing, at: now) }
+        mode = .awaitingSnapshot
+        return requestSnapshot()
     }
 
     package mutating func disconnected() -> [Action] {
@@ -16,14 +18,14 @@ extension SubscriptionMachine {
         mode = .offline
         timerDue = nil
         sawActivity = false
-        return show(.subscribing)
+        return show(waiting)
     }
 
     /// A timer that fires late or early re-arms; only what the clock says counts.
     package mutating func timerFired(at now: Duration) -> [Action] {
         timerDue = nil
         switch mode {
-        case .offline, .live, .refused: return []
+        case .offline, .live, .awaitingSnapshot, .refused: return []
         case .resting(let until, let wasRefused):
             if !wasRefused, now >= lastProgress + settings.noProgress {
                 return giveConnectionUp(at: now)
@@ -41,25 +43,33 @@ extension SubscriptionMachine {
     /// Everything up to this revision is on the disk.
     package mutating func committed(revision: Int, at now: Duration, jitter: Double) -> [Action] {
         durableRevision = max(durableRevision, revision)
+        if case .awaitingSnapshot = mode { return requestSnapshot() }
         guard case .catchingUp(let catchUp) = mode, catchUp.isComplete else { return [] }
         return settle(at: now, jitter: jitter)
     }
 
     /// A commit has failed and nothing later was written: what the disk has is the truth, and the rest is asked for again.
     package mutating func commitFailed(
-        epoch: Epoch?, coverage: Coverage, head: Int64, at now: Duration
+        epoch: Epoch?, coverage: Coverage, head: Int64, snapshot: Snapshot? = nil,
+        at now: Duration
     ) -> [Action] {
         self.epoch = epoch
         self.coverage = coverage
         knownHead = max(head, coverage.top)
         durableRevision = revision
+        self.snapshot = snapshot
+        snapshotRevision = 0
         switch mode {
         case .offline, .refused: return []
-        case .catchingUp, .live, .resting: break
+        case .catchingUp, .live, .resting, .awaitingSnapshot: break
         }
         // The connection may be in an epoch that the disk has not heard of.
         isAttached = false
         lastProgress = now
+        if takesSnapshots, snapshot != nil {
+            mode = .awaitingSnapshot
+            return requestSnapshot()
+        }
         return ask(.repairing(missing: missing), at: now)
     }
 
@@ -142,7 +152,7 @@ extension SubscriptionMachine {
     mutating func arm() -> [Action] {
         let due: Duration
         switch mode {
-        case .offline, .live, .refused: return []
+        case .offline, .live, .awaitingSnapshot, .refused: return []
         case .resting(let until, let wasRefused):
             due = wasRefused ? until : min(until, lastProgress + settings.noProgress)
         case .catchingUp:

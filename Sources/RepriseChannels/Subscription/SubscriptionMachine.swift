@@ -40,6 +40,14 @@ package struct SubscriptionMachine: Sendable {
         case startEpoch(Epoch, missing: [SequenceRange]?)
         /// These will never come, and somebody should have got them.
         case recordLoss([SequenceRange], Gone.Reason)
+        /// Write down, with the rest of this batch, that the app has to load a snapshot.
+        case recordSnapshot(Snapshot)
+        /// Have the app load it: that it has to is durable. Answered by `snapshotTaken`.
+        case requestSnapshot(Snapshot)
+        /// Write down, with the rest of this batch, that it has done so.
+        case settleSnapshot
+        /// Nothing more of the channel is wanted for now.
+        case unsubscribe
         case scheduleTimer(at: Duration)
         case reconnect
         case enter(ChannelState)
@@ -54,6 +62,8 @@ package struct SubscriptionMachine: Sendable {
         var isComplete = false
         /// The head up to which the server answers.
         var target: Int64 = 0
+        /// What retention has taken away.
+        var floor: Int64 = 0
         /// How many sequences were missing when it began.
         var total: Int64 = 0
         /// The revision with which nothing was missing any more, once that is so.
@@ -66,6 +76,8 @@ package struct SubscriptionMachine: Sendable {
         case live
         /// Waits before it asks again, because the last answer brought nothing or was a refusal for now.
         case resting(until: Duration, wasRefused: Bool)
+        /// The app loads a snapshot; the subscription goes on from its position.
+        case awaitingSnapshot
         /// The server said no, and would say it again.
         case refused
     }
@@ -95,18 +107,28 @@ package struct SubscriptionMachine: Sendable {
     /// Lost to retention on this connection.
     var lostToRetention: Int64 = 0
     var shown = ChannelState.closed
+    /// Whether the app loads a snapshot when something is lost.
+    package internal(set) var takesSnapshots = false
+    /// The one that it has not finished loading.
+    package internal(set) var snapshot: Snapshot?
+    /// The revision with which that is durable.
+    var snapshotRevision = 0
+    /// Whether the app has been asked for it.
+    var isSnapshotRequested = false
 
     /// - Parameters:
     ///   - epoch: of the newest log that the journal has.
     ///   - coverage: what of it is durable.
     ///   - head: the newest sequence known of.
+    ///   - snapshot: what the app has not finished loading.
     ///   - settings: durations.
     package init(
         epoch: Epoch? = nil, coverage: Coverage = Coverage(), head: Int64 = 0,
-        settings: Settings = Settings()
+        snapshot: Snapshot? = nil, settings: Settings = Settings()
     ) {
         self.epoch = epoch
         self.coverage = coverage
+        self.snapshot = snapshot
         self.settings = settings
         knownHead = max(head, coverage.top)
     }
@@ -147,7 +169,7 @@ package struct SubscriptionMachine: Sendable {
             // Past its `sync_complete` nothing more is on its way that could fill a hole.
             if catchUp.isComplete { return settle(at: now, jitter: jitter) }
             return show(progress(of: catchUp))
-        case .offline, .resting, .refused: return []
+        case .offline, .resting, .awaitingSnapshot, .refused: return []
         }
     }
 
@@ -158,13 +180,19 @@ package struct SubscriptionMachine: Sendable {
     ) -> [Action] {
         var isRepair = false
         switch mode {
-        case .offline, .refused: return []
+        case .offline, .awaitingSnapshot, .refused: return []
         case .catchingUp(let open): isRepair = open.isRepair
         case .live, .resting: break  // it was demoted, or asked for by an earlier request
         }
         var actions: [Action] = []
         if subscribed.epoch != epoch || subscribed.reset {
+            let former = epoch
+            let missing = hasHole ? coverage.complement(through: knownHead) : []
             actions.append(start(subscribed.epoch))
+            if takesSnapshots, former != nil {
+                let snapshot = Snapshot(position: subscribed.head, lost: missing, reason: .epoch)
+                return actions + beginLoading(snapshot)
+            }
             lastProgress = now
             isRepair = false
         }
@@ -172,6 +200,7 @@ package struct SubscriptionMachine: Sendable {
         knownHead = max(subscribed.head, coverage.top)
         lastActivity = now
         var catchUp = CatchUp(isRepair: isRepair, isAnswered: true, target: subscribed.head)
+        catchUp.floor = subscribed.floor
         catchUp.total = missing(through: subscribed.head)
         lastMissing = catchUp.total
         if missingWhenAnswered == nil { missingWhenAnswered = catchUp.total }
@@ -193,6 +222,9 @@ package struct SubscriptionMachine: Sendable {
         let loss = Action.recordLoss(news, gone.reason)
         guard gone.reason == .retention else { return [loss] }
         lostToRetention += news.reduce(0) { $0 + $1.count }
+        if takesSnapshots, case .catchingUp(let catchUp) = mode {
+            return [loss] + beginSnapshot(of: catchUp, lost: news)
+        }
         return [loss] + show(.beyondRetention(lost: lostToRetention))
     }
 
@@ -225,7 +257,7 @@ package struct SubscriptionMachine: Sendable {
     ) -> [Action] {
         switch mode {
         case .offline, .refused: return []
-        case .catchingUp, .live, .resting: break
+        case .catchingUp, .live, .resting, .awaitingSnapshot: break
         }
         guard refused.code.isTemporary else {
             mode = .refused

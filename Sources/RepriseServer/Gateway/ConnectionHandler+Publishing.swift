@@ -3,9 +3,13 @@ import RepriseCore
 import RepriseWire
 
 extension ConnectionHandler {
-    func publish(_ publish: ClientFrame.Publish) {
-        let message = NewMessage(publish)
+    func publish(_ publish: ClientFrame.Publish, _ grant: Grant) {
+        let message = NewMessage(
+            publish, from: principal.user, mayChangeOthers: grant.mayManage)
         if let refusal = PublishAnswer.refusal(of: message) { return send(refusal) }
+        if let wait = gateway.limiter.wait(for: principal, now: now) {
+            return refuse(publish, .rateLimited, "This user publishes too fast.", retryAfter: wait)
+        }
         publishes.append(message)
     }
 

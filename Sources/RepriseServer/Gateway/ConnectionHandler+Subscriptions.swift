@@ -1,28 +1,41 @@
 import Logging
+import Metrics
 import NIOCore
 import RepriseCore
 import RepriseWire
 
 extension ConnectionHandler {
-    func subscribe(_ request: ClientFrame.Subscription) {
-        if let subscription = subscriptions[request.channel] {
-            subscription.machine.asked(epoch: request.epoch, coverage: request.coverage)
-            return readIfWanted(subscription)
+    func subscribe(_ request: ClientFrame.Subscription, _ grant: Grant) {
+        let existing = subscriptions[request.channel]
+        guard existing != nil || subscriptions.count < gateway.limits.channelsPerConnection else {
+            return refuse(
+                request.channel, .tooManyChannels,
+                "A connection has at most \(gateway.limits.channelsPerConnection) channels.")
         }
-        guard subscriptions.count < gateway.limits.channelsPerConnection else {
-            return send(
-                .refused(
-                    .init(
-                        channel: request.channel.text, id: nil, code: .tooManyChannels,
-                        message: "A connection has at most "
-                            + "\(gateway.limits.channelsPerConnection) channels.")))
+        if let wait = subscribeWait() {
+            unsubscribe(request.channel)
+            return refuse(
+                request.channel, .rateLimited, "Too many channels are asked for at once.",
+                retryAfter: wait)
         }
-        let subscription = Subscription(
-            channel: request.channel, connection: self,
-            machine: SubscriptionMachine(epoch: request.epoch, coverage: request.coverage))
+        if let existing { return askAgain(existing, request) }
+        let subscription = Subscription(request, connection: self, grant: grant)
         subscriptions[request.channel] = subscription
         switchboard.add(subscription)  // before the log is asked: see SubscriptionMachine
         readIfWanted(subscription)
+    }
+
+    private func askAgain(_ subscription: Subscription, _ request: ClientFrame.Subscription) {
+        subscription.isFirst = request.isFirst
+        if request.isFirst { turns.preferred { $0 === subscription } }
+        subscription.machine.asked(epoch: request.epoch, coverage: request.coverage)
+        readIfWanted(subscription)
+    }
+
+    /// How long to wait before one more channel may be asked for; nil if one may now.
+    private func subscribeWait() -> Duration? {
+        guard gateway.asksWho else { return nil }
+        return subscribeBucket.take(gateway.subscribeRate, now: now)
     }
 
     func unsubscribe(_ channel: ChannelName) {
@@ -37,8 +50,12 @@ extension ConnectionHandler {
         let delivery = subscription.machine.committed(
             after: run.prev, through: run.seq, mayWrite: isWritable)
         switch delivery {
-        case .send: send(run.bytes)
-        case .sendAfter(let sequence): send(run.bytes(after: sequence))
+        case .send:
+            send(run.bytes)
+            switchboard.eventsSent += run.count
+        case .sendAfter(let sequence):
+            send(run.bytes(after: sequence))
+            switchboard.eventsSent += run.count(after: sequence)
         case .skip: readIfWanted(subscription)
         }
     }
@@ -53,13 +70,16 @@ extension ConnectionHandler {
     /// Gives a subscription its turn to read, if there is something it has not been sent.
     func readIfWanted(_ subscription: Subscription) {
         guard subscription.machine.asksForTurn() else { return }
-        turns.asked(subscription)
+        turns.asked(subscription, first: subscription.isFirst)
         readNext()
     }
 
     /// What was kept back is drained: demoted subscriptions catch up.
     func readWhatWasMissed() {
-        for subscription in subscriptions.values { readIfWanted(subscription) }
+        for subscription in subscriptions.values {
+            settle(subscription)
+            readIfWanted(subscription)
+        }
         readNext()
     }
 
@@ -67,12 +87,16 @@ extension ConnectionHandler {
         while let subscription = turns.next(isWritable: isWritable) {
             guard let read = subscription.machine.nextRead() else { continue }
             turns.readStarted()
-            let shard = switchboard.shard
-            gateway.reader.start(
-                read, of: subscription.channel, ticket: subscription.machine.ticket
-            ) { [id] answer in
-                shard.post(.read(by: id, answer))
+            if case .state = read {
+                // Those that move from now on are owed again.
+                subscription.tellsPositions = subscription.owesPositions
+                subscription.owesPositions = false
             }
+            let shard = switchboard.shard
+            let request = LogReader.Request(
+                read: read, channel: subscription.channel, ticket: subscription.machine.ticket,
+                user: principal.user, unreadAfter: subscription.grant.unreadAfter)
+            gateway.reader.start(request) { [id] answer in shard.post(.read(by: id, answer)) }
         }
     }
 
@@ -85,10 +109,16 @@ extension ConnectionHandler {
     private func handle(_ answer: LogReader.Answer, for subscription: Subscription) {
         let step = subscription.machine.readAnswered(answer.content, ticket: answer.ticket)
         if let error = answer.error {
+            gateway.metrics.readFailures.increment()
             log(.warning, "reading failed", ["channel": "\(answer.channel)", "error": "\(error)"])
+            subscription.owesPositions = subscription.owesPositions || subscription.tellsPositions
         }
-        if step.sendsPage { sendPage(answer.page) }
-        perform(step.actions, for: subscription)
+        if step.sendsPage {
+            sendPage(answer.page)
+            gateway.metrics.caughtUpEvents.increment(by: answer.eventCount)
+        }
+        perform(step.actions, for: subscription, answer.positions)
+        settle(subscription)
         if step.readsLater { retryLater(subscription) } else { readIfWanted(subscription) }
     }
 
@@ -111,10 +141,16 @@ extension ConnectionHandler {
         }
     }
 
+    /// - Parameter positions: what is told right behind `subscribed`; also without one if something is owed.
     private func perform(
-        _ actions: [SubscriptionMachine.Action], for subscription: Subscription
+        _ actions: [SubscriptionMachine.Action], for subscription: Subscription,
+        _ positions: ByteBuffer?
     ) {
         let channel = subscription.channel
+        if actions.isEmpty, let positions, subscription.machine.isLive {
+            if subscription.tellsPositions { send(positions) }
+            subscription.tellsPositions = false
+        }
         for action in actions {
             switch action {
             case .sendSubscribed(let state, let reset):
@@ -123,7 +159,12 @@ extension ConnectionHandler {
                         .init(
                             channel: channel, epoch: state.epoch, head: state.head,
                             floor: state.floor, reset: reset)))
+                if let positions { send(positions) }
+                subscription.tellsPositions = false
+                switchboard.catchUpBegan(subscription, now)
+            case .sendGone(let gone): send(.gone(channel: channel, gone))
             case .sendSyncComplete(let epoch, let through):
+                switchboard.catchUpEnded(subscription, now)
                 send(
                     .syncComplete(
                         .init(

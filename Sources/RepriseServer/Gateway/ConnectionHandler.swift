@@ -1,4 +1,5 @@
 import Logging
+import Metrics
 import NIOCore
 import NIOWebSocket
 import RepriseCore
@@ -18,6 +19,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var subscriptions: [ChannelName: Subscription] = [:]
     /// Subscriptions that wait for their turn to read the log.
     var turns = ReadTurns<Subscription>()
+    /// Requests that wait for what the user may do.
+    var desk: AccessDesk<ChannelRequest, Grant>
+    var receipts = ReceiptDesk()
+    /// The device, as it said in its hello.
+    private(set) var device: EntryID?
+    /// Whether it counts among the connections of its user.
+    private var isAdmitted = false
+    var subscribeBucket: TokenBucket
     /// Publishes of the bytes that are being read; they are submitted together.
     var publishes: [NewMessage] = []
 
@@ -38,7 +47,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     init(id: UInt64, switchboard: Switchboard, now: Duration) {
         self.id = id
         self.switchboard = switchboard
-        machine = ConnectionMachine(now: now, asksWho: switchboard.gateway.authenticator != nil)
+        let gateway = switchboard.gateway
+        machine = ConnectionMachine(now: now, asksWho: gateway.asksWho)
+        desk = AccessDesk(remembered: 2 * gateway.limits.channelsPerConnection)
+        subscribeBucket = TokenBucket(gateway.subscribeRate, now: now)
     }
 
     var gateway: Gateway { switchboard.gateway }
@@ -70,10 +82,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context = nil
         outbound = nil
         machine.connectionEnded(now: now)
-        for subscription in subscriptions.values { switchboard.remove(subscription) }
-        subscriptions = [:]
-        turns.left { _ in true }
+        endSubscriptions()
         switchboard.remove(self)
+        if isAdmitted, let user = principal.user { gateway.left(user) }
         log(.debug, "disconnected")
     }
 
@@ -102,6 +113,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         submitPublishes()
+        askForAccess()
         switchboard.flush()
         context.fireChannelReadComplete()
     }
@@ -111,7 +123,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     /// Not while it takes nothing from us: what it asks for would only wait, and grow.
-    private var mayRead: Bool { machine.mayRead(limits) && (isWritable || !machine.maySend) }
+    private var mayRead: Bool {
+        guard machine.maySend else { return machine.mayRead(limits) }
+        return isWritable && machine.mayRead(limits)
+            && desk.waitingCount < gateway.limits.publishesInFlight
+    }
 
     func readAgain() {
         guard isReadHeld, mayRead else { return }
@@ -142,11 +158,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     private func accept(_ frame: ClientFrame) {
         switch frame {
-        case .publish(let publish): self.publish(publish)
-        case .subscribe(let requests): requests.forEach(subscribe)
-        case .unsubscribe(let channels): channels.forEach(unsubscribe)
+        case .publish(let publish): request(.publish(publish), in: publish.channel)
+        case .subscribe(let requests): requests.forEach { request(.subscribe($0), in: $0.channel) }
+        case .unsubscribe(let channels): channels.forEach(leave)
+        case .receipt(let receipt): request(.receipt(receipt), in: receipt.channel)
+        case .typing(let channel, let isTyping): request(.typing(isTyping), in: channel)
         case .hello, .authenticate: break  // the machine has answered with more than accept
-        case .receipt, .typing: break
         }
     }
 
@@ -172,11 +189,30 @@ final class ConnectionHandler: ChannelDuplexHandler {
         let ends = (try? answer.get())?.expires.map { expires in
             now + gateway.clock.wall().duration(to: expires) + gateway.leeway
         }
-        perform(machine.identified(answer, ends: ends, now: now), for: nil)
+        let before = principal
+        switch machine.identified(answer, ends: ends, now: now) {
+        case .welcome: if admit() { welcome() }
+        case let verdict: perform(verdict, for: nil)
+        }
+        if principal.isAdmin != before.isAdmin, before.user != nil { rightsChanged() }
         lookLater()
         receiveWaiting()
         submitPublishes()
+        askForAccess()
         readAgain()
+    }
+
+    /// Takes it in as one more connection of its user, if there may be one more.
+    private func admit() -> Bool {
+        guard let user = principal.user else { return true }
+        guard gateway.admits(user) else {
+            violated(.tooManyConnections, "This user has too many connections.")
+            return false
+        }
+        isAdmitted = true
+        switchboard.identified(self, as: user)
+        if let device { gateway.sawDevice(device, of: user) }
+        return true
     }
 
     private func receiveWaiting() {
@@ -195,6 +231,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func noteHello(_ hello: ClientFrame.Hello) {
+        device = hello.device
         log(.debug, "hello", ["device": "\(hello.device)", "client": "\(hello.client)"])
     }
 
@@ -240,6 +277,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             readAgain()
             readWhatWasMissed()
         } else {
+            gateway.metrics.demotions.increment()
             log(.debug, "too much is unsent")
         }
         context.fireChannelWritabilityChanged()
@@ -292,15 +330,20 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func close(_ code: CloseCode, _ message: String) {
-        log(.info, "closing", ["code": "\(code)", "reason": "\(message)"])
+        gateway.metrics.closed(code)
+        log(.debug, "closing", ["code": "\(code)", "reason": "\(message)"])
         var buffer = WebSocketFraming.frame(.error(code: code, message: message))
         buffer.writeImmutableBuffer(WebSocketFraming.close(code))
         send(buffer)
+        endSubscriptions()
+        lookLater()
+        readAgain()  // for the peer's close frame
+    }
+
+    private func endSubscriptions() {
         for subscription in subscriptions.values { switchboard.remove(subscription) }
         subscriptions = [:]
         turns.left { _ in true }
-        lookLater()
-        readAgain()  // for the peer's close frame
     }
 
     // MARK: Time

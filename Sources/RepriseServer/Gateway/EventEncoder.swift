@@ -13,6 +13,11 @@ package struct EventEncoder {
     private static let prev = Array(#","prev":"#.utf8)
     private static let timestamp = Array(#"","timestamp":"#.utf8)
     private static let body = Array(#","body":"#.utf8)
+    private static let from = Array(#","from":""#.utf8)
+    private static let quote = Array(#"""#.utf8)
+    private static let edits = Array(#","edits":"#.utf8)
+    private static let deletes = Array(#","deletes":"#.utf8)
+    private static let deleted = Array(#","deleted":true"#.utf8)
 
     package init(channel: ChannelName) {
         opening = Array(#"{"type":"event","channelId":"\#(channel.text)","seq":"#.utf8)
@@ -21,6 +26,8 @@ package struct EventEncoder {
     /// How many bytes the frame of `event` takes at most.
     package func capacity(for event: ServerFrame.Event) -> Int {
         opening.count + event.body.count + event.id.text.utf8.count + 110
+            + (event.from.map { $0.text.utf8.count + Self.from.count + 1 } ?? 0)
+            + (event.change == nil ? 0 : 31) + (event.isDeleted ? Self.deleted.count : 0)
     }
 
     /// Appends the frame of `event`.
@@ -30,6 +37,7 @@ package struct EventEncoder {
         if hasPrev { length += Self.prev.count + Self.digits(event.prev) }
         length += event.id.text.utf8.count + Self.timestamp.count
         length += Self.digits(event.time.milliseconds) + Self.body.count + event.body.count + 1
+        length += Self.lengthOfAuthorship(event)
         WebSocketFraming.writeHeader(.text, length: length, to: &buffer)
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { bytes in
             var cursor = Cursor(bytes: bytes)
@@ -43,11 +51,42 @@ package struct EventEncoder {
             cursor.append(event.id.text)
             cursor.append(Self.timestamp)
             cursor.append(event.time.milliseconds)
+            Self.writeAuthorship(event, to: &cursor)
             cursor.append(Self.body)
             cursor.append(event.body)
             cursor.append(UInt8(ascii: "}"))
             return cursor.count
         }
+    }
+
+    private static func lengthOfAuthorship(_ event: ServerFrame.Event) -> Int {
+        var length = event.isDeleted ? deleted.count : 0
+        if let from = event.from { length += Self.from.count + from.text.utf8.count + quote.count }
+        switch event.change {
+        case nil: break
+        case .edits(let seq): length += edits.count + digits(seq)
+        case .deletes(let seq): length += deletes.count + digits(seq)
+        }
+        return length
+    }
+
+    /// Who published it, what it changes, and whether it was deleted since.
+    private static func writeAuthorship(_ event: ServerFrame.Event, to cursor: inout Cursor) {
+        if let from = event.from {
+            cursor.append(Self.from)
+            cursor.append(from.text)
+            cursor.append(quote)
+        }
+        switch event.change {
+        case nil: break
+        case .edits(let seq):
+            cursor.append(edits)
+            cursor.append(seq)
+        case .deletes(let seq):
+            cursor.append(deletes)
+            cursor.append(seq)
+        }
+        if event.isDeleted { cursor.append(deleted) }
     }
 
     private static func digits(_ value: Int64) -> Int {

@@ -10,6 +10,11 @@ package final class Gateway: Sendable {
     package let hub: Hub
     /// Finds out who comes; nil where access is open.
     package let authenticator: (any Authenticating)?
+    /// What users may do, and how far they have read; nil where access is open.
+    let accounts: (any ChannelAccounts)?
+    package let metrics: ServerMetrics
+    /// How fast users may publish, by whichever way.
+    package let limiter: RateLimiter
     let clock: any Timekeeper
     let logger: Logger
     package let committer: Committer
@@ -17,6 +22,10 @@ package final class Gateway: Sendable {
     let httpConnections = OpenConnections()
     let connectionLimits: ConnectionMachine.Limits
 
+    let log: any MessageLog
+    let users: Mutex<[UserID: Int]> = Mutex([:])
+    let subscriptions = Atomic<Int>(0)
+    let catchUps = Atomic<Int>(0)
     private let state = Mutex((lastID: UInt64(0), connections: 0, isQuiescing: false))
 
     /// Makes the gateway of a server.
@@ -27,25 +36,36 @@ package final class Gateway: Sendable {
     ///   - log: what catch-ups read.
     ///   - committer: what stores.
     ///   - authenticator: finds out who comes; nil where access is open.
+    ///   - accounts: what users may do; nil where access is open.
+    ///   - metrics: what counts.
     ///   - clock: tells the time.
     ///   - logger: gets connection ids and reasons.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
-        authenticator: (any Authenticating)? = nil, clock: any Timekeeper, logger: Logger
+        authenticator: (any Authenticating)? = nil, accounts: (any ChannelAccounts)? = nil,
+        metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger
     ) {
         self.limits = limits
         self.hub = hub
         self.committer = committer
         self.authenticator = authenticator
+        self.accounts = accounts
+        self.metrics = metrics
+        self.log = log
         self.clock = clock
         self.logger = logger
-        reader = LogReader(
-            log: log, pageMessages: limits.pageMessages, pageBytes: limits.pageBytes)
+        limiter = RateLimiter(
+            .init(
+                perSecond: Double(limits.publishesPerSecond),
+                burst: Double(limits.publishesAtOnce)))
+        reader = LogReader(log: log, accounts: accounts, limits: limits)
         connectionLimits = ConnectionMachine.Limits(
             handshake: limits.handshake, heartbeat: limits.heartbeat, pingAfter: limits.pingAfter,
             idle: limits.idle,
             notReading: limits.notReading, closeHandshake: limits.closeHandshake,
             draining: limits.shutdown / 2, publishesInFlight: limits.publishesInFlight)
+        watch()
+        accounts?.onAccessChanged { hub.accessChanged($0, $1) }
     }
 
     /// How many WebSocket connections there are.
@@ -89,11 +109,12 @@ package final class Gateway: Sendable {
         Task {
             do {
                 answer(.success(try await authenticator.principal(of: token)))
-            } catch let error as RepriseError {
-                answer(.failure(error))
             } catch {
-                answer(
-                    .failure(RepriseError(.unavailable, "The token could not be looked at.")))
+                let error =
+                    error as? RepriseError
+                    ?? RepriseError(.unavailable, "The token could not be looked at.")
+                metrics.authFailed(error)
+                answer(.failure(error))
             }
         }
     }

@@ -41,6 +41,21 @@ package final class Hub: Sendable {
         for shard in shards { shard.post(uncertain: channels) }
     }
 
+    /// What a user may do in a channel has changed; or, for nil, what all may.
+    package func accessChanged(_ channel: ChannelName, _ user: UserID?) {
+        for shard in shards { shard.post(.accessChanged(channel, user)) }
+    }
+
+    /// A user's positions have moved, by a receipt of a connection.
+    func moved(by connection: UInt64, _ telling: PositionNews.Telling) {
+        for shard in shards { shard.post(.moved(by: connection, telling)) }
+    }
+
+    /// A user begins, goes on, or has stopped to type.
+    func typing(_ told: TypingBoard.Told) {
+        for shard in shards { shard.post(.typing(told)) }
+    }
+
     func interestBegan(in channel: ChannelName) {
         interest.withLock { $0[channel, default: 0] += 1 }
     }

@@ -15,6 +15,12 @@ package struct LiveRun: Sendable {
     /// Where each event's frame ends.
     private var ends: [(seq: Int64, end: Int)] = []
 
+    /// How many events there are.
+    package var count: Int { ends.count }
+
+    /// How many of them are beyond `sequence`.
+    package func count(after sequence: Int64) -> Int { ends.count { $0.seq > sequence } }
+
     /// The frames of the events beyond `sequence`.
     package func bytes(after sequence: Int64) -> ByteBuffer {
         guard sequence >= prev else { return bytes }

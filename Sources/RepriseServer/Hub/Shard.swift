@@ -13,6 +13,12 @@ final class Shard: Sendable {
         case uncertain(Set<ChannelName>)
         case answers(to: UInt64, [NewMessage], Result<[AppendResult], RepriseError>)
         case read(by: UInt64, LogReader.Answer)
+        case access(to: UInt64, [AccessAnswer])
+        /// What a user, or nil for all, may do in a channel has changed.
+        case accessChanged(ChannelName, UserID?)
+        case moved(by: UInt64, PositionNews.Telling)
+        case moveFailed(UInt64, ClientFrame.Receipt)
+        case typing(TypingBoard.Told)
         case identified(UInt64, Result<Principal, RepriseError>)
         case cutAll
     }

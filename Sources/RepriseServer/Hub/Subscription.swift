@@ -5,15 +5,27 @@ final class Subscription {
     let channel: ChannelName
     unowned let connection: ConnectionHandler
     var machine: SubscriptionMachine
+    var grant: Grant
+    /// Whether a person looks at the channel: it is caught up before the connection's others.
+    var isFirst: Bool
+    /// Whether positions have moved that it was not told.
+    var owesPositions = false
+    /// Whether the state that is being read is to be told with the positions, whatever else it says.
+    var tellsPositions = false
+    /// When the open catch-up began; nil if none is open.
+    var catchUpBegan: Duration?
     /// Its place among the subscribers of the channel.
     var index = 0
 
     init(
-        channel: ChannelName, connection: ConnectionHandler, machine: SubscriptionMachine
+        _ request: ClientFrame.Subscription, connection: ConnectionHandler, grant: Grant
     ) {
-        self.channel = channel
+        channel = request.channel
         self.connection = connection
-        self.machine = machine
+        self.grant = grant
+        isFirst = request.isFirst
+        machine = SubscriptionMachine(
+            epoch: request.epoch, coverage: request.coverage, joined: grant.joined)
     }
 }
 

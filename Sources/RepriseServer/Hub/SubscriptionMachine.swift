@@ -7,10 +7,13 @@ package import RepriseWire
 /// raises the target; one that comes after is sent live. So every event is in exactly one of the two.
 ///
 /// A subscription that may not be written to (too much is unsent) is *demoted*: live events are only counted, and
-/// everything missed is answered from the log once the driver reads for it again.
+/// everything missed is answered from the log once the driver reads for it again. The same happens while it is in question whether
+/// the user may read the channel at all: nothing is sent until the answer is there.
 package struct SubscriptionMachine: Sendable {
     package enum Action: Equatable, Sendable {
         case sendSubscribed(ChannelState, reset: Bool)
+        /// What was before the user joined; the log isn't asked for it.
+        case sendGone(Gone)
         case sendSyncComplete(epoch: Epoch, through: Int64)
         /// The device claims more than the log has.
         case warnBeyondHead(claimed: Int64, head: Int64)
@@ -71,16 +74,42 @@ package struct SubscriptionMachine: Sendable {
     private var isQueued = false
     /// The log may hold events that were never handed over live.
     private var isUncertain = false
+    /// Whether it is in question that the user may read.
+    package private(set) var isHeld = false
+    /// What is at or below it was before the user joined; 0 if the user may see everything.
+    private var joined: Int64
     /// Tells the answers to reads of an earlier request from those of this one.
     package private(set) var ticket: UInt32 = 0
 
-    package init(epoch: Epoch?, coverage: Coverage) {
+    /// - Parameters:
+    ///   - epoch: to which the coverage belongs.
+    ///   - coverage: what the device has.
+    ///   - joined: the head when the user joined, where what was before it is not for the user.
+    package init(epoch: Epoch?, coverage: Coverage, joined: Int64 = 0) {
         phase = .opening(.device(epoch: epoch, coverage: coverage))
+        self.joined = joined
     }
 
     /// The device asks (again) for what it is missing.
     package mutating func asked(epoch: Epoch?, coverage: Coverage) {
         open(.device(epoch: epoch, coverage: coverage))
+    }
+
+    /// It is in question whether the user may read: nothing is sent, also of what was read already.
+    package mutating func accessBecameUncertain() {
+        isHeld = true
+        switch phase {
+        case .opening(let claim): open(claim)
+        case .live: open(.sent)
+        case .catchingUp(let missing, _):
+            open(.device(epoch: epoch, coverage: sentCoverage(without: missing)))
+        }
+    }
+
+    /// The user may read what is beyond `joined`; what was missed meanwhile is read from the log.
+    package mutating func accessWasGranted(joined: Int64) {
+        isHeld = false
+        self.joined = joined
     }
 
     /// A commit has failed, or something else may have been stored without being handed over.
@@ -106,6 +135,12 @@ package struct SubscriptionMachine: Sendable {
         return prev == sent ? .send : .sendAfter(sent)
     }
 
+    /// Whether it has not been told yet where the channel stands, since it asked or since it had to ask again.
+    package var isOpening: Bool { if case .opening = phase { true } else { false } }
+
+    /// Whether nothing is missing but what comes.
+    package var isLive: Bool { if case .live = phase { true } else { false } }
+
     /// The head to tell in a heartbeat; nil while the device still waits for events below it.
     package var headToTell: Int64? {
         guard case .live = phase, !isBehind else { return nil }
@@ -114,7 +149,7 @@ package struct SubscriptionMachine: Sendable {
 
     /// Whether ``nextRead()`` would return something.
     package var wantsRead: Bool {
-        guard !isReading else { return false }
+        guard !isReading, !isHeld else { return false }
         switch phase {
         case .opening, .catchingUp: return true
         case .live: return isBehind
@@ -231,13 +266,36 @@ package struct SubscriptionMachine: Sendable {
     ) -> [Action] {
         epoch = state.epoch
         through = state.head
-        let subscribed = Action.sendSubscribed(state, reset: reset)
+        let told =
+            [.sendSubscribed(state, reset: reset)] + beforeJoin(missing).map(Action.sendGone)
+        let missing = Self.drop(through: joined, from: missing)
         guard missing.isEmpty else {
             phase = .catchingUp(missing: missing, target: state.head)
-            return [subscribed]
+            return told
         }
         phase = .live
-        return [subscribed, .sendSyncComplete(epoch: state.epoch, through: state.head)]
+        return told + [.sendSyncComplete(epoch: state.epoch, through: state.head)]
+    }
+
+    private func beforeJoin(_ missing: [SequenceRange]) -> [Gone] {
+        missing.compactMap {
+            SequenceRange(after: $0.after, through: min($0.through, joined))
+                .map { Gone(range: $0, reason: .beforeJoin) }
+        }
+    }
+
+    /// What the device has been sent, if everything on the way arrives.
+    private func sentCoverage(without missing: [SequenceRange]) -> Coverage {
+        var coverage = Coverage()
+        var position: Int64 = 0
+        for range in missing {
+            if let sent = SequenceRange(after: position, through: range.after) {
+                coverage.insert(sent)
+            }
+            position = range.through
+        }
+        if let sent = SequenceRange(after: position, through: through) { coverage.insert(sent) }
+        return coverage
     }
 
     /// What the device has is more than there is, or of another log: its positions are void.

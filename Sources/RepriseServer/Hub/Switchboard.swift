@@ -1,3 +1,4 @@
+import Metrics
 import NIOCore
 import RepriseCore
 import RepriseWire
@@ -12,8 +13,14 @@ final class Switchboard {
     /// The time, as of the last turn of the timer.
     private(set) var time: Duration
 
-    private var connections: [UInt64: ConnectionHandler] = [:]
-    private var channels: [ChannelName: Subscribers] = [:]
+    /// Live events that were written in this turn; counted here, because a counter that all threads share costs more.
+    var eventsSent = 0
+
+    var connections: [UInt64: ConnectionHandler] = [:]
+    var users: [UserID: Set<UInt64>] = [:]
+    var typists: TypingBoard
+    private var news = PositionNews()
+    var channels: [ChannelName: Subscribers] = [:]
     private var unflushed: [ConnectionHandler] = []
     private var wheel: Wheel
     private var heartbeats: Heartbeats<UInt64>
@@ -25,6 +32,7 @@ final class Switchboard {
         self.shard = shard
         let now = gateway.clock.uptime()
         time = now
+        typists = TypingBoard(limit: gateway.limits.typistsPerChannel)
         wheel = Wheel(tick: gateway.limits.tick, now: now)
         heartbeats = Heartbeats(interval: gateway.limits.heartbeat, now: now)
     }
@@ -36,8 +44,17 @@ final class Switchboard {
         if timer == nil { startTimer() }
     }
 
+    /// It is known whose connection it is.
+    func identified(_ connection: ConnectionHandler, as user: UserID) {
+        users[user, default: []].insert(connection.id)
+    }
+
     func remove(_ connection: ConnectionHandler) {
         connections[connection.id] = nil
+        if let user = connection.principal.user {
+            users[user]?.remove(connection.id)
+            if users[user]?.isEmpty ?? false { users[user] = nil }
+        }
         gateway.connectionEnded()
     }
 
@@ -51,6 +68,7 @@ final class Switchboard {
     // MARK: Subscriptions
 
     func add(_ subscription: Subscription) {
+        gateway.subscriptionsChanged(by: 1)
         if let subscribers = channels[subscription.channel] {
             return subscribers.add(subscription)
         }
@@ -61,6 +79,9 @@ final class Switchboard {
     }
 
     func remove(_ subscription: Subscription) {
+        gateway.subscriptionsChanged(by: -1)
+        catchUpEnded(subscription, nil)
+        left(subscription)
         guard let subscribers = channels[subscription.channel] else { return }
         subscribers.remove(subscription)
         guard subscribers.all.isEmpty else { return }
@@ -79,9 +100,20 @@ final class Switchboard {
             case .answers(let id, let messages, let result):
                 connections[id]?.publishesAnswered(messages, result)
             case .read(let id, let answer): connections[id]?.readAnswered(answer)
+            case .access(let id, let answers): connections[id]?.accessAnswered(answers)
+            case .accessChanged(let channel, let user): accessChanged(channel, user)
+            case .moved(let id, let telling):
+                connections[id]?.moved(telling)
+                if let telling = news.moved(telling) { tell(telling) }
+            case .moveFailed(let id, let receipt): connections[id]?.moveFailed(receipt)
+            case .typing(let told): tell(told)
             case .identified(let id, let answer): connections[id]?.identified(answer)
             case .cutAll: for connection in Array(connections.values) { connection.cut() }
             }
+        }
+        if eventsSent > 0 {
+            gateway.metrics.liveEvents.increment(by: eventsSent)
+            eventsSent = 0
         }
         flush()
     }
@@ -130,6 +162,8 @@ final class Switchboard {
         let now = gateway.clock.uptime()
         time = now
         idleHeartbeat = nil
+        news.ticked().forEach(tell)
+        typists.ticked(now: now).forEach(gateway.hub.typing)
         for (id, turn) in wheel.advance(to: now) { connections[id]?.ticked(turn: turn, now: now) }
         sendHeartbeats(now)
         flush()

@@ -31,7 +31,7 @@ package struct CommitQueue<Reply> {
     package private(set) var hasFailed = false
     private let limits: Committer.Limits
     private var waiting: [Submission] = []
-    private var messageCount = 0
+    package private(set) var messageCount = 0
     private var byteCount = 0
 
     package init(limits: Committer.Limits) { self.limits = limits }

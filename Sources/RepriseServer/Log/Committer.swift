@@ -112,6 +112,9 @@ package final class Committer: Sendable {
         waiter?.resume()
     }
 
+    /// How many messages wait to be stored.
+    package var waitingCount: Int { state.withLock { $0.queue.messageCount } }
+
     /// Whether messages can be stored now: the last commit succeeded, or a probe does.
     package func isReady() async -> Bool {
         let (isOpen, hasFailed) = state.withLock { ($0.queue.isOpen, $0.queue.hasFailed) }

@@ -144,6 +144,7 @@ final class DeviceLife {
                 journal.close(.session)
             case .published(let published): answered(published)
             case .refused(let refused): answered(refused)
+            case .requestSnapshot: break  // no app here takes any
             case .signalReaders(let channels):
                 for channel in channels { for reader in readers[channel] ?? [] { reader.signal() } }
             }

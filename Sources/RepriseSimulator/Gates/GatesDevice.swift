@@ -93,7 +93,7 @@ final class GatesDevice {
     /// One path brings a message; it tries until it is told that it is recorded.
     func arrives(_ message: GatesMessage, tries: Int = 1) {
         let isKnown = observer.isAcknowledged(message.id)
-        guard !isKnown || (tries == 1 && !observer.mayHaveForgotten) else { return }
+        guard !isKnown || tries == 1 else { return }
         observer.asked(message.id)
         let wait = min(Duration.seconds(3) * tries, .seconds(200))
         simulation.after(wait) { [self] in arrives(message, tries: tries + 1) }

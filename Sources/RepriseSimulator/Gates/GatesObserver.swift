@@ -38,8 +38,6 @@ final class GatesObserver {
     private let clock: SimulatedClock
     private var lastError: Duration = .zero
     private var hasRestarted = false
-    private var hasLostPower = false
-    private var hasForgotten = false
     private var wasTold = false
     /// The calendar was moved: nothing is said about moments.
     private(set) var calendarMoved = false
@@ -157,16 +155,6 @@ final class GatesObserver {
     /// The device starts anew: a calendar that moved meanwhile is believed.
     func lostPower() {
         hasRestarted = true
-        hasLostPower = true
-    }
-
-    /// Whether the journal may have forgotten ids that it had finished.
-    ///
-    /// They are known for the retention, by the device's calendar. A jump forward that a restart hides cannot be told from a
-    /// device that lay in a drawer, so ids are forgotten early (docs/reliability.md); a late copy is then new.
-    var mayHaveForgotten: Bool {
-        if hasLostPower, clock.error > .seconds(6 * 86_400) { hasForgotten = true }
-        return hasForgotten
     }
 
     /// The server's time is written down in the transaction that is being made.
@@ -178,7 +166,6 @@ final class GatesObserver {
         let step = error - lastError
         lastError = error
         if step != .zero { calendarMoved = true }
-        _ = mayHaveForgotten  // the calendar may be right again when somebody asks
         if wasTold {
             doubtedSince = nil
         } else if !hasRestarted, step > .seconds(86_500) || step < .seconds(-86_500) {

@@ -74,7 +74,7 @@ package struct EntryModel {
     var accepted: Int64 = 0
     var duplicates: Int64 = 0
     var sighting: ClockSighting?
-    var doubted = false
+    var doubt: Duration?
     /// What was removed for its age, by outcome in the order of `Outcome.allCases`.
     var retired = [Int64](repeating: 0, count: Outcome.allCases.count)
     /// By rising `seq`.
@@ -127,7 +127,7 @@ package struct EntryModel {
             "journal|\(incarnation)|\(accepted)|\(duplicates)|"
                 + "\(Self.text(sighting?.wall.milliseconds))|"
                 + "\(Self.text(sighting?.uptime.milliseconds))|\(sighting?.boot ?? "-")|"
-                + "\(doubted ? 1 : 0)"
+                + "\(doubt == nil ? 0 : 1)|\(doubt?.milliseconds ?? 0)"
         ]
         for (outcome, count) in zip(Outcome.allCases, retired) where count > 0 {
             lines.append("retired|\(outcome.rawValue)|\(count)")

@@ -79,7 +79,7 @@ package final class GRDBStore: DeviceStore {
             "journal",
             """
             SELECT incarnation, accepted, duplicates, sightedWall, sightedUptime, sightedBoot,
-            doubted FROM journal
+            doubted, doubtSeen FROM journal
             """)
         for outcome in Outcome.allCases {
             try add(

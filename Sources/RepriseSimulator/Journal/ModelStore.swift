@@ -46,7 +46,7 @@ package final class ModelStore: DeviceStore {
         let stored = disk.entries.sighting
         let books = ModelBooks(
             clock: WallClockGuard(
-                stored: stored, doubted: disk.entries.doubted, now: stored ?? sighting),
+                stored: stored, doubt: disk.entries.doubt, now: stored ?? sighting),
             sighted: sighting.uptime, pending: disk.entries.pending, now: sighting.wall)
         let transaction = ModelTransaction(state: disk, books: books, rules: rules)
         try transaction.becomeOwner()

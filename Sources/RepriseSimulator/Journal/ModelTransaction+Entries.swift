@@ -42,7 +42,8 @@ extension ModelTransaction: EntryTransaction {
     private func observeClocks() {
         let sighting = rules.clock.sighting()
         let step = books.clock.correction(to: sighting)
-        let before = books.clock.state
+        let hidden = books.clock.hiddenStep(to: sighting).milliseconds
+        let before = books.clock.mayExpire
         books.clock.observe(sighting)
         books.now = sighting.wall
         let jumped = step > .seconds(60) || step < .seconds(-60)
@@ -63,7 +64,12 @@ extension ModelTransaction: EntryTransaction {
             books.due(books.now)
         }
         let isOld = sighting.uptime - books.sighted > .seconds(3_600)
-        if jumped || isOld || books.clock.state != before { writeSighting() }
+        if hidden > 0 {
+            for index in state.entries.rows.indices where state.entries.rows[index].state.hasEnded {
+                state.entries.rows[index].due = state.entries.rows[index].due.map { $0 + hidden }
+            }
+        }
+        if jumped || hidden > 0 || isOld || books.clock.mayExpire != before { writeSighting() }
     }
 
     private func writeSighting() {
@@ -72,7 +78,7 @@ extension ModelTransaction: EntryTransaction {
             wall: books.clock.last.wall,
             uptime: .milliseconds(books.clock.last.uptime.milliseconds),
             boot: books.clock.last.boot)
-        state.entries.doubted = !books.clock.mayExpire
+        state.entries.doubt = books.clock.doubt.map { .milliseconds($0.milliseconds) }
     }
 
     package func serverTimeReceived(_ time: WallTime) {

@@ -120,6 +120,7 @@ extension ServerConnection {
                         .init(
                             channel: subscription.channel, epoch: state.epoch, head: state.head,
                             floor: state.floor, reset: reset)))
+            case .sendGone(let gone): send(.gone(channel: subscription.channel, gone))
             case .sendSyncComplete(let epoch, let through):
                 subscription.target = nil
                 send(

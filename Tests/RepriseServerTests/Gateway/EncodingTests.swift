@@ -33,6 +33,25 @@ struct EncodingTests {
         }
     }
 
+    @Test(
+        "an author, a change and a deletion are written as in the frame",
+        arguments: [nil, "a", "auth0|5f7c8ec7", String(repeating: "x", count: 128)],
+        [nil, .edits(1), .deletes(WireLimits.greatestSequence)] as [MessageChange<Int64>?])
+    func authorship(_ from: String?, _ change: MessageChange<Int64>?) throws {
+        for isDeleted in [false, true] {
+            var event = try Self.event(77, prev: 12)
+            event.from = try from.map { try UserID($0) }
+            event.change = change
+            event.isDeleted = isDeleted
+            let encoder = EventEncoder(channel: event.channel)
+            var (buffer, expected) = (ByteBuffer(), ByteBuffer())
+            encoder.write(event, to: &buffer)
+            WebSocketFraming.write(.event(event), to: &expected)
+            #expect(buffer == expected)
+            #expect(buffer.readableBytes <= encoder.capacity(for: event))
+        }
+    }
+
     @Test("a time before 1970 is written like any other")
     func negativeTime() throws {
         var event = try Self.event(1)

@@ -19,6 +19,9 @@ final class MemoryLog: MessageLog {
         /// Sequences to leave out before the next message.
         var gap: Int64 = 0
         var isClosed = false
+        var readers = 0
+        /// The most reads that were under way at a time.
+        var mostReaders = 0
     }
 
     let state: Mutex<State>
@@ -52,7 +55,8 @@ final class MemoryLog: MessageLog {
         state.gap = 0
         let event = ServerFrame.Event(
             channel: message.channel, seq: seq, prev: prev, id: message.id,
-            time: WallTime(milliseconds: 1_700_000_000_000 + seq), body: message.body)
+            time: WallTime(milliseconds: 1_700_000_000_000 + seq), from: message.from,
+            body: message.body)
         state.channels[message.channel, default: []].append(event)
         state.heads[message.channel] = seq
         state.ids[message.id] = (message.channel, seq)
@@ -122,6 +126,11 @@ final class MemoryLog: MessageLog {
     func close() async { state.withLock { $0.isClosed = true } }
 
     private func hesitate() async throws {
+        state.withLock { state in
+            state.readers += 1
+            state.mostReaders = max(state.mostReaders, state.readers)
+        }
+        defer { state.withLock { $0.readers -= 1 } }
         if let delay = state.withLock({ $0.readDelay }) { try await Task.sleep(for: delay) }
         try state.withLock { state in
             guard state.readFailures > 0 else { return }

@@ -17,13 +17,15 @@ struct RunningServer: Sendable {
     /// Runs `body` against a server, then shuts it down; what the server throws, this throws.
     static func with(
         _ limits: ServerLimits = ServerLimits(), log: MemoryLog? = nil,
+        admission: Admission? = nil,
         _ body: (RunningServer) async throws -> Void
     ) async throws {
         let log = try log ?? MemoryLog()
         let (ready, isReady) = AsyncStream<(Int, Gateway)>.makeStream()
         let server = Server(
             configuration: ServerConfiguration(port: 0, data: "", limits: limits),
-            logger: Self.logger, onReady: { isReady.yield(($0.port, $1)) }, openLog: { log })
+            logger: Self.logger, onReady: { isReady.yield(($0.port, $1)) }, openLog: { log },
+            admission: admission)
         let group = ServiceGroup(
             services: [server], logger: Self.logger)
         async let running: Void = {

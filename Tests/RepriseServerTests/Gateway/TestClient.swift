@@ -61,6 +61,12 @@ final class TestClient {
         }
     }
 
+    /// What comes until the peer closes, as text.
+    func readToEnd() async throws -> String {
+        while let more = try await socket.receive() { bytes += more }
+        return String(decoding: bytes[start...], as: UTF8.self)
+    }
+
     // MARK: Sending
 
     func send(_ frame: ClientFrame) async throws { try await send(text: frame.encoded()) }

@@ -1,0 +1,54 @@
+import RepriseCore
+
+/// A message as the chat shows it.
+struct ChatItem: Hashable, Sendable, Identifiable {
+    enum Status: Hashable, Sendable {
+        /// On this device alone.
+        case pending
+        /// The server has it.
+        case sent
+        case delivered
+        case read
+        /// The server will not take it.
+        case failed(String)
+    }
+
+    let id: EntryID
+    /// Nil until the server has it.
+    var seq: Int64?
+    var author: String
+    var text: String
+    var time: WallTime
+    var isMine: Bool
+    var isEdited = false
+    var isDeleted = false
+    var status: Status = .sent
+}
+
+/// Everything that the chat shows but the line that is being typed.
+struct ChatSnapshot: Hashable, Sendable {
+    var channel: String
+    var user: String
+    var items: [ChatItem] = []
+    /// Where the connection stands, for people.
+    var connection = "not connected"
+    var isConnected = false
+    /// Of a catch-up: how much of how much.
+    var catchUp: Progress?
+    /// The channel's own trouble, for people.
+    var trouble: String?
+    var typists: [String] = []
+    /// How many messages of others have come since the person was last seen at the keyboard.
+    var unread = 0
+    /// The divider stands behind this sequence.
+    var divider: Int64?
+    /// How many messages wait for the server.
+    var waiting = 0
+    /// What the last command has to say.
+    var notice: [String] = []
+
+    struct Progress: Hashable, Sendable {
+        var received: Int64
+        var total: Int64
+    }
+}

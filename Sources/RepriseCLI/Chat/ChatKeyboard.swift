@@ -1,0 +1,86 @@
+import Foundation
+import RepriseCore
+import UnixSignals
+
+/// The chat in a terminal: draws what has changed, and gives what is typed to the room.
+struct ChatKeyboard: Sendable {
+    /// However much changes, it is drawn no more often than this.
+    private static let frame = Duration.milliseconds(33)
+
+    let room: ChatRoom
+    let terminal: RawTerminal
+    /// Rung by the room, by keys, and when the window has another size.
+    let bell: Bell
+    private let line = TypedLine()
+
+    init(room: ChatRoom, terminal: RawTerminal, bell: Bell) {
+        self.room = room
+        self.terminal = terminal
+        self.bell = bell
+    }
+
+    /// Runs until the person ends it, the terminal is gone, or the task is cancelled.
+    func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await draw() }
+            group.addTask { await resize() }
+            // The others go on for ever: it is the keys that end.
+            defer { group.cancelAll() }
+            do { try await type() } catch is CancellationError {}
+        }
+    }
+
+    private func type() async throws {
+        var decoder = KeyDecoder()
+        while true {
+            let bytes = try await LineReader.read(STDIN_FILENO)
+            guard !bytes.isEmpty else { return }
+            await room.attended()
+            for key in decoder.decode(bytes) {
+                if key == .redraw { await line.redraw() }
+                switch await line.press(key) {
+                case .submitted(let text):
+                    guard try await room.perform(ChatCommandLine(text)) else { return }
+                case .ended: return
+                case .changed, .ignored: break
+                }
+            }
+            bell.ring()
+        }
+    }
+
+    private func draw() async throws {
+        while true {
+            let (width, height) = terminal.size
+            let screen = ChatScreen(width: width, height: height, terminal: .output)
+            let (editor, everything) = await line.shown()
+            terminal.show(screen.draw(await room.snapshot, editor), everything: everything)
+            try await Task.sleep(for: Self.frame)
+            await bell.wait()
+            try Task.checkCancellation()
+        }
+    }
+
+    private func resize() async {
+        for await _ in await UnixSignalsSequence(trapping: .sigwinch) {
+            await line.redraw()
+            bell.ring()
+        }
+    }
+}
+
+/// The line that is being typed, between the one who types it and the one who draws it.
+private actor TypedLine {
+    private var editor = LineEditor()
+    private var isStale = false
+
+    func press(_ key: Key) -> LineEditor.Outcome { editor.press(key) }
+
+    /// All of the screen is drawn again at the next time.
+    func redraw() { isStale = true }
+
+    func shown() -> (LineEditor, everything: Bool) {
+        defer { isStale = false }
+        return (editor, isStale)
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import Reprise
+import RepriseChannels
+import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// The chat without a terminal: lines in, messages out, so that a program can take part.
+struct ChatLines: Sendable {
+    /// The reader's name in the journal: the same in every run, because its position hangs on it.
+    private static let reader = "chat-lines"
+
+    let room: ChatRoom
+    let channel: Channel
+    /// How long the end of the input waits for the server to take what was typed.
+    let patience: Duration
+    private let printer = LinePrinter()
+
+    init(room: ChatRoom, channel: Channel, patience: Duration) {
+        self.room = room
+        self.channel = channel
+        self.patience = patience
+    }
+
+    /// Prints what comes, from where the last run stopped.
+    func listen() async throws {
+        try await channel.read(Self.reader) { message in try printer.print(Self.line(message)) }
+    }
+
+    /// Publishes the lines of the standard input until it ends and all of them are with the server.
+    ///
+    /// - Returns: how many are not: they are sent at the next start.
+    func run() async throws -> Int {
+        do { try await publish() } catch is CancellationError {}
+        let end = ContinuousClock.now + patience
+        while await room.waiting > 0, .now < end, !Task.isCancelled {
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+        return await room.waiting
+    }
+
+    private func publish() async throws {
+        let reader = LineReader(descriptor: STDIN_FILENO)
+        while let line = try await reader.next() {
+            let text = String(decoding: line, as: UTF8.self)
+            guard text.contains(where: { !$0.isWhitespace }) else { continue }
+            guard try await room.perform(ChatCommandLine(text)) else { break }
+            for notice in await room.snapshot.notice { try printer.print("* " + notice.printable) }
+        }
+    }
+
+    private static func line(_ message: Message) -> String {
+        let body = ChatBody(message.body)
+        let author = message.from?.text ?? body.by ?? "?"
+        let again = message.attempt > 1 ? " (again)" : ""
+        let what: String
+        if message.isDeleted {
+            what = "(deleted)"
+        } else {
+            switch message.change {
+            case .edits(let seq): what = "(now \(seq)) " + body.text
+            case .deletes(let seq): what = "(deletes \(seq))"
+            case nil: what = body.text
+            }
+        }
+        return "\(message.seq)\(again) \(author.printable): \(what.printable)"
+    }
+}
+
+/// Prints lines one at a time, from whatever task.
+private final class LinePrinter: Sendable {
+    private let turn = Mutex(())
+
+    func print(_ line: String) throws { try turn.withLock { _ in try StandardOutput.write(line) } }
+}

@@ -1,0 +1,125 @@
+import RepriseCore
+
+/// Lays the chat out: the newest messages, who types, a line of state, and the line that is being typed.
+///
+/// A pure function of what there is, so that a test sees what a person sees.
+struct ChatScreen: Sendable {
+    let width: Int
+    let height: Int
+    let terminal: Terminal
+
+    struct Picture: Hashable, Sendable {
+        let lines: [String]
+        /// Where the cursor stands in the last line, from 0.
+        let cursor: Int
+    }
+
+    /// Draws everything.
+    ///
+    /// - Returns: exactly `height` lines, none wider than `width`.
+    func draw(_ chat: ChatSnapshot, _ editor: LineEditor) -> Picture {
+        let below = chat.notice.map { paint($0.printable.fitting(width), .dim) } + [typing(chat)]
+        let room = max(height - below.count - 2, 0)
+        var lines = Array(messages(chat, atLeast: room).suffix(room))
+        lines = Array(repeating: "", count: room - lines.count) + lines + below
+        let (input, cursor) = input(editor)
+        return Picture(lines: Array((lines + [state(chat), input]).suffix(height)), cursor: cursor)
+    }
+
+    /// From the newest on, until the screen is full.
+    private func messages(_ chat: ChatSnapshot, atLeast room: Int) -> [String] {
+        var blocks: [[String]] = []
+        var count = 0
+        for (index, item) in chat.items.enumerated().reversed() {
+            guard count < room else { break }
+            var block = lines(of: item)
+            if let divider = chat.divider, isFirst(index, behind: divider, in: chat.items) {
+                block.insert(rule("new"), at: 0)
+            }
+            count += block.count
+            blocks.append(block)
+        }
+        return blocks.reversed().flatMap(\.self)
+    }
+
+    private func isFirst(_ index: Int, behind divider: Int64, in items: [ChatItem]) -> Bool {
+        guard let seq = items[index].seq, seq > divider else { return false }
+        guard index > 0, let before = items[index - 1].seq else { return true }
+        return before <= divider
+    }
+
+    private func rule(_ word: String) -> String {
+        let line = String(repeating: "─", count: max((width - word.count - 2) / 2, 0))
+        return paint("\(line) \(word) \(line)".fitting(width), .yellow)
+    }
+
+    private func lines(of item: ChatItem) -> [String] {
+        let author = item.author.printable.fitting(16)
+        let head = item.time.hourAndMinute + " " + author
+        let indent = head.columns + 2
+        let text = item.isDeleted ? "(deleted)" : item.text.printable
+        let mark = mark(of: item)
+        let full = text + (item.isEdited && !item.isDeleted ? " (edited)" : "") + mark
+        let wrapped = full.wrapped(max(width - indent, 8))
+        let first =
+            paint(item.time.hourAndMinute, .dim) + " "
+            + paint(author, item.isMine ? .green : .bold) + "  " + (wrapped.first ?? "")
+        return [first]
+            + wrapped.dropFirst().map { String(repeating: " ", count: indent) + $0 }
+    }
+
+    /// `…` waits here, `✓` the server has it, `✓✓` it came to somebody, `✓✓ read` somebody read it.
+    private func mark(of item: ChatItem) -> String {
+        guard item.isMine else { return "" }
+        switch item.status {
+        case .pending: return "  …"
+        case .sent: return "  ✓"
+        case .delivered: return "  ✓✓"
+        case .read: return "  ✓✓ read"
+        case .failed(let reason): return "  ✗ \(reason.printable)"
+        }
+    }
+
+    private func typing(_ chat: ChatSnapshot) -> String {
+        let names = chat.typists.prefix(3).map { $0.printable.fitting(16) }
+        guard !names.isEmpty else { return "" }
+        let others = chat.typists.count - names.count
+        let who = names.joined(separator: ", ") + (others > 0 ? " and \(others) more" : "")
+        let verb = chat.typists.count == 1 ? "is" : "are"
+        return paint("\(who) \(verb) typing …".fitting(width), .dim)
+    }
+
+    private func state(_ chat: ChatSnapshot) -> String {
+        var parts = ["\(chat.channel) · \(chat.user)"]
+        if let progress = chat.catchUp {
+            parts.append("catching up " + Self.bar(progress))
+        } else {
+            parts.append(chat.trouble ?? chat.connection)
+        }
+        if chat.unread > 0 { parts.append("\(chat.unread.grouped) unread") }
+        if chat.waiting > 0 { parts.append("\(chat.waiting.grouped) to be sent") }
+        let line = parts.joined(separator: " · ").printable.fitting(width)
+        return paint(line, chat.isConnected && chat.trouble == nil ? .dim : .yellow)
+    }
+
+    /// `[####······] 40/100`.
+    static func bar(_ progress: ChatSnapshot.Progress) -> String {
+        let total = max(progress.total, 1)
+        let received = min(max(progress.received, 0), total)
+        let full = Int(received * 20 / total)
+        return "[" + String(repeating: "#", count: full)
+            + String(repeating: "·", count: 20 - full)
+            + "] \(received.grouped)/\(total.grouped)"
+    }
+
+    private func input(_ editor: LineEditor) -> (line: String, cursor: Int) {
+        let room = max(width - 3, 1)
+        let before = editor.before.ending(room)
+        let after = editor.after.prefix(columns: room - before.columns)
+        return ("> " + before + after, 2 + before.columns)
+    }
+
+    private func paint(_ text: String, _ colour: Terminal.Colour) -> String {
+        terminal.paint(text, colour)
+    }
+}

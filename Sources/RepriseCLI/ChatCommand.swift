@@ -1,0 +1,128 @@
+import ArgumentParser
+import Foundation
+import Reprise
+import RepriseChannels
+import RepriseCore
+import RepriseNIO
+import RepriseWire
+
+/// `reprise chat`: two people, two terminals, and whatever happens in between.
+struct ChatCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "chat",
+        abstract: "Chat in a terminal; kill it, cut it off, come back.",
+        usage: """
+            reprise chat CHANNEL --as USER [--server URL] [--journal DIR]
+                         [--patience SECONDS]
+            """,
+        discussion: """
+            Shows the newest messages, what has come while you were away, and where the
+            connection stands. What you write is kept first and sent when it can be:
+            … waits here, ✓ the server has it. Messages are unread until you touch a
+            key. /help shows the commands, Ctrl-D ends.
+
+            Kill it in the middle of a sentence, kill the server, unplug the network:
+            start it again, and nothing is lost or there twice. (After kill -9 the
+            terminal is as the chat had set it: `reset` puts it right.)
+
+            Where standard input or output is no terminal, a line in is a message, and
+            a message is a line out, "SEQ USER: TEXT", from where the last run stopped;
+            at the end of the input it waits for the server, 10 s unless told.
+
+            The journal lies in DIR/USER. Without --journal that is
+            $XDG_STATE_HOME/reprise/chat, or ~/.local/state/reprise/chat.
+
+            EXAMPLES
+              reprise chat general --as ada
+              reprise chat general --as bob        in another terminal
+              echo "on my way" | reprise chat general --as ada
+
+            EXIT CODES
+              0 ended; 1 something waits for the server still; 69 no server;
+              75 the same user chats here already; 76 refused; 77 no permission.
+              All: reprise --help
+            """)
+
+    @Argument(help: .channel) var channel: String
+    @OptionGroup var identity: IdentityOption
+    @OptionGroup var server: ServerOption
+    @Option(
+        help: ArgumentHelp("Where journals are kept, a folder for each user.", valueName: "dir"))
+    var journal: String?
+    @Option(
+        help: ArgumentHelp(
+            "How long the end of the input waits for the server.", valueName: "seconds"))
+    var patience = 10.0
+
+    func validate() throws {
+        guard patience >= 0, patience <= 86_400 else {
+            throw ValidationError("--patience is between 0 and 86400 seconds.")
+        }
+        do { _ = try ChannelName(channel) } catch let error as RepriseError {
+            throw ValidationError(error.line)
+        }
+        guard let user = identity.user else {
+            throw ValidationError("Say who you are: --as USER.")
+        }
+        guard !user.hasPrefix("."), !user.contains("/") else {
+            throw ValidationError("The name is that of a folder too: without / and no . in front.")
+        }
+    }
+
+    func run() async throws {
+        let user = identity.user ?? ""
+        let reprise = try await Reprise.open(
+            at: folder(of: user), server: server.url, dialer: NIODialer())
+        let waiting: Int
+        do { waiting = try await chat(reprise, as: user) } catch {
+            await reprise.close()
+            throw error
+        }
+        await reprise.close()
+        guard waiting == 0 else {
+            throw CommandFailure(
+                .incomplete,
+                "\(waiting) messages wait for the server; they are sent at the next start.")
+        }
+    }
+
+    private func folder(of user: String) -> URL {
+        let environment = ProcessInfo.processInfo.environment
+        let state =
+            environment["XDG_STATE_HOME"].flatMap { $0.isEmpty ? nil : $0 }
+            ?? (environment["HOME"] ?? ".") + "/.local/state"
+        return URL(fileURLWithPath: journal ?? state + "/reprise/chat")
+            .appendingPathComponent(user)
+    }
+
+    /// - Returns: how many messages the server does not have yet.
+    private func chat(_ reprise: Reprise, as user: String) async throws -> Int {
+        let bell = Bell()
+        let channel = try reprise.channel(channel)
+        let room = ChatRoom(channel, user: user, bell: bell)
+        let terminal = RawTerminal()
+        defer { terminal?.restore() }
+        let lines = ChatLines(room: room, channel: channel, patience: .seconds(patience))
+        if terminal == nil { try await lines.listen() } else { try await channel.subscribe() }
+        return try await Interruption.cancelling {
+            try await withThrowingTaskGroup(of: Int?.self) { group in
+                group.addTask {
+                    await room.follow(reprise.channels.connectionStates)
+                    return nil
+                }
+                group.addTask {
+                    try await reprise.run()
+                    return nil
+                }
+                group.addTask {
+                    guard let terminal else { return try await lines.run() }
+                    try await ChatKeyboard(room: room, terminal: terminal, bell: bell).run()
+                    return 0
+                }
+                defer { group.cancelAll() }
+                while let end = try await group.next() { if let end { return end } }
+                return 0
+            }
+        }.value
+    }
+}

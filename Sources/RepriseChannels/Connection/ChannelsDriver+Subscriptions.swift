@@ -1,0 +1,107 @@
+import RepriseCore
+import RepriseWire
+
+/// What the app asks for about single channels.
+extension ChannelsDriver {
+    struct Wish {
+        var channel: ChannelName
+        var states: Announcer<ChannelState>
+        var answer: CheckedContinuation<Void, any Error>
+    }
+
+    /// Those who ask while the journal is being read are answered together by the next reading, and asked for in one frame.
+    func subscribe(_ channel: ChannelName, states: Announcer<ChannelState>) async throws {
+        guard !machine.isSubscribed(channel) else { return }
+        try await withCheckedThrowingContinuation { answer in
+            wishes.append(Wish(channel: channel, states: states, answer: answer))
+            guard !isReadingWishes else { return }
+            isReadingWishes = true
+            Task { await readWishes() }
+        }
+    }
+
+    private func readWishes() async {
+        while !wishes.isEmpty {
+            await wait { self.wishes.allSatisfy { machine.mayLoad($0.channel) } }
+            let wishes = wishes
+            self.wishes = []
+            do {
+                let stored = try await store.stored(wishes.map(\.channel))
+                for wish in wishes { states[wish.channel] = wish.states }
+                await perform(
+                    machine.subscribed(
+                        wishes.map { ($0.channel, stored[$0.channel] ?? nil) }, at: now))
+                for wish in wishes { wish.answer.resume() }
+            } catch {
+                for wish in wishes { wish.answer.resume(throwing: error) }
+            }
+        }
+        isReadingWishes = false
+    }
+
+    func appeared(_ channel: ChannelName) async {
+        await perform(machine.appeared(channel, at: now))
+    }
+
+    func disappeared(_ channel: ChannelName) { machine.disappeared(channel) }
+
+    // MARK: Snapshots
+
+    func takeSnapshots(_ channel: ChannelName, with handler: @escaping Channel.SnapshotHandler)
+        async
+    {
+        snapshotHandlers[channel] = handler
+        await perform(machine.snapshotsWanted(channel))
+    }
+
+    /// Has the app load it, again and again until it has; then the subscription goes on.
+    func load(_ snapshot: SubscriptionMachine.Snapshot, of channel: ChannelName) {
+        guard let handler = snapshotHandlers[channel],
+            let epoch = machine.machine(of: channel)?.epoch
+        else { return }
+        stopLoadingSnapshot(of: channel)
+        let configuration = configuration
+        snapshotTasks[channel] = Task {
+            var failures = 0
+            while !Task.isCancelled {
+                do {
+                    try await handler(
+                        SnapshotRequest(
+                            channel: channel, epoch: epoch, position: snapshot.position,
+                            lost: snapshot.lost, reason: snapshot.reason, attempt: failures + 1))
+                    return await taken(snapshot, of: channel)
+                } catch {
+                    failures += 1
+                    machine.snapshotFailed(error, of: channel)
+                    let wait = configuration.snapshotAgain.delay(
+                        failures: failures, jitter: configuration.jitter())
+                    try? await configuration.timekeeper.sleep(for: wait)
+                }
+            }
+        }
+    }
+
+    private func taken(_ snapshot: SubscriptionMachine.Snapshot, of channel: ChannelName) async {
+        await wait { machine.mayRead || machine.isFatal || Task.isCancelled }
+        guard machine.mayRead, !Task.isCancelled else { return }
+        snapshotTasks[channel] = nil
+        await perform(machine.snapshotTaken(snapshot, of: channel, at: now))
+    }
+
+    /// What was not finished is in the journal, and asked for again.
+    func stopLoadingSnapshot(of channel: ChannelName) {
+        snapshotTasks.removeValue(forKey: channel)?.cancel()
+        wake()
+    }
+
+    // MARK: Insight
+
+    func insight(of channel: ChannelName) -> ChannelInsight? {
+        machine.insight(of: channel, at: now)
+    }
+
+    func insight() -> ConnectionInsight {
+        machine.insight(
+            state: connectionStates.value, at: now, wall: configuration.timekeeper.wall())
+    }
+}

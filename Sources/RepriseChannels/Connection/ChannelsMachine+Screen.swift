@@ -1,0 +1,50 @@
+import RepriseCore
+package import RepriseWire
+
+/// What the app says about a channel: that it is on screen, and that it loads snapshots.
+extension ChannelsMachine {
+    /// Somebody looks at the channel: it is caught up before the others, also if a catch-up is under way.
+    package mutating func appeared(_ channel: ChannelName, at now: Duration) -> [Action] {
+        guard onScreen.insert(channel).inserted, let place = places[channel] else { return [] }
+        let others = subscriptions.indices.contains {
+            $0 != place && subscriptions[$0].machine.isCatchingUp
+        }
+        if others { perform(subscriptions[place].machine.askedAgain(at: now), of: place) }
+        flush()
+        return take()
+    }
+
+    package mutating func disappeared(_ channel: ChannelName) { onScreen.remove(channel) }
+
+    /// The app loads a snapshot of the channel when messages of it are lost.
+    package mutating func snapshotsWanted(_ channel: ChannelName) -> [Action] {
+        guard snapshotChannels.insert(channel).inserted, let place = places[channel] else {
+            return []
+        }
+        perform(subscriptions[place].machine.snapshotsWanted(), of: place)
+        return take()
+    }
+
+    /// The app has loaded a snapshot, durably; told only while ``mayRead``.
+    package mutating func snapshotTaken(
+        _ snapshot: SubscriptionMachine.Snapshot, of channel: ChannelName, at now: Duration
+    ) -> [Action] {
+        precondition(mayRead, "driver bug: snapshotTaken while \(disk)")
+        guard let place = places[channel] else { return [] }
+        perform(subscriptions[place].machine.snapshotTaken(snapshot, at: now), of: place)
+        var batch = StagedBatch()
+        subscriptions[place].cut(into: &batch)
+        batch.revisions = [
+            .init(channel: channel, number: subscriptions[place].machine.revision)
+        ]
+        flush()
+        submit(batch)
+        return take()
+    }
+
+    /// The app could not load it; it is asked again.
+    package mutating func snapshotFailed(_ error: any Error, of channel: ChannelName) {
+        guard let place = places[channel] else { return }
+        subscriptions[place].tally.lastError = "\(error)"
+    }
+}

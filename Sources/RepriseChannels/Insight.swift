@@ -1,0 +1,102 @@
+public import RepriseCore
+public import RepriseWire
+
+/// Every number of a channel, for a debug view; counters begin with the run of the client.
+///
+/// ```swift
+/// let insight = await general.insight
+/// print(insight.state, insight.missing, insight.rate)
+/// ```
+public struct ChannelInsight: Hashable, Sendable {
+    /// Where the channel stands.
+    public internal(set) var state: ChannelState
+    /// The epoch of its log; nil if the device has never been told.
+    public internal(set) var epoch: Epoch?
+    /// What the device has accounted for.
+    public internal(set) var coverage = Coverage()
+    /// The newest sequence that anybody has told of.
+    public internal(set) var head: Int64 = 0
+    /// How many sequences up to ``head`` are missing.
+    public internal(set) var missing: Int64 = 0
+    /// Events that were new.
+    public internal(set) var received: Int64 = 0
+    /// Events that were there already.
+    public internal(set) var duplicates: Int64 = 0
+    /// New events a second, over the last one or two seconds.
+    public internal(set) var rate: Double = 0
+    /// How often a hole was found in what had been complete.
+    public internal(set) var repairs: Int64 = 0
+    /// How often the channel was asked for.
+    public internal(set) var requests: Int64 = 0
+    /// How long ago the last event came; nil if none has come.
+    public internal(set) var sinceLastEvent: Duration?
+    /// Why the server last refused the channel, or a snapshot could not be loaded.
+    public internal(set) var lastError: String?
+
+    init(state: ChannelState) { self.state = state }
+}
+
+/// Every number of the connection, for a debug view; counters begin with the run of the client.
+public struct ConnectionInsight: Equatable, Sendable {
+    /// Where the connection stands.
+    public internal(set) var state: ConnectionState
+    /// How often it was made again after the first time.
+    public internal(set) var reconnects: Int64 = 0
+    /// When the server welcomed this device; nil while there is no connection.
+    public internal(set) var connectedSince: WallTime?
+    /// Frames that came.
+    public internal(set) var framesRead: Int64 = 0
+    /// Frames that could not be read, or belong to no channel of this device.
+    public internal(set) var strays: Int64 = 0
+    /// Why the last connection ended, or could not be made.
+    public internal(set) var lastError: RepriseError?
+    /// How many channels are subscribed to.
+    public internal(set) var channels = 0
+
+    init(state: ConnectionState) { self.state = state }
+}
+
+extension Channel {
+    /// Every number of the channel as of now; costs nothing while nobody asks.
+    public var insight: ChannelInsight {
+        get async { await channels.driver.insight(of: name) ?? ChannelInsight(state: state) }
+    }
+}
+
+extension Channels {
+    /// Every number of the connection as of now; costs nothing while nobody asks.
+    public var insight: ConnectionInsight {
+        get async { await driver.insight() }
+    }
+}
+
+extension ChannelsMachine {
+    func insight(of channel: ChannelName, at now: Duration) -> ChannelInsight? {
+        guard let place = places[channel] else { return nil }
+        let (machine, tally) = (subscriptions[place].machine, subscriptions[place].tally)
+        var insight = ChannelInsight(state: machine.state)
+        insight.epoch = machine.epoch
+        insight.coverage = machine.coverage
+        insight.head = max(machine.knownHead, machine.coverage.top)
+        insight.missing = machine.missing
+        insight.received = tally.received
+        insight.duplicates = tally.duplicates
+        insight.rate = tally.rate(at: now)
+        insight.repairs = tally.repairs
+        insight.requests = tally.requests
+        insight.sinceLastEvent = tally.lastEvent.map { now - $0 }
+        insight.lastError = tally.lastError
+        return insight
+    }
+
+    func insight(state: ConnectionState, at now: Duration, wall: WallTime) -> ConnectionInsight {
+        var insight = ConnectionInsight(state: state)
+        insight.reconnects = max(0, tally.welcomes - 1)
+        insight.connectedSince = tally.connectedAt.map { wall.advanced(by: $0 - now) }
+        insight.framesRead = tally.framesRead
+        insight.strays = strays
+        insight.lastError = tally.lastError
+        insight.channels = subscriptions.count
+        return insight
+    }
+}

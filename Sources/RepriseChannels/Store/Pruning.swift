@@ -1,0 +1,137 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// Removes messages that are past their retention, a bounded piece at a time, oldest first; what became of each stays counted.
+struct Pruning {
+    /// How many messages go in one transaction.
+    static let piece = 500
+
+    let retention: MessageRetention
+
+    /// - Returns: whether there may be more.
+    func prune(_ db: Database, at now: WallTime) throws -> Bool {
+        let logs = try Row.fetchAll(
+            db, sql: "SELECT id, channel, coverage FROM channelsLog ORDER BY channel, id DESC")
+        var channel: String?
+        var age = 0  // of the log among those of its channel; 0 is the current one
+        for row in logs {
+            let name = try row.text(1)
+            age = name == channel ? age + 1 : 0
+            channel = name
+            let log = Log(
+                id: try row.integer(0), channel: name,
+                end: age == 0 ? try Coverage(parsing: try row.text(2)).watermark : .max,
+                least: age < 2 ? retention.least : 0)
+            if try prune(log, at: now, db) == Self.piece { return true }
+        }
+        return false
+    }
+
+    private struct Log {
+        var id: Int64
+        var channel: String
+        /// Above a hole nothing goes: what fills it may be deleted by a message that would be gone.
+        var end: Int64
+        var least: Int
+    }
+
+    /// - Returns: how many are gone.
+    private func prune(_ log: Log, at now: WallTime, _ db: Database) throws -> Int {
+        guard let young = try seq(ofNewest: log.least, in: log.id, db) else { return 0 }
+        let surplus = try seq(ofNewest: retention.most, in: log.id, db) ?? 0
+        let limit = now.milliseconds - retention.age.milliseconds
+        let readers = try Row.fetchAll(
+            db.cachedStatement(
+                sql: "SELECT id, cursor, ordered FROM channelsReader WHERE channel = ?"),
+            arguments: [log.channel])
+        let reached = try ChannelsLedger.reached(log: log.id, of: log.channel, db)
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT arrival, seq, time FROM channelsMessage
+                    WHERE log = ? AND seq <= ? ORDER BY seq LIMIT ?
+                    """), arguments: [log.id, min(young, log.end), Self.piece])
+        var gone = Tally()
+        for row in rows {
+            let (arrival, seq) = (try row.integer(0), try row.integer(1))
+            guard try row.integer(2) < limit || seq <= surplus else { break }
+            guard readers.isEmpty || arrival <= reached.arrival && seq <= reached.seq else { break }
+            let ids = try readers.map { try $0.integer(0) }
+            guard let outcome = try outcome(of: arrival, readers: ids, db) else { continue }
+            try remove(arrival, readers: ids, db)
+            // A time that lies ahead must not make what comes look old.
+            gone.add(outcome, time: min(try row.integer(2), now.milliseconds))
+        }
+        try gone.write(log.id, db)
+        return gone.count
+    }
+
+    /// The sequence behind the newest so many of a log; nil if it has no more.
+    private func seq(ofNewest count: Int, in log: Int64, _ db: Database) throws -> Int64? {
+        try Int64.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT seq FROM channelsMessage WHERE log = ?
+                    ORDER BY seq DESC LIMIT 1 OFFSET ?
+                    """), arguments: [log, count])
+    }
+
+    /// What became of a message that every reader has passed; nil if one has it in hand or will be given it again.
+    private func outcome(of arrival: Int64, readers: [Int64], _ db: Database) throws -> Outcome? {
+        guard !readers.isEmpty else { return .expired }  // nobody read it
+        var outcome = Outcome.applied
+        for reader in readers {
+            let state = try Int64.fetchOne(
+                db.cachedStatement(
+                    sql: "SELECT state FROM channelsException WHERE reader = ? AND arrival = ?"),
+                arguments: [reader, arrival])
+            switch state.map(ReaderStore.State.init(rawValue:)) {
+            case .some(.dead): outcome = .dead
+            case .some(.unconfirmed): outcome = outcome == .dead ? .dead : .unconfirmed
+            case .some(.waiting), .some(.handed), .some(nil): return nil
+            case nil: break
+            }
+        }
+        return outcome
+    }
+
+    private func remove(_ arrival: Int64, readers: [Int64], _ db: Database) throws {
+        for reader in readers {
+            try db.cachedStatement(
+                sql: "DELETE FROM channelsException WHERE reader = ? AND arrival = ?"
+            ).execute(arguments: [reader, arrival])
+        }
+        try db.cachedStatement(sql: "DELETE FROM channelsAlias WHERE arrival = ?")
+            .execute(arguments: [arrival])
+        try db.cachedStatement(sql: "DELETE FROM channelsMessage WHERE arrival = ?")
+            .execute(arguments: [arrival])
+    }
+
+    private struct Tally {
+        private(set) var count = 0
+        private var outcomes: [Outcome: Int64] = [:]
+        private var newest: Int64 = .min
+
+        mutating func add(_ outcome: Outcome, time: Int64) {
+            count += 1
+            outcomes[outcome, default: 0] += 1
+            newest = max(newest, time)
+        }
+
+        func write(_ log: Int64, _ db: Database) throws {
+            guard count > 0 else { return }
+            for (outcome, count) in outcomes {
+                try db.cachedStatement(
+                    sql: """
+                        INSERT INTO channelsRetired (log, outcome, count) VALUES (?, ?, ?)
+                        ON CONFLICT DO UPDATE SET count = count + excluded.count
+                        """
+                ).execute(arguments: [log, outcome.rawValue, count])
+            }
+            try db.cachedStatement(
+                sql: "UPDATE channelsLog SET retired = MAX(COALESCE(retired, ?), ?) WHERE id = ?"
+            ).execute(arguments: [newest, newest, log])
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package import RepriseWire
+
+extension SubscriptionMachine {
+    /// What the app has to load, because messages of it will never come.
+    package struct Snapshot: Hashable, Sendable {
+        /// What the app loads must contain everything up to here; the subscription goes on after it.
+        package var position: Int64
+        /// What was missing; of the former log, if that was replaced.
+        package var lost: [SequenceRange]
+        package var reason: Gone.Reason
+
+        package init(position: Int64, lost: [SequenceRange], reason: Gone.Reason) {
+            self.position = position
+            self.lost = lost
+            self.reason = reason
+        }
+
+        /// How many messages were lost, as far as is known.
+        package var lostCount: Int64 { lost.reduce(0) { $0 + $1.count } }
+    }
+
+    /// The app loads a snapshot from now on when something is lost; and the one that it has not finished.
+    package mutating func snapshotsWanted() -> [Action] {
+        takesSnapshots = true
+        guard snapshot != nil else { return [] }
+        switch mode {
+        case .offline, .refused, .awaitingSnapshot: return []
+        case .catchingUp, .live, .resting:
+            isAttached = false
+            mode = .awaitingSnapshot
+            return [.unsubscribe] + requestSnapshot()
+        }
+    }
+
+    /// The first of what retention has taken away was told: with it all the rest that is missing below the floor is lost.
+    mutating func beginSnapshot(of catchUp: CatchUp, lost first: [SequenceRange]) -> [Action] {
+        var rest: [SequenceRange] = []
+        for range in coverage.complement(through: min(catchUp.floor, catchUp.target))
+        where coverage.insert(range) == .added { rest.append(range) }
+        lostToRetention += rest.reduce(0) { $0 + $1.count }
+        let snapshot = Snapshot(
+            position: catchUp.target, lost: first + rest, reason: .retention)
+        return (rest.isEmpty ? [] : [.recordLoss(rest, .retention)]) + beginLoading(snapshot)
+    }
+
+    /// Position first: nothing is asked of the app before that is durable.
+    mutating func beginLoading(_ snapshot: Snapshot) -> [Action] {
+        self.snapshot = snapshot
+        revision += 1
+        snapshotRevision = revision
+        isSnapshotRequested = false
+        isAttached = false
+        mode = .awaitingSnapshot
+        return [.recordSnapshot(snapshot), .unsubscribe]
+            + show(.beyondRetention(lost: snapshot.lostCount))
+    }
+
+    mutating func requestSnapshot() -> [Action] {
+        guard let snapshot else { return [] }
+        let state = show(.beyondRetention(lost: snapshot.lostCount))
+        guard !isSnapshotRequested, durableRevision >= snapshotRevision else { return state }
+        isSnapshotRequested = true
+        return state + [.requestSnapshot(snapshot)]
+    }
+
+    /// The app has loaded it and stored it durably: what came before its position is accounted for, and the rest is asked for.
+    package mutating func snapshotTaken(_ taken: Snapshot, at now: Duration) -> [Action] {
+        guard snapshot == taken else { return [] }  // another has taken its place
+        snapshot = nil
+        isSnapshotRequested = false
+        coverage.insert(after: 0, through: taken.position)
+        knownHead = max(knownHead, coverage.top)
+        revision += 1
+        guard case .awaitingSnapshot = mode else {
+            return [.settleSnapshot] + (mode == .offline ? show(.subscribing) : [])
+        }
+        lostToRetention = 0
+        lastProgress = now
+        return [.settleSnapshot] + ask(.subscribing, at: now)
+    }
+
+    /// What it shows while there is no connection.
+    var waiting: ChannelState {
+        guard takesSnapshots, let snapshot else { return .subscribing }
+        return .beyondRetention(lost: snapshot.lostCount)
+    }
+
+    /// Whether what is missing is being sent, or asked for.
+    var isCatchingUp: Bool {
+        if case .catchingUp = mode { true } else { false }
+    }
+
+    /// Asks once more for what is missing, because it is wanted in another order of channels.
+    mutating func askedAgain(at now: Duration) -> [Action] {
+        guard case .catchingUp(let open) = mode else { return [] }
+        return ask(open.isRepair ? .repairing(missing: missing) : .subscribing, at: now)
+    }
+}

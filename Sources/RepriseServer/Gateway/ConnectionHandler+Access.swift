@@ -1,0 +1,174 @@
+import Logging
+import NIOCore
+import RepriseCore
+import RepriseWire
+
+/// What the user of the connection may do: asked once a channel, before anything of that channel is looked at.
+extension ConnectionHandler {
+    func request(_ request: ChannelRequest, in channel: ChannelName) {
+        guard gateway.asksWho else { return perform(request, in: channel, .success(.everything)) }
+        guard let grant = desk.arrived(request, in: channel) else { return }
+        perform(request, in: channel, .success(grant))
+    }
+
+    /// An unsubscribe waits only behind what waits: it needs no right.
+    func leave(_ channel: ChannelName) {
+        if desk.isAsking(channel) {
+            request(.unsubscribe, in: channel)
+        } else {
+            unsubscribe(channel)
+        }
+    }
+
+    /// Asks what is to be known for the requests that wait; once for all that came in one turn.
+    func askForAccess() {
+        let questions = desk.nextQuestions(Self.questionsAtOnce)
+        guard !questions.isEmpty else { return }
+        let shard = switchboard.shard
+        gateway.reader.ask(questions, for: principal) { [id] answers in
+            shard.post(.access(to: id, answers))
+        }
+    }
+
+    func accessAnswered(_ answers: [AccessAnswer]) {
+        guard machine.maySend else { return }
+        desk.questionsEnded()
+        for answer in answers {
+            let channel = answer.question.channel
+            let grant = try? answer.grant.get()
+            let known = grant.flatMap { $0.mayRead || $0.mayPublish ? $0 : nil }
+            for request in desk.answered(answer.question, known) {
+                perform(request, in: channel, answer.grant)
+            }
+        }
+        submitPublishes()
+        askForAccess()
+        readAgain()
+    }
+
+    /// What the user may do in the channel has changed, or may have.
+    func accessChanged(_ channel: ChannelName) {
+        desk.changed(channel)
+        if let subscription = subscriptions[channel] { lookAgain(at: subscription) }
+        askForAccess()
+    }
+
+    /// The connection's token is another: what its user may do may be more or less.
+    func rightsChanged() {
+        desk.allChanged()
+        for subscription in subscriptions.values { lookAgain(at: subscription) }
+        askForAccess()
+    }
+
+    /// Nothing of the channel is sent until it is known what the user may do now.
+    private func lookAgain(at subscription: Subscription) {
+        subscription.machine.accessBecameUncertain()
+        request(.lookAgain, in: subscription.channel)
+    }
+
+    private func perform(
+        _ request: ChannelRequest, in channel: ChannelName, _ answer: Result<Grant, RepriseError>
+    ) {
+        switch answer {
+        case .success(let grant): perform(request, in: channel, grant)
+        case .failure(let error):
+            log(.warning, "rights not known", ["channel": "\(channel)", "error": "\(error)"])
+            postpone(request, in: channel)
+        }
+    }
+
+    private func perform(_ request: ChannelRequest, in channel: ChannelName, _ grant: Grant) {
+        switch request {
+        case .subscribe(let wanted):
+            guard grant.mayRead else { return endSubscription(of: channel, isAsked: true) }
+            subscribe(wanted, grant)
+        case .unsubscribe: unsubscribe(channel)
+        case .publish(let message):
+            guard grant.mayPublish else { return refuse(message, .forbidden, Self.forbidden) }
+            publish(message, grant)
+        case .receipt(let receipt):
+            guard grant.mayRead else { return endSubscription(of: channel, isAsked: true) }
+            take(receipt)
+        case .typing(let isTyping):
+            if grant.mayPublish { typed(isTyping, in: channel) }
+        case .lookAgain:
+            guard let subscription = subscriptions[channel] else { return }
+            guard grant.mayRead else { return endSubscription(of: channel, isAsked: false) }
+            subscription.grant = grant
+            subscription.machine.accessWasGranted(joined: grant.joined)
+            readIfWanted(subscription)
+        }
+    }
+
+    /// The accounts could not be asked.
+    private func postpone(_ request: ChannelRequest, in channel: ChannelName) {
+        switch request {
+        case .subscribe, .receipt:
+            refuse(channel, .unavailable, Self.unavailable, retryAfter: .seconds(1))
+            if subscriptions[channel] != nil { unsubscribe(channel) }
+        case .publish(let message):
+            refuse(message, .unavailable, Self.unavailable, retryAfter: .seconds(1))
+        case .unsubscribe: unsubscribe(channel)
+        case .typing: break
+        case .lookAgain:
+            guard let subscription = subscriptions[channel] else { return }
+            later { connection in
+                guard connection.subscriptions[channel] === subscription else { return }
+                connection.request(.lookAgain, in: channel)
+                connection.askForAccess()
+            }
+        }
+    }
+
+    /// The user may not read the channel: nothing of it is sent after this.
+    private func endSubscription(of channel: ChannelName, isAsked: Bool) {
+        guard isAsked || subscriptions[channel] != nil else { return }
+        if subscriptions[channel] != nil {
+            unsubscribe(channel)
+            log(.debug, "subscription ended", ["channel": "\(channel)"])
+        }
+        receipts.ended(in: channel)
+        refuse(channel, .forbidden, Self.forbidden)
+    }
+
+    // MARK: Refusing
+
+    /// Refuses a subscription, one that is asked for or one that is open.
+    func refuse(
+        _ channel: ChannelName, _ code: RefusalCode, _ message: String,
+        retryAfter: Duration? = nil
+    ) {
+        gateway.metrics.refused("subscribe", code)
+        send(
+            .refused(
+                .init(
+                    channel: channel.text, id: nil, code: code, message: message,
+                    retryAfter: retryAfter)))
+    }
+
+    func refuse(
+        _ message: ClientFrame.Publish, _ code: RefusalCode, _ text: String,
+        retryAfter: Duration? = nil
+    ) {
+        gateway.metrics.refused("publish", code)
+        send(
+            .refused(
+                .init(
+                    channel: message.channel.text, id: message.id.text, code: code, message: text,
+                    retryAfter: retryAfter)))
+    }
+
+    /// Does something in a second, if the connection is still open then.
+    func later(_ work: @escaping (ConnectionHandler) -> Void) {
+        switchboard.shard.loop.assumeIsolated().scheduleTask(in: .seconds(1)) {
+            guard self.machine.isOpen else { return }
+            work(self)
+            self.switchboard.flush()
+        }
+    }
+
+    /// So many channels are asked about in one turn with the accounts, so that others get theirs soon.
+    private static var questionsAtOnce: Int { 32 }
+    private static var forbidden: String { "This channel is not there, or not for this user." }
+    private static var unavailable: String { "The server cannot look at this now." }
+}

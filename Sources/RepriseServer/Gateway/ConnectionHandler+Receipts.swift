@@ -1,0 +1,71 @@
+import NIOCore
+import RepriseCore
+import RepriseWire
+
+/// Who has read how far, and who types.
+extension ConnectionHandler {
+    // MARK: Receipts
+
+    func take(_ receipt: ClientFrame.Receipt) {
+        guard gateway.asksWho else { return refuseWithoutUsers("receipt") }
+        if let receipt = receipts.arrived(receipt) { move(receipt) }
+    }
+
+    /// Makes a receipt durable; it counts as one more request that is not answered.
+    private func move(_ receipt: ClientFrame.Receipt) {
+        guard let user = principal.user else { return }
+        machine.publishesAccepted(1)
+        gateway.move(receipt, of: user, on: device, by: id, through: switchboard.shard)
+    }
+
+    /// A receipt is durable: the echo tells so.
+    func moved(_ telling: PositionNews.Telling) {
+        if machine.maySend { send(.receipt(channel: telling.channel, telling.position)) }
+        if let next = receipts.moved(in: telling.channel), machine.isOpen { move(next) }
+        answered(1)
+    }
+
+    func moveFailed(_ receipt: ClientFrame.Receipt) {
+        answered(1)
+        later { $0.move(receipt) }
+    }
+
+    // MARK: Positions
+
+    /// Tells that somebody's positions have moved, or remembers to tell the newest when it can.
+    func tell(_ frame: ByteBuffer, to subscription: Subscription) {
+        guard isWritable, !subscription.machine.isOpening else {
+            subscription.owesPositions = true
+            return
+        }
+        send(frame)
+    }
+
+    /// Reads positions that it was not told, once it is live again.
+    func settle(_ subscription: Subscription) {
+        guard subscription.owesPositions, subscription.machine.isLive, isWritable else { return }
+        subscription.machine.logBecameUncertain()
+    }
+
+    // MARK: Typing
+
+    func typed(_ isTyping: Bool, in channel: ChannelName) {
+        guard gateway.asksWho else { return refuseWithoutUsers("typing") }
+        guard let user = principal.user, let subscription = subscriptions[channel],
+            !subscription.machine.isHeld
+        else { return }
+        switchboard.typed(isTyping, by: user, at: id, in: channel)
+    }
+
+    /// Without a channel, because that would end a subscription.
+    private func refuseWithoutUsers(_ what: String) {
+        gateway.metrics.refused(what, .forbidden)
+        send(
+            .refused(
+                .init(
+                    channel: nil, id: nil, code: .forbidden,
+                    message:
+                        "This server asks nobody who he is: it knows no positions and no typing."
+                )))
+    }
+}

@@ -1,0 +1,38 @@
+/// Decides whether one more is within a rate: `burst` at once, then `perSecond`.
+package struct TokenBucket: Hashable, Sendable {
+    /// How much may be done how fast.
+    package struct Rate: Hashable, Sendable {
+        package var perSecond: Double
+        package var burst: Double
+
+        package init(perSecond: Double, burst: Double) {
+            self.perSecond = max(perSecond, 0.001)
+            self.burst = max(burst, 1)
+        }
+
+        /// After so long without use a bucket is as good as new.
+        package var refill: Duration { .seconds(burst / perSecond) }
+    }
+
+    private var level: Double
+    private var asOf: Duration
+
+    /// A full one.
+    package init(_ rate: Rate, now: Duration) {
+        level = rate.burst
+        asOf = now
+    }
+
+    /// Takes one.
+    ///
+    /// - Returns: nil if there was one; otherwise after how long there is.
+    package mutating func take(_ rate: Rate, now: Duration) -> Duration? {
+        level = min(rate.burst, level + max(0, (now - asOf) / .seconds(1)) * rate.perSecond)
+        asOf = max(asOf, now)
+        guard level < 1 else {
+            level -= 1
+            return nil
+        }
+        return .milliseconds(Int64(((1 - level) / rate.perSecond * 1_000).rounded(.up)))
+    }
+}

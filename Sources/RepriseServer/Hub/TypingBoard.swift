@@ -1,0 +1,125 @@
+package import RepriseWire
+
+/// Decides who is said to type in the channels of one event loop, and when that ends.
+///
+/// A person types while any of the person's connections does: until it says stop, leaves the channel, disconnects, or has not said so again
+/// for 10 s. Nothing of it is durable, and nothing of it is waited for.
+package struct TypingBoard: Sendable {
+    /// What the other subscribers of the channel are told.
+    package struct Told: Hashable, Sendable {
+        package var channel: ChannelName
+        package var user: UserID
+        package var isTyping: Bool
+
+        package init(channel: ChannelName, user: UserID, isTyping: Bool) {
+            self.channel = channel
+            self.user = user
+            self.isTyping = isTyping
+        }
+    }
+
+    /// A connection that has said that its user types.
+    private struct Source: Sendable {
+        var began: Duration
+        /// Nil once it has stopped; it is remembered so that nobody flickers.
+        var until: Duration?
+    }
+
+    private struct Place: Hashable, Sendable {
+        let channel: ChannelName
+        let user: UserID
+        let connection: UInt64
+    }
+
+    private let limit: Int
+    private let lasts: Duration
+    private let mayRepeatAfter: Duration
+    private var channels: [ChannelName: [UserID: [UInt64: Source]]] = [:]
+    /// When to look at whom: all wait equally long, so the order of coming is the order of being due.
+    private var due = Line<(at: Duration, place: Place)>()
+
+    /// - Parameters:
+    ///   - limit: the most people of a channel who are said to type at a time.
+    ///   - lasts: how long after it was said.
+    ///   - mayRepeatAfter: what is said sooner after the last time is ignored.
+    package init(
+        limit: Int, lasts: Duration = WireLimits.typing,
+        mayRepeatAfter: Duration = WireLimits.typingAgain / 2
+    ) {
+        self.limit = limit
+        self.lasts = lasts
+        self.mayRepeatAfter = mayRepeatAfter
+    }
+
+    /// Whether nobody has typed lately.
+    package var isEmpty: Bool { channels.isEmpty }
+
+    /// A connection that subscribes to the channel says that its user types, goes on, or has stopped.
+    package mutating func typed(
+        _ isTyping: Bool, by user: UserID, at connection: UInt64, in channel: ChannelName,
+        now: Duration
+    ) -> Told? {
+        guard isTyping else { return stopped(connection, user, channel) }
+        if let source = channels[channel]?[user]?[connection] {
+            guard now - source.began >= mayRepeatAfter else { return nil }
+        }
+        guard types(user, in: channel) || typists(of: channel) < limit else { return nil }
+        let place = Place(channel: channel, user: user, connection: connection)
+        channels[channel, default: [:]][user, default: [:]][connection] = Source(
+            began: now, until: now + lasts)
+        due.join((now + lasts, place))
+        return Told(channel: channel, user: user, isTyping: true)
+    }
+
+    /// A connection has left the channel: by its own will, by a removed membership, or because it ended.
+    package mutating func left(
+        _ connection: UInt64, of user: UserID, in channel: ChannelName
+    ) -> Told? {
+        guard channels[channel]?[user]?[connection] != nil else { return nil }
+        let told = stopped(connection, user, channel)
+        remove(Place(channel: channel, user: user, connection: connection))
+        return told
+    }
+
+    /// Time has passed.
+    package mutating func ticked(now: Duration) -> [Told] {
+        var told: [Told] = []
+        while let first = due.first, first.at <= now {
+            _ = due.next()
+            let place = first.place
+            guard let source = channels[place.channel]?[place.user]?[place.connection],
+                source.began + lasts <= now  // it has not been said again since
+            else { continue }
+            if let stop = stopped(place.connection, place.user, place.channel) { told.append(stop) }
+            remove(place)
+        }
+        return told
+    }
+
+    // MARK: -
+
+    private func types(_ user: UserID, in channel: ChannelName) -> Bool {
+        channels[channel]?[user]?.values.contains { $0.until != nil } ?? false
+    }
+
+    private func typists(of channel: ChannelName) -> Int {
+        channels[channel]?.keys.count { types($0, in: channel) } ?? 0
+    }
+
+    private mutating func stopped(
+        _ connection: UInt64, _ user: UserID, _ channel: ChannelName
+    ) -> Told? {
+        guard channels[channel]?[user]?[connection]?.until != nil else { return nil }
+        channels[channel]?[user]?[connection]?.until = nil
+        guard !types(user, in: channel) else { return nil }
+        return Told(channel: channel, user: user, isTyping: false)
+    }
+
+    private mutating func remove(_ place: Place) {
+        channels[place.channel]?[place.user]?[place.connection] = nil
+        if channels[place.channel]?[place.user]?.isEmpty ?? false {
+            channels[place.channel]?[place.user] = nil
+        }
+        if channels[place.channel]?.isEmpty ?? false { channels[place.channel] = nil }
+    }
+}

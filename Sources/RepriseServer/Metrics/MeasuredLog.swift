@@ -1,0 +1,55 @@
+package import RepriseCore
+package import RepriseWire
+
+/// A message log that is watched: how long commits take, how large they are, and what fails.
+package struct MeasuredLog: MessageLog {
+    private let log: any MessageLog
+    private let metrics: ServerMetrics
+    private let clock: any Timekeeper
+
+    package init(_ log: any MessageLog, metrics: ServerMetrics, clock: any Timekeeper) {
+        self.log = log
+        self.metrics = metrics
+        self.clock = clock
+    }
+
+    package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
+        let began = clock.uptime()
+        do {
+            let results = try await log.append(batch)
+            metrics.committed(results, after: clock.uptime() - began)
+            return results
+        } catch {
+            metrics.commitFailed(batch.count, after: clock.uptime() - began)
+            throw error
+        }
+    }
+
+    package func probe() async throws { try await log.probe() }
+
+    package func state(of channel: ChannelName) async throws -> ChannelState {
+        try await log.state(of: channel)
+    }
+
+    package func page(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
+    ) async throws -> LogPage {
+        try await log.page(of: channel, missing: missing, limit: limit, byteLimit: byteLimit)
+    }
+
+    package func unread(
+        of user: UserID, in channel: ChannelName, after: Int64
+    ) async throws -> Unread {
+        try await log.unread(of: user, in: channel, after: after)
+    }
+
+    package func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
+        try await log.trim(channel, through: through)
+    }
+
+    package func trim(_ policy: RetentionPolicy, now: WallTime) async throws {
+        try await log.trim(policy, now: now)
+    }
+
+    package func close() async { await log.close() }
+}

@@ -1,0 +1,184 @@
+import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// What a client asks, and what it is answered.
+extension MemoryServer {
+    func receive(_ frame: ClientFrame, from id: Int) {
+        state.withLock { state in
+            guard state.connections[id] != nil else { return }
+            switch frame {
+            case .hello: welcome(id, &state)
+            case .subscribe(let asked):
+                for request in asked.filter(\.isFirst) + asked.filter({ !$0.isFirst }) {
+                    state.requests.append(request)
+                    catchUp(request, of: id, &state)
+                }
+            case .unsubscribe(let channels):
+                for channel in channels { state.subscriptions[id]?.remove(channel) }
+            case .publish(let publish): store(publish, from: id, &state)
+            case .receipt(let receipt): echo(receipt, to: id, &state)
+            case .typing, .authenticate: break
+            }
+        }
+    }
+
+    private func welcome(_ id: Int, _ state: inout State) {
+        let time = WallTime(milliseconds: state.time)
+        push(
+            [
+                .welcome(
+                    .init(
+                        version: ClientFrame.Hello.currentVersion, time: time,
+                        heartbeat: WireLimits.heartbeat, server: "memory",
+                        session: user.map {
+                            .init(user: $0, expires: time.advanced(by: .seconds(86_400)))
+                        }
+                    ))
+            ], to: id, &state)
+    }
+
+    private func echo(_ receipt: ClientFrame.Receipt, to id: Int, _ state: inout State) {
+        guard let user else { return }
+        let head = state.logs[receipt.channel]?.head ?? 0
+        let position = ServerFrame.Position(
+            user: user, read: min(receipt.read ?? 0, head),
+            delivered: min(receipt.delivered ?? receipt.read ?? 0, head))
+        push([.receipt(channel: receipt.channel, position)], to: id, &state)
+    }
+
+    private func store(_ publish: ClientFrame.Publish, from id: Int, _ state: inout State) {
+        var change: MessageChange<Int64>?
+        if let asked = publish.change {
+            guard
+                let target = state.logs[publish.channel]?.events.first(where: {
+                    $0.id == asked.target
+                })
+            else {
+                let refused = ServerFrame.Refused(
+                    channel: publish.channel.text, id: publish.id.text, code: .noSuchMessage,
+                    message: "There is no such message.")
+                return push([.refused(refused)], to: id, &state)
+            }
+            change =
+                switch asked {
+                case .edits: .edits(target.seq)
+                case .deletes: .deletes(target.seq)
+                }
+        }
+        let seq = store(
+            String(decoding: publish.body, as: UTF8.self), in: publish.channel, id: publish.id,
+            from: user, change: change, &state)
+        push(
+            [.published(.init(channel: publish.channel, id: publish.id, seq: seq))], to: id, &state)
+    }
+
+    // MARK: Catch-up
+
+    private func catchUp(_ request: ClientFrame.Subscription, of id: Int, _ state: inout State) {
+        let channel = request.channel
+        let log = state.logs[channel] ?? Log(epoch: Self.epoch(1))
+        state.logs[channel] = log
+        state.subscriptions[id, default: []].insert(channel)
+        let faults = state.faults
+        let target = max(0, log.head + faults.headOffset)
+        let isReset = request.epoch == log.epoch && request.coverage.top > log.head
+        let coverage = request.epoch == log.epoch && !isReset ? request.coverage : Coverage()
+        var frames: [ServerFrame] = [
+            .subscribed(
+                .init(
+                    channel: channel, epoch: log.epoch, head: target, floor: log.floor,
+                    reset: isReset))
+        ]
+        let complete = ServerFrame.syncComplete(
+            .init(
+                channel: channel, epoch: log.epoch, through: target,
+                time: WallTime(milliseconds: state.time)))
+        if faults.completion == .before { frames.append(complete) }
+        for range in coverage.complement(through: log.floor) {
+            frames.append(.gone(channel: channel, Gone(range: range, reason: .retention)))
+        }
+        var missing = log.events.filter { $0.seq > log.floor && !coverage.contains($0.seq) }
+        if let each = faults.skipsEach, each > 0 {
+            missing = missing.enumerated().filter { ($0.offset + 1) % each != 0 }.map(\.element)
+        }
+        let events = faults.order.arranged(missing).flatMap { event in
+            [ServerFrame](repeating: .event(event), count: max(1, faults.repeats))
+        }
+        send(frames, events, to: id, &state)
+        if faults.completion == .after { push([complete], to: id, &state) }
+    }
+
+    /// The events of a catch-up, up to where a fault ends it.
+    private func send(
+        _ frames: [ServerFrame], _ events: [ServerFrame], to id: Int, _ state: inout State
+    ) {
+        if let limit = state.faults.closesAfter, events.count >= limit {
+            state.faults.closesAfter = nil
+            push(frames + events.prefix(limit), to: id, &state)
+            let connection = state.connections.removeValue(forKey: id)
+            state.subscriptions[id] = nil
+            if let code = state.faults.closeCode {
+                connection?.socket.end(code: code)
+            } else {
+                connection?.socket.end(code: 1006)
+            }
+        } else if let limit = state.faults.silentAfter, events.count >= limit {
+            state.faults.silentAfter = nil
+            push(frames + events.prefix(limit), to: id, &state)
+            state.silent.insert(id)
+        } else {
+            push(frames + events, to: id, &state)
+        }
+    }
+
+    func send(
+        _ frames: [ServerFrame], toSubscribersOf channel: ChannelName, _ state: inout State
+    ) {
+        for (id, channels) in state.subscriptions where channels.contains(channel) {
+            push(frames, to: id, &state)
+        }
+    }
+
+    func push(_ frames: [ServerFrame], to id: Int, _ state: inout State) {
+        guard !state.silent.contains(id) else { return }
+        state.connections[id]?.socket.push(frames.map { $0.encoded() })
+    }
+}
+
+extension MemoryServerFaults.Order {
+    func arranged(_ events: [ServerFrame.Event]) -> [ServerFrame.Event] {
+        switch self {
+        case .sequence: return events
+        case .backwards: return events.reversed()
+        case .shuffled(let seed):
+            var random = SplitMix(state: seed)
+            return events.shuffled(using: &random)
+        case .streams(let count, let seed):
+            var random = SplitMix(state: seed)
+            let size = max(1, (events.count + max(1, count) - 1) / max(1, count))
+            var streams = stride(from: 0, to: events.count, by: size).map {
+                events[$0..<min($0 + size, events.count)]
+            }
+            var arranged: [ServerFrame.Event] = []
+            while let place = streams.indices.randomElement(using: &random) {
+                if let event = streams[place].popFirst() { arranged.append(event) }
+                if streams[place].isEmpty { streams.remove(at: place) }
+            }
+            return arranged
+        }
+    }
+}
+
+/// A generator that can be seeded, so that a test that failed fails again.
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var word = state
+        word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
+        word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
+        return word ^ word >> 31
+    }
+}

@@ -1,0 +1,251 @@
+public import RepriseCore
+public import RepriseWire
+import Synchronization
+
+/// A server in memory for an app's own tests: it is the dialer too, speaks the wire, and can be as bad as servers are.
+///
+/// ```swift
+/// let server = MemoryServer()
+/// try server.publish(#""hello""#, to: "general")
+/// server.faults.order = .streams(4, seed: 7)      // catch-ups come out of order
+/// let reprise = try await Reprise.open(at: folder, server: "http://memory", dialer: server)
+/// ```
+///
+/// Nothing waits here and nothing is lost unless ``faults`` say so. It asks for no tokens.
+public final class MemoryServer: SocketDialer {
+    struct Log {
+        var epoch: Epoch
+        var events: [ServerFrame.Event] = []
+        /// All up to here is gone.
+        var floor: Int64 = 0
+        var head: Int64 { events.last?.seq ?? floor }
+    }
+
+    final class Connection: Sendable {
+        let id: Int
+        let socket = MemorySocket()
+
+        init(id: Int) { self.id = id }
+    }
+
+    struct State {
+        var logs: [ChannelName: Log] = [:]
+        var faults = MemoryServerFaults()
+        var connections: [Int: Connection] = [:]
+        /// Who listens to what, by connection.
+        var subscriptions: [Int: Set<ChannelName>] = [:]
+        var silent: Set<Int> = []
+        var requests: [ClientFrame.Subscription] = []
+        var published = 0
+        var dialled = 0
+        var epochs = 1
+        var time: Int64 = 1
+    }
+
+    let state = Mutex(State())
+    let user: UserID?
+
+    /// Makes a server without any message.
+    ///
+    /// - Parameter user: whom it takes every client for; nil: it does not know users.
+    public init(user: UserID? = nil) { self.user = user }
+
+    deinit {
+        for connection in state.withLock({ $0.connections.values }) { connection.socket.cut() }
+    }
+
+    /// How the server misbehaves; takes effect from the next frame on.
+    public var faults: MemoryServerFaults {
+        get { state.withLock { $0.faults } }
+        set { state.withLock { $0.faults = newValue } }
+    }
+
+    /// What clients have asked for, in order.
+    public var requests: [ClientFrame.Subscription] { state.withLock { $0.requests } }
+
+    /// How often somebody has dialled.
+    public var dialled: Int { state.withLock { $0.dialled } }
+
+    // MARK: The log
+
+    /// Stores a message and sends it to everybody who is subscribed.
+    ///
+    /// - Parameters:
+    ///   - json: one JSON value.
+    ///   - channel: its channel; it is made if it is not there.
+    ///   - id: its identity; storing the same id again changes nothing.
+    ///   - sender: who is said to have published it.
+    ///   - change: what it does to an earlier message, by sequence.
+    /// - Returns: its sequence.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
+    @discardableResult
+    public func publish(
+        _ json: String, to channel: String, id: EntryID = .random(), from sender: UserID? = nil,
+        change: MessageChange<Int64>? = nil
+    ) throws -> Int64 {
+        let name = try ChannelName(channel)
+        return state.withLock { state in
+            store(json, in: name, id: id, from: sender, change: change, &state)
+        }
+    }
+
+    func store(
+        _ json: String, in channel: ChannelName, id: EntryID, from sender: UserID?,
+        change: MessageChange<Int64>?, _ state: inout State
+    ) -> Int64 {
+        var log = state.logs[channel] ?? Log(epoch: Self.epoch(1))
+        if let known = log.events.first(where: { $0.id == id }) { return known.seq }
+        state.time += 1
+        let head = log.head
+        let event = ServerFrame.Event(
+            channel: channel, seq: head + 1, prev: head, id: id,
+            time: WallTime(milliseconds: state.time), from: sender, change: change,
+            body: Array(json.utf8))
+        if case .deletes(let target) = change {
+            for place in log.events.indices
+            where log.events[place].seq == target
+                || log.events[place].change == .edits(target)
+            {
+                log.events[place].isDeleted = true
+                log.events[place].body = Array("null".utf8)
+            }
+        }
+        log.events.append(event)
+        state.logs[channel] = log
+        send([.event(event)], toSubscribersOf: channel, &state)
+        return event.seq
+    }
+
+    /// Stores many messages, their bodies numbers, as one that came before anybody subscribed.
+    ///
+    /// - Parameters:
+    ///   - channel: their channel.
+    ///   - count: how many.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
+    public func fill(_ channel: String, with count: Int) throws {
+        let name = try ChannelName(channel)
+        state.withLock { state in
+            var log = state.logs[name] ?? Log(epoch: Self.epoch(1))
+            for _ in 0..<count {
+                let seq = log.head + 1
+                log.events.append(
+                    ServerFrame.Event(
+                        channel: name, seq: seq, prev: seq - 1,
+                        id: EntryID(unchecked: "\(channel)-\(seq)"),
+                        time: WallTime(milliseconds: seq), body: Array("\(seq)".utf8)))
+            }
+            state.time += Int64(count)
+            state.logs[name] = log
+        }
+    }
+
+    /// Takes the oldest messages away, as a server's retention does.
+    ///
+    /// - Parameters:
+    ///   - channel: the channel.
+    ///   - sequence: all up to here.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
+    public func trim(_ channel: String, through sequence: Int64) throws {
+        let name = try ChannelName(channel)
+        state.withLock { state in
+            guard var log = state.logs[name] else { return }
+            log.floor = min(max(log.floor, sequence), log.head)
+            let floor = log.floor
+            log.events.removeAll { $0.seq <= floor }
+            state.logs[name] = log
+        }
+    }
+
+    /// Replaces the log of a channel, as a restored backup does, and ends every connection.
+    ///
+    /// - Parameters:
+    ///   - channel: the channel.
+    ///   - count: how many of its oldest messages are in the new log, under new sequences.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
+    public func changeEpoch(_ channel: String, keeping count: Int = 0) throws {
+        let name = try ChannelName(channel)
+        state.withLock { state in
+            guard let former = state.logs[name] else { return }
+            state.epochs += 1
+            var log = Log(epoch: Self.epoch(state.epochs))
+            for event in former.events.prefix(count) {
+                var event = event
+                event.seq = log.head + 1
+                event.prev = log.head
+                log.events.append(event)
+            }
+            state.logs[name] = log
+        }
+        end(code: CloseCode.goingAway.number)
+    }
+
+    static func epoch(_ number: Int) -> Epoch { (try? Epoch("e\(number)")) ?? .random() }
+
+    /// The newest sequence of a channel.
+    public func head(of channel: String) -> Int64 {
+        state.withLock { state in
+            (try? ChannelName(channel)).flatMap { state.logs[$0]?.head } ?? 0
+        }
+    }
+
+    // MARK: Connections
+
+    /// Ends every connection as a server does.
+    public func end(code: UInt16) {
+        for connection in forget() { connection.socket.end(code: code) }
+    }
+
+    /// Ends every connection without a word.
+    public func cut() { for connection in forget() { connection.socket.cut() } }
+
+    private func forget() -> [Connection] {
+        state.withLock { state in
+            defer { (state.connections, state.subscriptions, state.silent) = ([:], [:], []) }
+            return Array(state.connections.values)
+        }
+    }
+
+    /// Sends a heartbeat with the heads of all channels, as far as ``faults`` let it be true.
+    public func heartbeat() {
+        state.withLock { state in
+            let lie = state.faults.headOffset
+            for (id, channels) in state.subscriptions {
+                var heads: [ChannelName: Int64] = [:]
+                for channel in channels {
+                    heads[channel] = max(0, (state.logs[channel]?.head ?? 0) + lie)
+                }
+                let time = WallTime(milliseconds: state.time)
+                push([.heartbeat(time: time, heads: heads)], to: id, &state)
+            }
+        }
+    }
+
+    /// Sends a frame to every connection, whatever it says.
+    public func send(_ frame: ServerFrame) {
+        state.withLock { state in
+            for id in state.connections.keys.sorted() { push([frame], to: id, &state) }
+        }
+    }
+
+    /// Opens a connection in memory, whatever the address.
+    public func dial(url: String, protocol: String, maximumFrameBytes: Int) async throws
+        -> any Socket
+    {
+        let connection = state.withLock { state in
+            state.dialled += 1
+            let connection = Connection(id: state.dialled)
+            state.connections[connection.id] = connection
+            return connection
+        }
+        Task { [weak self] in
+            var decoder = FrameDecoder()
+            while let bytes = await connection.socket.sent() {
+                guard let frame = try? decoder.clientFrame(bytes) else {
+                    return connection.socket.end(code: CloseCode.malformedFrame.number)
+                }
+                self?.receive(frame, from: connection.id)
+            }
+        }
+        return connection.socket
+    }
+}

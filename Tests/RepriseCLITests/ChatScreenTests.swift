@@ -1,0 +1,164 @@
+import RepriseCore
+import Testing
+
+@testable import RepriseCLI
+
+@Suite("chat screen")
+struct ChatScreenTests {
+    private func draw(_ chat: ChatSnapshot, typed: String = "", width: Int = 40, height: Int = 8)
+        -> ChatScreen.Picture
+    {
+        var editor = LineEditor()
+        for scalar in typed.unicodeScalars { _ = editor.press(.character(scalar)) }
+        return ChatScreen(width: width, height: height, terminal: .output).draw(chat, editor)
+    }
+
+    private func item(
+        _ seq: Int64?, _ author: String, _ text: String, _ status: ChatItem.Status = .sent
+    ) -> ChatItem {
+        ChatItem(
+            id: .random(), seq: seq, author: author, text: text, time: .init(milliseconds: 0),
+            isMine: author == "ada", status: status)
+    }
+
+    @Test("marks say how far one's own messages have come, and others' have none")
+    func marks() {
+        var chat = ChatSnapshot(channel: "general", user: "ada")
+        chat.items = [
+            item(1, "bob", "zero"), item(2, "ada", "one", .read), item(3, "ada", "two", .delivered),
+            item(4, "ada", "three"), item(nil, "ada", "four", .pending),
+            item(nil, "ada", "five", .failed("too large")),
+        ]
+        let lines = draw(chat, height: 9).lines.map { $0.dropFirst(6) }
+        #expect(
+            lines.prefix(6) == [
+                "bob  zero", "ada  one  ✓✓ read", "ada  two  ✓✓", "ada  three  ✓",
+                "ada  four  …", "ada  five  ✗ too large",
+            ])
+    }
+
+    @Test("the divider stands before the first message that is new")
+    func divider() {
+        var chat = ChatSnapshot(channel: "general", user: "ada")
+        chat.items = (1...3 as ClosedRange<Int64>).map { item($0, "bob", "m\($0)") }
+        chat.divider = 1
+        let lines = draw(chat).lines
+        let place = lines.firstIndex { $0.contains("─ new ─") }
+        #expect(place.map { lines[$0 + 1].hasSuffix("m2") } == true, "\(lines)")
+    }
+
+    @Test("the line of state shows a catch-up's progress, what is unread and what waits")
+    func state() {
+        var chat = ChatSnapshot(channel: "general", user: "ada")
+        chat.catchUp = .init(received: 50, total: 200)
+        chat.unread = 1_234
+        chat.waiting = 2
+        chat.typists = ["bob", "cem"]
+        let lines = draw(chat, width: 100).lines
+        #expect(
+            lines[6]
+                == "general · ada · catching up [#####···············] 50/200 · 1,234 unread · 2 to be sent"
+        )
+        #expect(lines[5] == "bob, cem are typing …")
+    }
+
+    @Test(
+        "whatever comes, a picture has its height and no line is wider than the screen",
+        arguments: [1, 2, 3, 10, 40, 80], [1, 2, 5, 24])
+    func bounds(width: Int, height: Int) {
+        var chat = ChatSnapshot(channel: "general", user: "ada")
+        let wide = String(repeating: "漢字 ", count: 40) + String(repeating: "x", count: 200)
+        chat.items = (1...30 as ClosedRange<Int64>).map { item($0, "someone with a long name", wide) }
+        chat.notice = [wide, wide]
+        chat.typists = [wide]
+        chat.trouble = wide
+        let picture = draw(chat, typed: wide, width: width, height: height)
+        #expect(picture.lines.count == height)
+        guard width >= 40 else { return }
+        for line in picture.lines { #expect(line.columns <= width, "\(line)") }
+        #expect(picture.cursor < width)
+    }
+
+    @Test("a message can neither move the cursor nor pretend to be two")
+    func hostile() {
+        var chat = ChatSnapshot(channel: "general", user: "ada")
+        chat.items = [item(1, "b\u{1b}[2Job", "x\u{1b}]0;t\u{7}\r\nbob  y")]
+        for line in draw(chat, width: 100).lines {
+            #expect(!line.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7f })
+        }
+    }
+
+    @Test("keys come whole, however their bytes are cut")
+    func keys() {
+        let typed = Array(
+            "aü漢👍\r\u{7f}\u{1b}[A\u{1b}[3~\u{1b}OH\u{1b}[200~x\ny\u{1b}[201~\u{4}\u{1b}[99;99;Zq"
+                .utf8)
+        let expected: [Key] = [
+            .character("a"), .character("ü"), .character("漢"), .character("👍"), .enter,
+            .backspace, .up, .delete, .home, .character("x"), .character(" "), .character("y"),
+            .endOfInput, .character("q"),
+        ]
+        for size in [1, 2, 3, typed.count] {
+            var decoder = KeyDecoder()
+            var keys: [Key] = []
+            for start in stride(from: 0, to: typed.count, by: size) {
+                keys += decoder.decode(Array(typed[start..<min(start + size, typed.count)]))
+            }
+            #expect(keys == expected, "in pieces of \(size)")
+        }
+    }
+
+    @Test("bytes that are no text and sequences without end do no harm")
+    func garbage() {
+        var decoder = KeyDecoder()
+        for byte in [0xff, 0xc0, 0x80, 0xf5, 0xe2, 0x28, 0x1b, 0x5b] as [UInt8] {
+            _ = decoder.decode([byte])
+        }
+        _ = decoder.decode(Array(repeating: 0x31, count: 1_000))
+        #expect(decoder.decode(Array("z".utf8)) == [.character("z")])
+    }
+
+    @Test("a line is edited by characters as people count them, and earlier ones come back")
+    func editing() {
+        var editor = LineEditor()
+        func type(_ text: String) {
+            for scalar in text.unicodeScalars { _ = editor.press(.character(scalar)) }
+        }
+        type("ne\u{301}e")
+        _ = editor.press(.backspace)
+        _ = editor.press(.backspace)
+        #expect(editor.text == "n")
+        type("o way")
+        _ = editor.press(.deleteWord)
+        #expect(editor.text == "no ")
+        _ = editor.press(.home)
+        type("oh ")
+        #expect(editor.press(.enter) == .submitted("oh no "))
+        type("draft")
+        _ = editor.press(.up)
+        #expect(editor.text == "oh no ")
+        _ = editor.press(.down)
+        #expect(editor.text == "draft")
+        #expect(editor.press(.deleteToStart) == .changed)
+        #expect(editor.press(.enter) == .changed, "nothing is sent")
+        #expect(editor.press(.endOfInput) == .ended)
+        for _ in 0..<(LineEditor.longestLine + 10) { _ = editor.press(.character("x")) }
+        #expect(editor.text.count == LineEditor.longestLine)
+    }
+
+    @Test("a slash begins a command, two begin a message")
+    func commands() {
+        #expect(ChatCommandLine("hello /there") == .say("hello /there"))
+        #expect(ChatCommandLine("//etc") == .say("/etc"))
+        #expect(ChatCommandLine("/edit  new text ") == .edit("new text"))
+        #expect(ChatCommandLine("/delete") == .delete)
+        #expect(ChatCommandLine("/retry a1") == .retry("a1"))
+        #expect(ChatCommandLine("/retry") == .retry(nil))
+        for line in ["/edit", "/", "/nonsense"] {
+            guard case .unknown = ChatCommandLine(line) else {
+                Issue.record("\(line) is \(ChatCommandLine(line))")
+                continue
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// The binary in a terminal of its own, and what a person would see there.
+///
+/// `@unchecked Sendable`: set up before it is shared; then its screen is locked and only its number is used.
+final class PseudoTerminal: @unchecked Sendable {
+    private let process = Process()
+    private let master: Int32
+    private let screen: Mutex<Screen>
+    private let ended: AsyncStream<Int32>
+
+    init(
+        _ arguments: [String], environment: [String: String] = [:], width: Int = 80,
+        height: Int = 24
+    ) throws {
+        let name: String
+        (master, name) = try Self.open()
+        var size = winsize(
+            ws_row: UInt16(height), ws_col: UInt16(width), ws_xpixel: 0, ws_ypixel: 0)
+        try #require(ioctl(master, UInt(TIOCSWINSZ), &size) == 0)
+        let slave = try #require(FileHandle(forUpdatingAtPath: name))
+        screen = Mutex(Screen(height: height))
+        let (ended, continuation) = AsyncStream<Int32>.makeStream()
+        self.ended = ended
+        process.executableURL = Tool.executable
+        process.arguments = arguments
+        process.environment = ["PATH": "/usr/bin:/bin", "TERM": "xterm"]
+            .merging(environment) { $1 }
+        process.standardInput = slave
+        process.standardOutput = slave
+        process.standardError = slave
+        process.terminationHandler = {
+            continuation.yield(
+                $0.terminationReason == .uncaughtSignal
+                    ? -$0.terminationStatus : $0.terminationStatus)
+            continuation.finish()
+        }
+        try process.run()
+        try slave.close()
+        let descriptor = master
+        Thread.detachNewThread { [weak self] in
+            var bytes = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                let count = read(descriptor, &bytes, bytes.count)
+                // Linux says EIO when the last slave is closed.
+                guard count > 0, let self else { return }
+                self.screen.withLock { $0.take(bytes[..<count]) }
+            }
+        }
+    }
+
+    private static func open() throws -> (master: Int32, slave: String) {
+        #if canImport(Darwin)
+            let master = posix_openpt(O_RDWR | O_NOCTTY)
+            try #require(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0)
+            return (master, try #require(ptsname(master).map { String(cString: $0) }))
+        #else
+            // glibc shows posix_openpt to X/Open programs alone; underneath it is this (ioctl_tty(2)).
+            let setLock: UInt = 0x4004_5431
+            let getNumber: UInt = 0x8004_5430
+            let master = Glibc.open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+            var (lock, number): (Int32, UInt32) = (0, 0)
+            try #require(master >= 0 && ioctl(master, setLock, &lock) == 0)
+            try #require(ioctl(master, getNumber, &number) == 0)
+            return (master, "/dev/pts/\(number)")
+        #endif
+    }
+
+    deinit {
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        close(master)
+    }
+
+    var rows: [String] { screen.withLock { $0.rows } }
+    var text: String { rows.joined(separator: "\n") }
+    /// Whether the terminal was given back: the other screen is left.
+    var isRestored: Bool { screen.withLock { $0.isRestored } }
+    /// Whether anything was coloured.
+    var hasColours: Bool { screen.withLock { $0.hasColours } }
+
+    func type(_ text: String) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { write(master, $0.baseAddress, $0.count) }
+            guard count > 0 else { return }
+            bytes = bytes.dropFirst(count)
+        }
+    }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    func end(within limit: Double = 20) async -> Int32 {
+        let number = process.processIdentifier
+        let watchdog = Task {
+            try await Task.sleep(for: .seconds(limit))
+            kill(number, SIGKILL)
+        }
+        defer { watchdog.cancel() }
+        for await status in ended { return status }
+        return process.terminationStatus
+    }
+
+    /// Waits until the screen satisfies a condition.
+    func wait(
+        seconds: Double = 20, _ what: String, until condition: ([String]) -> Bool
+    ) async throws {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while !condition(rows) {
+            try #require(ContinuousClock.now < deadline, "\(what): not in time:\n\(text)")
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+}
+
+/// As much of a terminal as the chat uses.
+private struct Screen {
+    private(set) var rows: [String]
+    private(set) var isRestored = false
+    private(set) var hasColours = false
+    private var row = 0
+    private var pending: [UInt8] = []
+
+    init(height: Int) { rows = Array(repeating: "", count: height) }
+
+    mutating func take(_ bytes: ArraySlice<UInt8>) {
+        pending += bytes
+        // What is cut in the middle of a character or a sequence waits for the rest.
+        guard let end = pending.lastIndex(where: { $0 < 0x80 }) else { return }
+        var whole = Array(pending[...end])
+        pending.removeFirst(end + 1)
+        if let escape = whole.lastIndex(of: 0x1b),
+            !whole[escape...].contains(where: {
+                (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0)
+            })
+        {
+            pending = Array(whole[escape...]) + pending
+            whole.removeSubrange(escape...)
+        }
+        for piece in String(decoding: whole, as: UTF8.self)
+            .split(separator: "\u{1b}", omittingEmptySubsequences: false).enumerated()
+        {
+            piece.offset == 0 ? write(piece.element) : sequence(piece.element)
+        }
+    }
+
+    private mutating func sequence(_ text: Substring) {
+        guard let end = text.firstIndex(where: { $0.isLetter }) else { return }
+        let parameters = text[..<end].dropFirst()
+        switch text[end] {
+        case "H": row = (parameters.split(separator: ";").first.flatMap { Int($0) } ?? 1) - 1
+        case "J": rows = rows.map { _ in "" }
+        case "K": if rows.indices.contains(row) { rows[row] = "" }
+        case "l" where parameters == "?1049": isRestored = true
+        case "m": hasColours = true
+        default: break
+        }
+        write(text[text.index(after: end)...])
+    }
+
+    private mutating func write(_ text: Substring) {
+        guard rows.indices.contains(row), !text.isEmpty else { return }
+        rows[row] += text
+    }
+}

@@ -1,0 +1,106 @@
+import GRDB
+import RepriseChannels
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("Retention on the device")
+struct PruningTests {
+    struct NotYet: Error {}
+
+    /// What is left once nothing more goes.
+    private func prune(_ bench: Bench, _ retention: MessageRetention, at now: Int64) async throws
+        -> [Int64]
+    {
+        try await bench.journal.write { db in
+            while try Channels.prune(db, keeping: retention, at: WallTime(milliseconds: now)) {}
+        }
+        return try await bench.journal.read { db in
+            try Int64.fetchAll(db, sql: "SELECT seq FROM channelsMessage ORDER BY seq")
+        }
+    }
+
+    private func caughtUp(_ bench: Bench, head: Int64) async throws -> ScriptedServer {
+        bench.start()
+        let server = try await bench.accept()
+        try server.catchUp(try await server.request(), head: head)
+        try await bench.general.caughtUp()
+        return server
+    }
+
+    @Test("What is old and finished goes, coverage and ledger stay, and nothing comes again")
+    func old() async throws {
+        let bench = try await Bench()
+        let observer = Observer()
+        try await bench.general.read("inbox") { observer.see($0) }
+        let server = try await caughtUp(bench, head: 1_200)
+        // The times of the script are 1,000 + seq.
+        let left = try await prune(
+            bench, .init(age: .zero, most: 1_000, least: 10), at: 1_000 + 701)
+        #expect(left == Array(701...1_200))
+        #expect(
+            try await prune(bench, .init(age: .zero, most: 1_000, least: 10), at: 9_000)
+                == Array(1_191...1_200))
+        #expect(try await prune(bench, .init(most: 4, least: 2), at: 9_000) == Array(1_197...1_200))
+        let ledger = try await bench.journal.ledger()
+        #expect(ledger.accepted == 1_200)
+        #expect(ledger.outcomes[.applied] == 1_200)
+        #expect(ledger.isBalanced)
+        try server.events(1...3)
+        try server.events(1_201...1_201)
+        try await eventually("only what is new is handed over") {
+            observer.sequences == Array(1...1_201)
+        }
+        // Nor does it come again under another epoch.
+        try server.subscribed(head: 2, epoch: "e2")
+        try server.events([1, 2])
+        try server.syncComplete(through: 2, epoch: "e2")
+        try await bench.general.caughtUp()
+        #expect(observer.messages.count == 1_201)
+        #expect(try await bench.journal.ledger().isBalanced)
+        try await bench.finish()
+    }
+
+    @Test(
+        "What a reader has yet to handle stays; what is dead goes and stays counted",
+        arguments: [
+            ReaderOptions.Order.arrival, .ordered,
+        ])
+    func unfinished(_ order: ReaderOptions.Order) async throws {
+        let bench = try await Bench()
+        let options = ReaderOptions(order: order, attemptLimit: 1, window: 1)
+        try await bench.general.read("inbox", options: options) { message in
+            if message.seq == 3 { throw NotYet() }
+            if message.seq == 7 { try await Task.sleep(for: .seconds(3_600)) }
+        }
+        bench.start()
+        let server = try await bench.accept()
+        try server.catchUp(try await server.request(), head: 10)
+        try await eventually("it hangs at 7") {
+            try await bench.journal.ledger().outcomes[.dead] == 1
+        }
+        let left = try await prune(bench, .init(age: .zero, least: 0), at: 9_000)
+        #expect(left.last == 10)
+        #expect(Set(left).isSuperset(of: Array(7...10)))
+        #expect(!left.contains(3))
+        let ledger = try await bench.journal.ledger()
+        #expect(ledger.outcomes[.dead] == 1)
+        #expect(ledger.accepted == 10)
+        #expect(ledger.isBalanced)
+        bench.stop()
+    }
+
+    @Test("Where nobody reads, what is old expires")
+    func unread() async throws {
+        let bench = try await Bench()
+        try await bench.general.subscribe()
+        _ = try await caughtUp(bench, head: 5)
+        #expect(try await prune(bench, .init(age: .zero, least: 1), at: 9_000) == [5])
+        let ledger = try await bench.journal.ledger()
+        #expect(ledger.outcomes[.expired] == 4)
+        #expect(ledger.isBalanced)
+        try await bench.finish()
+    }
+}

@@ -1,0 +1,146 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Synchronization
+import Testing
+
+@Suite("Receipts and positions")
+struct ReceiptTests {
+    let general = channel()
+
+    static func position(_ frame: ServerFrame) -> ServerFrame.Position? {
+        if case .receipt(_, let position) = frame { position } else { nil }
+    }
+
+    static func positions(_ frames: [ServerFrame]) -> [ServerFrame.Positions] {
+        frames.compactMap { if case .positions(let positions) = $0 { positions } else { nil } }
+    }
+
+    @Test("a receipt is durable, clamped to the head, echoed to its sender and told to the others")
+    func receipt() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 4)
+            let (ada, ben) = (
+                try await server.client(as: "ada"), try await server.client(as: "ben")
+            )
+            try await ada.subscribe(general)
+            try await ben.subscribe(general)
+            try await ada.send(.receipt(.init(channel: general, read: 3, delivered: 99)))
+            let expected = ServerFrame.Position(user: user("ada"), read: 3, delivered: 4)
+            #expect(Self.position(try await ada.nextFrame()) == expected)
+            #expect(Self.position(try await ben.nextFrame()) == expected)
+            #expect(try await ada.everythingSoFar().isEmpty, "the sender is told once")
+            #expect(accounts.state.withLock { $0.positions.values.first } == expected)
+        }
+    }
+
+    @Test("nothing is told before it is durable; a disk that fails is tried again")
+    func durableFirst() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 1)
+            accounts.change { $0.moveFailures = 1 }
+            let ada = try await server.client(as: "ada")
+            try await ada.subscribe(general)
+            try await ada.send(.receipt(.init(channel: general, read: 1)))
+            #expect(try await ada.everythingSoFar().isEmpty)
+            #expect(Self.position(try await ada.nextFrame())?.read == 1)
+            #expect(accounts.state.withLock { $0.moves } == 1)
+        }
+    }
+
+    @Test("where the users stand is told right behind subscribed, the own user first")
+    func positions() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 5)
+            for (name, read) in [("ada", Int64(2)), ("ben", 4), ("abe", 5)] {
+                _ = try await accounts.move(
+                    .init(channel: general, user: user(name), device: nil, read: read))
+            }
+            let ben = try await server.client(as: "ben")
+            let frames = try await ben.subscribe(general)
+            guard case .subscribed = frames.first,
+                case .positions(let told) = frames.dropFirst().first
+            else {
+                Issue.record("\(frames)")
+                return
+            }
+            #expect(told.positions.map(\.user.text) == ["ben", "abe", "ada"])
+            #expect(told.positions.map(\.read) == [4, 5, 2])
+            #expect(told.unread.head == 5)
+        }
+    }
+
+    @Test("a thousand receipts at once become a few moves and a few frames, the newest last")
+    func coalesced() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 1_000)
+            let (ada, ben) = (
+                try await server.client(as: "ada"), try await server.client(as: "ben")
+            )
+            try await ada.subscribe(general, coverage: Coverage(through: 1_000))
+            try await ben.subscribe(general, coverage: Coverage(through: 1_000))
+            accounts.change { $0.moveDelay = .milliseconds(5) }
+            try await ada.send((1...1_000).map { .receipt(.init(channel: general, read: $0)) })
+            var told: [Int64] = []
+            while told.last != 1_000 {
+                if let position = Self.position(try await ben.nextFrame()) {
+                    told.append(position.read)
+                }
+            }
+            #expect(told.count < 20)
+            #expect(told == told.sorted())
+            #expect(accounts.state.withLock { $0.moves } < 100)
+        }
+    }
+
+    @Test("in a channel with many members only the user's own connections are told")
+    func large() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 2)
+            accounts.change { $0.members[general] = WireLimits.positions + 1 }
+            let (phone, tablet, ben) = (
+                try await server.client(as: "ada"), try await server.client(as: "ada"),
+                try await server.client(as: "ben")
+            )
+            for each in [phone, tablet, ben] { try await each.subscribe(general) }
+            try await phone.send(.receipt(.init(channel: general, read: 2)))
+            #expect(Self.position(try await phone.nextFrame())?.read == 2)
+            #expect(Self.position(try await tablet.nextFrame())?.read == 2)
+            #expect(try await ben.everythingSoFar().isEmpty)
+        }
+    }
+
+    @Test(
+        "who takes nothing is held no receipts for, and is told the newest positions once it does")
+    func demoted() async throws {
+        var limits = ServerLimits()
+        limits.unsentBytes = 262_144
+        limits.unsentBytesToResume = 65_536
+        try await RunningServer.withUsers(limits) { server, accounts in
+            let slow = try await server.client(as: "ben", receiveBuffer: 8_192)
+            let ada = try await server.client(as: "ada")
+            try await slow.subscribe(general)
+            try await slow.subscribe(channel("quiet"))
+            try await server.fill(channel("quiet"), messages: 100)
+            try await ada.subscribe(channel("quiet"), coverage: Coverage(through: 100))
+            for _ in 0..<30 { try await server.fill(general, messages: 100, bytes: 20_000) }
+            for read in 1...100 as ClosedRange<Int64> {
+                try await ada.send(.receipt(.init(channel: channel("quiet"), read: read)))
+                try await ada.send(.typing(channel("quiet"), isTyping: read.isMultiple(of: 2)))
+                while Self.position(try await ada.nextFrame()) == nil {}
+            }
+            var receipts = 0
+            var told: ServerFrame.Positions?
+            while told?.positions.first(where: { $0.user == user("ada") })?.read != 100 {
+                switch try await slow.nextFrame() {
+                case .receipt: receipts += 1
+                case .typing: Issue.record("typing is old by now")
+                case .positions(let positions) where positions.channel == channel("quiet"):
+                    told = positions
+                default: break
+                }
+            }
+            #expect(receipts == 0)
+        }
+    }
+}

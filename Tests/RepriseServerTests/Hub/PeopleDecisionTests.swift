@@ -1,0 +1,263 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+@Suite("What is decided about people")
+struct PeopleDecisionTests {
+    let room = channel("room")
+    let hall = channel("hall")
+    let ada = user("ada")
+    let ben = user("ben")
+
+    // MARK: Typing
+
+    @Test("typing is told when it begins, each time it is said again, and when it stops")
+    func typing() {
+        var board = TypingBoard(limit: 5)
+        let began = board.typed(true, by: ada, at: 1, in: room, now: .zero)
+        #expect(began == .init(channel: room, user: ada, isTyping: true))
+        let again = board.typed(true, by: ada, at: 1, in: room, now: .seconds(4))
+        #expect(again == began)
+        let stopped = board.typed(false, by: ada, at: 1, in: room, now: .seconds(5))
+        #expect(stopped == .init(channel: room, user: ada, isTyping: false))
+        let twice = board.typed(false, by: ada, at: 1, in: room, now: .seconds(5))
+        #expect(twice == nil)
+    }
+
+    @Test("what is said more often than every two seconds is ignored; a stop never is")
+    func typingTooOften() {
+        var board = TypingBoard(limit: 5)
+        _ = board.typed(true, by: ada, at: 1, in: room, now: .zero)
+        #expect(board.typed(true, by: ada, at: 1, in: room, now: .milliseconds(1_999)) == nil)
+        #expect(board.typed(false, by: ada, at: 1, in: room, now: .milliseconds(1_999)) != nil)
+        #expect(board.typed(true, by: ada, at: 1, in: room, now: .milliseconds(1_999)) == nil)
+        #expect(board.typed(true, by: ada, at: 1, in: room, now: .seconds(2)) != nil)
+    }
+
+    @Test("typing ends ten seconds after it was said last, for each by itself")
+    func typingExpires() {
+        var board = TypingBoard(limit: 5)
+        _ = board.typed(true, by: ada, at: 1, in: room, now: .zero)
+        _ = board.typed(true, by: ben, at: 2, in: room, now: .seconds(1))
+        _ = board.typed(true, by: ada, at: 1, in: room, now: .seconds(4))
+        #expect(board.ticked(now: .milliseconds(10_999)).isEmpty)
+        #expect(
+            board.ticked(now: .seconds(11)) == [.init(channel: room, user: ben, isTyping: false)])
+        #expect(board.ticked(now: .milliseconds(13_999)).isEmpty)
+        #expect(
+            board.ticked(now: .seconds(14)) == [.init(channel: room, user: ada, isTyping: false)])
+        #expect(board.isEmpty)
+    }
+
+    @Test("who types on two devices types until both have stopped")
+    func typingOnTwoDevices() {
+        var board = TypingBoard(limit: 5)
+        _ = board.typed(true, by: ada, at: 1, in: room, now: .zero)
+        _ = board.typed(true, by: ada, at: 2, in: room, now: .seconds(1))
+        #expect(board.typed(false, by: ada, at: 1, in: room, now: .seconds(2)) == nil)
+        #expect(board.left(2, of: ada, in: room) != nil)
+        #expect(board.left(1, of: ada, in: room) == nil)
+        #expect(board.isEmpty)
+    }
+
+    @Test("leaving one channel ends typing there and nowhere else")
+    func typingElsewhere() {
+        var board = TypingBoard(limit: 5)
+        _ = board.typed(true, by: ada, at: 1, in: room, now: .zero)
+        _ = board.typed(true, by: ada, at: 1, in: hall, now: .zero)
+        #expect(board.left(1, of: ada, in: room)?.channel == room)
+        #expect(board.ticked(now: .seconds(10)).map(\.channel) == [hall])
+    }
+
+    @Test("beyond the bound nobody more is told, and who types goes on")
+    func typingIsBounded() {
+        var board = TypingBoard(limit: 2)
+        #expect(board.typed(true, by: ada, at: 1, in: room, now: .zero) != nil)
+        #expect(board.typed(true, by: ben, at: 2, in: room, now: .zero) != nil)
+        #expect(board.typed(true, by: user("cat"), at: 3, in: room, now: .zero) == nil)
+        #expect(board.typed(true, by: ada, at: 1, in: room, now: .seconds(3)) != nil)
+        _ = board.typed(false, by: ben, at: 2, in: room, now: .seconds(3))
+        #expect(board.typed(true, by: user("cat"), at: 3, in: room, now: .seconds(3)) != nil)
+    }
+
+    // MARK: Receipts
+
+    @Test("one move of a channel is under way, and what comes meanwhile becomes one more")
+    func receipts() {
+        var desk = ReceiptDesk()
+        let first = desk.arrived(.init(channel: room, read: 3))
+        #expect(first == .init(channel: room, read: 3))
+        #expect(desk.arrived(.init(channel: room, read: 9)) == nil)
+        #expect(desk.arrived(.init(channel: room, read: 5, delivered: 7)) == nil)
+        #expect(desk.arrived(.init(channel: hall, delivered: 1)) != nil, "another channel")
+        #expect(desk.moved(in: room) == .init(channel: room, read: 9, delivered: 7))
+        #expect(desk.moved(in: room) == nil)
+        #expect(desk.arrived(.init(channel: room, read: 10)) != nil)
+        _ = desk.arrived(.init(channel: room, read: 11))
+        desk.ended(in: room)
+        #expect(desk.moved(in: room) == nil, "the user may not read it any more")
+    }
+
+    @Test("a position is told at once, and then the newest once a tick")
+    func news() {
+        func telling(_ read: Int64, _ except: UInt64?) -> PositionNews.Telling {
+            .init(
+                channel: room, position: .init(user: ada, read: read, delivered: 0),
+                except: except, isPrivate: false)
+        }
+        var news = PositionNews()
+        #expect(news.moved(telling(1, 7)) == telling(1, 7))
+        #expect(news.moved(telling(2, 7)) == nil)
+        #expect(news.moved(telling(4, 7)) == nil)
+        #expect(news.moved(telling(3, 7)) == nil, "it was overtaken")
+        #expect(news.ticked() == [telling(4, 7)])
+        #expect(news.moved(telling(4, 8)) == nil, "it is known")
+        #expect(news.moved(telling(5, 7)) == nil)
+        #expect(news.moved(telling(6, 8)) == nil)
+        #expect(news.ticked() == [telling(6, nil)], "neither device was told all of it")
+        #expect(news.ticked() == [])
+        #expect(news.moved(telling(7, 7)) == telling(7, 7), "at once again")
+    }
+
+    // MARK: Who may do what
+
+    @Test(
+        "requests of a channel wait in order for what the user may do; others do not wait for them")
+    func desk() throws {
+        var desk = AccessDesk<String, Int>(remembered: 10)
+        #expect(desk.arrived("a", in: room) == nil)
+        #expect(desk.arrived("b", in: room) == nil)
+        #expect(desk.arrived("c", in: hall) == nil)
+        #expect(desk.waitingCount == 3)
+        let questions = desk.nextQuestions(5)
+        #expect(questions.map(\.channel) == [room, hall])
+        #expect(desk.nextQuestions(5).isEmpty)
+        #expect(desk.answered(questions[0], 1) == ["a", "b"])
+        #expect(desk.answered(questions[1], nil) == ["c"])
+        desk.questionsEnded()
+        #expect(desk.waitingCount == 0)
+        #expect(desk.arrived("d", in: room) == 1)
+        #expect(desk.arrived("e", in: hall) == nil, "what allows nothing is not remembered")
+    }
+
+    @Test("an answer from before a change is not believed, and is asked for again")
+    func staleGrant() throws {
+        var desk = AccessDesk<String, Int>(remembered: 10)
+        _ = desk.arrived("a", in: room)
+        let old = try #require(desk.nextQuestions(5).first)
+        desk.changed(room)
+        #expect(desk.answered(old, 1) == [])
+        desk.questionsEnded()
+        #expect(desk.isAsking(room))
+        let new = try #require(desk.nextQuestions(5).first)
+        #expect(desk.answered(new, 2) == ["a"])
+        desk.questionsEnded()
+        desk.changed(room)
+        #expect(desk.arrived("b", in: room) == nil, "it is forgotten when it changes")
+    }
+
+    @Test("what is remembered is bounded, and asked again when it is needed")
+    func rememberedGrants() throws {
+        var desk = AccessDesk<String, Int>(remembered: 4)
+        for number in 0..<20 {
+            let name = channel("c\(number)")
+            _ = desk.arrived("x", in: name)
+            for question in desk.nextQuestions(5) { _ = desk.answered(question, number) }
+            desk.questionsEnded()
+            #expect(desk.arrived("y", in: name) == number)
+        }
+        #expect(desk.arrived("z", in: channel("c0")) == nil)
+    }
+
+    // MARK: Turns and rates
+
+    @Test("a channel on screen goes before the others of its connection until it is caught up")
+    func firstGoesFirst() {
+        var turns = ReadTurns<String>()
+        for name in ["a", "b", "c"] { turns.asked(name) }
+        turns.asked("screen", first: true)
+        #expect(turns.next(isWritable: true) == "screen")
+        turns.asked("screen", first: true)
+        #expect(turns.next(isWritable: true) == "screen", "its next page too")
+        turns.preferred { $0 == "c" }
+        #expect(turns.next(isWritable: true) == "c")
+        #expect(turns.next(isWritable: true) == "a")
+        #expect(turns.next(isWritable: true) == "b")
+        #expect(turns.next(isWritable: true) == nil)
+    }
+
+    @Test("so many read at a time, and who asked first is next")
+    func readSlots() {
+        var slots = ReadSlots<Int>(slots: 2)
+        let begun = (0..<5).compactMap { slots.asked($0) }
+        #expect(begun == [0, 1])
+        #expect(slots.waitingCount == 3)
+        #expect(slots.ended() == 2)
+        #expect(slots.ended() == 3)
+        #expect(slots.ended() == 4)
+        #expect(slots.ended() == nil)
+        #expect(slots.ended() == nil)
+        #expect(slots.asked(9) == 9)
+    }
+
+    @Test("a line keeps its order however it is used", arguments: 0..<4 as Range<UInt64>)
+    func line(_ seed: UInt64) {
+        var generator = Seeded(seed: seed)
+        var (line, model) = (Line<Int>(), [Int]())
+        for number in 0..<2_000 {
+            switch Int.random(in: 0..<10, using: &generator) {
+            case 0...4:
+                line.join(number)
+                model.append(number)
+            case 5...8: #expect(line.next() == (model.isEmpty ? nil : model.removeFirst()))
+            default:
+                let index = model.indices.randomElement(using: &generator)
+                let chosen = index.map { model.remove(at: $0) }
+                #expect(line.leave { $0 == chosen } == chosen)
+            }
+            #expect(line.count == model.count)
+            #expect(line.first == model.first)
+        }
+    }
+
+    @Test("a rate allows its burst at once, then its pace, and says how long to wait")
+    func rate() {
+        let rate = TokenBucket.Rate(perSecond: 10, burst: 3)
+        var bucket = TokenBucket(rate, now: .seconds(5))
+        for _ in 0..<3 { #expect(bucket.take(rate, now: .seconds(5)) == nil) }
+        #expect(bucket.take(rate, now: .seconds(5)) == .milliseconds(100))
+        #expect(bucket.take(rate, now: .milliseconds(5_050)) == .milliseconds(50))
+        #expect(bucket.take(rate, now: .milliseconds(5_100)) == nil)
+        for _ in 0..<3 { #expect(bucket.take(rate, now: .seconds(100)) == nil) }
+        #expect(bucket.take(rate, now: .seconds(100)) != nil, "no more than the burst is saved")
+        #expect(bucket.take(rate, now: .seconds(1)) != nil, "time does not go back")
+    }
+
+    @Test("each user has a rate; who is silent for long is forgotten, who is not is remembered")
+    func limiter() {
+        var buckets = Buckets(.init(perSecond: 1, burst: 10))
+        for _ in 0..<10 { #expect(buckets.take(of: ada, now: .zero) == nil) }
+        #expect(buckets.take(of: ada, now: .zero) != nil)
+        #expect(buckets.take(of: ben, now: .zero) == nil, "another user")
+        for second in 1...35 {
+            #expect(buckets.take(of: ada, now: .seconds(second)) == nil)
+            #expect(buckets.take(of: ada, now: .seconds(second)) != nil, "\(second)")
+        }
+        #expect(buckets.count == 1, "ben is forgotten")
+        for number in 0..<1_000 { _ = buckets.take(of: user("u\(number)"), now: .seconds(40)) }
+        _ = buckets.take(of: ada, now: .seconds(80))
+        #expect(buckets.count == 1)
+    }
+
+    @Test("admins and those without a name are not limited")
+    func unlimited() {
+        let limiter = RateLimiter(.init(perSecond: 1, burst: 1))
+        for _ in 0..<5 {
+            #expect(limiter.wait(for: .open, now: .zero) == nil)
+            #expect(limiter.wait(for: Principal(user: ada, isAdmin: true), now: .zero) == nil)
+        }
+        #expect(limiter.wait(for: Principal(user: ada), now: .zero) == nil)
+        #expect(limiter.wait(for: Principal(user: ada), now: .zero) != nil)
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import Reprise
+import RepriseTesting
+import Testing
+
+/// The article on reading: its code is this code.
+@Suite("The article on reading")
+struct ReadingArticleTests {
+    private struct Store: Sendable {
+        func add(_ id: EntryID, _ json: String) async throws {}
+        func replace(_ sequence: Int64, with json: String) async throws {}
+        func remove(_ sequence: Int64) async throws {}
+        func apply(_ sequence: Int64, _ json: String) async throws {}
+        func replaceAll(with state: String, at position: Int64) async throws {}
+    }
+
+    private struct API: Sendable {
+        func state(of channel: ChannelName) async throws -> String { "" }
+    }
+
+    private func handle(_ general: Channel, _ store: Store) async throws {
+        try await general.read("inbox") { message in
+            switch message.change {
+            case nil: try await store.add(message.id, message.json)
+            case .edits(let sequence): try await store.replace(sequence, with: message.json)
+            case .deletes(let sequence): try await store.remove(sequence)
+            }
+        }
+        try await general.read("balance", options: ReaderOptions(order: .ordered)) { message in
+            try await store.apply(message.seq, message.json)
+        }
+    }
+
+    private func list(_ general: Channel, show: ([ChannelMessage]) async -> Void) async throws {
+        for await messages in general.observe(last: 50) {
+            await show(messages)
+        }
+        let newest = try await general.messages(limit: 50)
+        let older = try await general.messages(before: newest.first?.seq, limit: 50)
+        #expect(older.isEmpty)
+        try await general.appeared()
+        await general.disappeared()
+    }
+
+    private func rest(_ general: Channel, _ store: Store, _ api: API) async throws {
+        await general.onSnapshot { request in
+            let state = try await api.state(of: request.channel)
+            try await store.replaceAll(with: state, at: request.position)
+        }
+        let insight = await general.insight
+        print(insight.state, insight.missing, insight.rate, insight.duplicates)
+        let server = MemoryServer()
+        try server.fill("general", with: 200)
+        server.faults.order = .streams(4, seed: 7)
+        server.faults.closesAfter = 120
+    }
+
+    @Test("Every line of code in the article is compiled here")
+    func compiled() throws {
+        let file = URL(fileURLWithPath: #filePath)
+        let article = file.deletingLastPathComponent().appending(
+            path: "../../docs/Reprise.docc/Reading.md")
+        let here = Set(lines(try String(contentsOf: file, encoding: .utf8)))
+        let blocks = try String(contentsOf: article, encoding: .utf8)
+            .components(separatedBy: "```swift\n").dropFirst()
+        #expect(blocks.count == 8)
+        for block in blocks {
+            for line in lines(block.components(separatedBy: "```")[0]) {
+                #expect(here.contains(line))
+            }
+        }
+    }
+
+    private func lines(_ text: String) -> [String] {
+        text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+}
