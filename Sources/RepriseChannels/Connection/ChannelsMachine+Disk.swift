@@ -35,7 +35,7 @@ extension ChannelsMachine {
                     revision: revision.number, at: now, jitter: jitter),
                 of: place)
         }
-        flush(at: now)
+        flush()
         disk = .idle
         if let next = behind {
             behind = nil
@@ -113,7 +113,7 @@ extension ChannelsMachine {
             dialsAfterReload = false
             fetchToken(at: now)
         }
-        flush(at: now)
+        flush()
         finishEnding(at: now, jitter: jitter)
         return take()
     }

@@ -17,7 +17,7 @@ extension ChannelsMachine {
         for bytes in frames { read(bytes, &reading) }
         finish(&reading)
         if let welcome = reading.welcome { greet(welcome, at: now, jitter: jitter) }
-        flush(at: now)
+        flush()
         submit(reading.batch)
         return take()
     }
@@ -131,7 +131,7 @@ extension ChannelsMachine {
         for place in subscriptions.indices {
             perform(subscriptions[place].machine.connected(at: now), of: place)
         }
-        flush(at: now)
+        flush()
         emit(.openSession(serverTime: welcome.time))
     }
 }

@@ -223,7 +223,7 @@ package struct ChannelsMachine: Sendable {
                 perform(subscriptions[place].machine.timerFired(at: now), of: place)
             }
         }
-        flush(at: now)
+        flush()
         // What was set meanwhile may be later than what was there before.
         if let soonest = timers.soonest, soonest < alarm ?? soonest + .seconds(1) {
             wake(at: soonest)
@@ -360,10 +360,10 @@ package struct ChannelsMachine: Sendable {
     }
 
     /// Sends what has been asked for.
-    mutating func flush(at now: Duration) {
+    mutating func flush() {
         if wantsReconnect {
             wantsReconnect = false
-            perform(connection.reconnectRequested(), at: now)
+            perform(connection.reconnectRequested(), at: .zero)  // it closes, and that takes no time
         }
         guard !asks.isEmpty else { return }
         emit(.send(SubscribeFrames.encoded(asks)))
