@@ -32,7 +32,7 @@ private final class Backend: Sendable {
     }
 
     static func token(_ number: Int) throws -> AccessToken {
-        try AccessToken("c2VjcmV0.\(number)")
+        try AccessToken("c2VjcmV0.Ym9keQ.\(number)")
     }
 
     func identity(_ user: UserID = UserID(unchecked: "ada")) -> Identity {

@@ -10,7 +10,7 @@ struct TokenMachineTests {
     private static let serverTime = WallTime(milliseconds: 5_000_000)
 
     private static func token(_ number: Int) throws -> AccessToken {
-        try AccessToken("aGVhZA.\(number)")
+        try AccessToken("aGVhZA.Ym9keQ.\(number)")
     }
 
     private static func machine() -> TokenMachine {

@@ -26,7 +26,7 @@ struct AccountsTests {
             at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: dialer,
             configuration: configuration,
             tokens: { request in
-                try AccessToken("\(request.user.text == "ada" ? "YWRh" : "Ym9i").1")
+                try AccessToken("\(request.user.text == "ada" ? "YWRh" : "Ym9i").Yg.1")
             },
             prepare: prepare)
     }
@@ -74,7 +74,7 @@ struct AccountsTests {
             Issue.record("hello, then the message")
             return
         }
-        #expect(hello.token?.secret == "YWRh.1" && publish.id == id)
+        #expect(hello.token?.secret == "YWRh.Yg.1" && publish.id == id)
         running.cancel()
         try await running.value
         await home.close()
@@ -141,7 +141,7 @@ struct AccountsTests {
         let second = try await dialer.accept()
         let frames = try await Self.frames(second, until: 2, as: Self.bob)
         guard case .hello(let hello) = frames[0] else { return }
-        #expect(hello.token?.secret == "Ym9i.1")
+        #expect(hello.token?.secret == "Ym9i.Yg.1")
         #expect(try await home.current.ledger().accepted == 0)
         running.cancel()
         try await running.value

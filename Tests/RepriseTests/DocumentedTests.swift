@@ -5,7 +5,7 @@ import Testing
 
 private actor Backend {
     func token(for user: UserID, fresh: Bool) async throws -> String {
-        "YQ.\(user.text.utf8.count)"
+        "YQ.Yg.\(user.text.utf8.count)"
     }
 }
 

@@ -165,10 +165,11 @@ package struct ConnectionMachine: Sendable {
     }
 
     /// Dials if nothing speaks against it, or says what does.
-    private mutating func goOn(at now: Duration) -> [Action] {
+    private mutating func goOn(at now: Duration, isNews: Bool = false) -> [Action] {
         guard case .waiting(var until, let isOrdered) = state else { return [] }
         if let hindrance { return [hindrance] }
-        if !isOrdered { until = min(until, earliest(at: now)) }
+        // The backoff is void, but not the spacing: a network that flaps has no failures to wait for.
+        if isNews, !isOrdered { until = earliest(at: now) }
         guard now >= until else {
             state = .waiting(until: until, isOrdered: isOrdered)
             return [.wait(until - now)]
@@ -266,7 +267,7 @@ package struct ConnectionMachine: Sendable {
         case .greeting, .ready:
             // What is open may survive a short gap; once there is a network again, it has to show that.
             return isUsable ? probe(at: now) : [.awaitNetwork]
-        case .waiting: return goOn(at: now)
+        case .waiting: return goOn(at: now, isNews: true)
         }
     }
 
@@ -300,7 +301,7 @@ package struct ConnectionMachine: Sendable {
             isHurried = true
             return [.scheduleSleep(at: nil)]
         case .greeting, .ready: return [.scheduleSleep(at: nil)] + probe(at: now)
-        case .waiting: return [.scheduleSleep(at: nil)] + goOn(at: now)
+        case .waiting: return [.scheduleSleep(at: nil)] + goOn(at: now, isNews: true)
         }
     }
 
