@@ -67,6 +67,22 @@ public final class Channels: Sendable {
         }
     }
 
+    /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed in again.
+    ///
+    /// It goes on from ``ConnectionState/stopped(_:)``, if that was for the token. Without a network, and where there is a connection, it
+    /// does nothing but look whether that is alive.
+    public func reconnect() async { await driver.reconnect() }
+
+    /// The app is in the background: see ``RepriseCore/AppLife/background(granted:)``.
+    public func background(granted: Duration) async {
+        await driver.background(granted: granted)
+        // Whatever was handed over and has ended is written down behind this.
+        try? await journal.write { _ in }
+    }
+
+    /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
+    public func foreground() async { await driver.foreground() }
+
     /// Where the connection stands: first now, then each change.
     ///
     /// Who reads slowly gets the newest 64.

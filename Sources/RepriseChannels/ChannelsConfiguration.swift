@@ -29,6 +29,15 @@ extension Channels {
         /// Name and version of the app, for the server's log; at most 256 bytes.
         public var client = "reprise-swift"
 
+        /// Who is signed in; nil: nobody, which a server that asks for tokens refuses.
+        public var identity: Identity?
+        /// How long the app may take to return a token.
+        public var tokenPatience: Duration = .seconds(30)
+        /// Says whether there is a network; nil: it is dialled, network or not.
+        public var network: (any NetworkStatus)?
+        /// How long before the end of the time granted in the background the connection is closed.
+        public var backgroundMargin: Duration = .seconds(2)
+
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
@@ -45,6 +54,7 @@ extension Channels {
                 connection: .init(reconnect: reconnect),
                 subscription: .init(
                     inactivity: inactivity, noProgress: noProgress, askAgain: askAgain),
+                tokens: .init(user: identity?.user, patience: tokenPatience),
                 framesPerCommit: framesPerCommit, client: client)
         }
     }

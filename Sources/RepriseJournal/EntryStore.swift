@@ -72,7 +72,7 @@ final class EntryStore: Sendable {
         let recorded = min(recordedAt ?? now, now)
         let due = new.delay.flatMap { $0 > .zero ? recorded.later(by: $0) : nil }
         let bound = kind.bound.map { recorded.later(by: $0.after) }
-        let (state, advances) = try firstState(of: new, kind, due: due, in: db)
+        let (state, advances) = try firstState(lane: new.lane, kind, due: due, in: db)
         try db.cachedStatement(
             sql: """
                 INSERT INTO entry (id, kind, source, lane, recordedAt, state, due, bound, payload)
@@ -106,10 +106,10 @@ final class EntryStore: Sendable {
     }
 
     /// - Returns: whether the lane is to be asked if it may take its turn at once, too.
-    private func firstState(of new: NewEntry, _ kind: EntryKind, due: WallTime?, in db: Database)
+    func firstState(lane: String?, _ kind: EntryKind?, due: WallTime?, in db: Database)
         throws -> (StateCode, advances: Bool)
     {
-        if let lane = new.lane {
+        if let lane {
             let last = try Int.fetchOne(
                 db.cachedStatement(
                     sql: """
@@ -120,7 +120,7 @@ final class EntryStore: Sendable {
                 // Behind one that waits it waits too, so that a backlog costs nothing here.
                 let isMoving =
                     last == StateCode.ready.rawValue || last == StateCode.inHand.rawValue
-                return (.queued, isMoving && kind.laneWindow > 1)
+                return (.queued, isMoving && (kind?.laneWindow ?? 1) > 1)
             }
         }
         return (due == nil ? .ready : .delayed, false)

@@ -230,6 +230,9 @@ public final class Journal: Sendable {
         try LedgerReading.sum(at: JournalFolder(folder), schemas: schemas)
     }
 
+    /// Gives back the memory of caches; what is under way goes on.
+    public func releaseMemory() { pool.releaseMemoryEventually() }
+
     /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels those that are left.
     ///
     /// What is in hand even then returns to pending. A second call does nothing.

@@ -7,7 +7,6 @@ actor ChannelsDriver {
     /// What the loop does next.
     private enum Step {
         case dial
-        case wait(Duration)
         case stop(any Error)
     }
 
@@ -27,6 +26,10 @@ actor ChannelsDriver {
     private var uplink: Uplink?
     private var step: Step?
     private var alarm: Task<Void, any Error>?
+    /// The dial under way.
+    private var dialling: Task<any Socket, any Error>?
+    /// The app's answer that is waited for.
+    private var asking: Task<Void, Never>?
     /// Channels that are to be subscribed to, with the next reading of the journal.
     var wishes: [Wish] = []
     var isReadingWishes = false
@@ -62,26 +65,34 @@ actor ChannelsDriver {
     func run() async throws {
         let device = try await store.device()
         defer {
+            asking?.cancel()
             for channel in snapshotTasks.keys { stopLoadingSnapshot(of: channel) }
             for action in machine.stopped() { announce(action) }
         }
-        await perform(machine.started(as: device))
+        let network = Task { await watchNetwork() }
+        defer { network.cancel() }
+        await perform(machine.started(as: device, at: now))
         while !Task.isCancelled {
-            await wait { step != nil }
+            await waitCancellably { step != nil }
             let next = step
             step = nil
             switch next {
             case .dial where !Task.isCancelled: await converse()
-            case .wait(let delay):
-                do {
-                    try await configuration.timekeeper.sleep(for: delay)
-                } catch {
-                    return
-                }
-                await perform(machine.waited(at: now))
             case .stop(let error): throw error
             case .dial, nil: break
             }
+        }
+    }
+
+    private func watchNetwork() async {
+        guard let network = configuration.network else { return }
+        // A platform says at once how it is now, which is no change as long as there is a network.
+        var known = NetworkPath(isUsable: true, interface: nil)
+        for await path in network.paths {
+            let isNews = path.isUsable != known.isUsable || known.interface != nil && path != known
+            known = path
+            guard isNews else { continue }
+            await perform(machine.networkChanged(isUsable: path.isUsable, at: now))
         }
     }
 
@@ -93,9 +104,7 @@ actor ChannelsDriver {
     private func converse() async {
         let socket: any Socket
         do {
-            socket = try await dialer.dial(
-                url: url, protocol: WireHandshake.subprotocol,
-                maximumFrameBytes: WireLimits.frameBytes)
+            socket = try await dial()
         } catch {
             return await perform(machine.dialFailed(error, at: now, jitter: jitter))
         }
@@ -114,7 +123,22 @@ actor ChannelsDriver {
         let code = await socket.closeCode.map { CloseCode($0) }
         await perform(
             machine.disconnected(closeCode: code, error: failure, at: now, jitter: jitter))
-        await wait { step != nil }
+        await wait { machine.isSettled }
+    }
+
+    private func dial() async throws -> any Socket {
+        let task = Task { [dialer, url] in
+            try await dialer.dial(
+                url: url, protocol: WireHandshake.subprotocol,
+                maximumFrameBytes: WireLimits.frameBytes)
+        }
+        dialling = task
+        defer { dialling = nil }
+        return try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            task.cancel()
+        }
     }
 
     /// Reads until the connection ends; returns how, if it was not in good order.
@@ -151,7 +175,10 @@ actor ChannelsDriver {
         for action in actions {
             switch action {
             case .dial: proceed(.dial)
-            case .wait(let delay): proceed(.wait(delay))
+            case .abandonDial: dialling?.cancel()
+            case .askToken(let number, let reason): askToken(number, reason)
+            case .abandonToken: asking?.cancel()
+            case .probe(let number): probe(number)
             case .stop(let error): proceed(.stop(error))
             case .send(let frames): await send(frames)
             case .close(let code): await socket?.close(code: code.number)
@@ -235,9 +262,56 @@ actor ChannelsDriver {
         }
     }
 
+    private func askToken(_ number: Int, _ reason: TokenRequest.Reason) {
+        guard let identity = configuration.identity else { return }
+        asking = Task {
+            do {
+                let token = try await identity.tokens(.init(user: identity.user, reason: reason))
+                await perform(
+                    machine.tokenReceived(token, for: number, at: now, jitter: jitter))
+            } catch {
+                await perform(machine.tokenFailed(error, for: number, at: now, jitter: jitter))
+            }
+        }
+    }
+
+    private func probe(_ number: Int) {
+        guard let socket else { return }
+        Task {
+            do {
+                try await socket.ping()
+                await perform(machine.probeAnswered(number, at: now))
+            } catch {
+                await perform(machine.probeFailed(number, at: now))
+            }
+        }
+    }
+
     private func ring() async { await perform(machine.woke(at: now, jitter: jitter)) }
 
+    // MARK: The app's life
+
+    func reconnect() async { await perform(machine.dialRequested(at: now)) }
+
+    /// Returns once everything is closed and durable, or the app is in the foreground again.
+    func background(granted: Duration) async {
+        let moment = now
+        let end = moment + max(granted - configuration.backgroundMargin, .zero)
+        await perform(machine.backgrounded(until: end, at: moment))
+        await wait { machine.isAtRest || machine.isAwake }
+    }
+
+    func foreground() async { await perform(machine.foregrounded(at: now)) }
+
     // MARK: Waiting for the machine
+
+    private func waitCancellably(until condition: () -> Bool) async {
+        await withTaskCancellationHandler {
+            await wait { condition() || Task.isCancelled }
+        } onCancel: {
+            Task { await self.wake() }
+        }
+    }
 
     func wait(until condition: () -> Bool) async {
         while !condition() { await withCheckedContinuation { waiters.append($0) } }
