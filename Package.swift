@@ -37,6 +37,7 @@ let package = Package(
     platforms: [.iOS(.v18), .macOS(.v15)],
     products: [
         .library(name: "Reprise", targets: ["Reprise"]),
+        .library(name: "RepriseApple", targets: ["RepriseApple"]),
         .library(name: "RepriseNIO", targets: ["RepriseNIO"]),
         .library(name: "RepriseServer", targets: ["RepriseServer"]),
         .library(name: "RepriseTesting", targets: ["RepriseTesting"]),
@@ -77,6 +78,9 @@ let package = Package(
             name: "Reprise",
             dependencies: ["RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseWire"],
             swiftSettings: strict),
+
+        // Adapters of the platform; empty on Linux.
+        .target(name: "RepriseApple", dependencies: ["RepriseCore"], swiftSettings: strict),
 
         // Transport, server, test kit, tool.
         .target(
@@ -120,6 +124,9 @@ let package = Package(
             name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
             path: "Tests/Support/JournalWriter", swiftSettings: strict),
         .executableTarget(
+            name: "AccountSwitcher", dependencies: ["Reprise", "RepriseTesting"],
+            path: "Tests/Support/AccountSwitcher", swiftSettings: strict),
+        .executableTarget(
             name: "crash-loop",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
@@ -156,7 +163,7 @@ let package = Package(
         .testTarget(
             name: "RepriseTests",
             dependencies: [
-                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
+                "AccountSwitcher", "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
                 "RepriseWire", grdb,
             ],
             swiftSettings: strict),

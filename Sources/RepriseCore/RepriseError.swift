@@ -110,6 +110,8 @@ extension RepriseError.Code {
     public static let tokenExpired = Self("tokenExpired")
     /// Whoever asks is known, and may not.
     public static let forbidden = Self("forbidden")
+    /// The token belongs to another user than the one who is signed in.
+    public static let wrongUser = Self("wrongUser")
     /// No answer within the time allowed; it may have been done.
     public static let timedOut = Self("timedOut")
     /// The port to listen on is taken.

@@ -66,8 +66,9 @@ public struct Server: Service {
             })
     }
 
-    /// `openLog` opens the log that the server then closes; tests look at the gateway that `onReady` gets. `admission` is nil where access is
-    /// open.
+    /// Makes a server whose log `openLog` opens.
+    ///
+    /// Tests look at the gateway that `onReady` gets. `admission` is nil where access is open.
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
@@ -84,20 +85,24 @@ public struct Server: Service {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
     public func run() async throws {
-        let metrics = ServerMetrics()
+        let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
         let clock = SystemTimekeeper()
         let log = MeasuredLog(try openLog(), metrics: metrics, clock: clock)
         let entrance: Entrance
-        let admission: Admission?
+        let accounts: Accounts
         do {
             entrance = try await Entrance(configuration, clock: clock, logger: logger)
-            admission = try self.admission ?? admit(by: entrance)
+            accounts = try Accounts.open(
+                at: configuration.data, implicitChannels: configuration.implicitChannels)
         } catch {
             await log.close()
             throw error
         }
         entrances.opened(entrance)
         warnIfUnsafe()
+        let admission =
+            self.admission
+            ?? entrance.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
         let committer = Committer(
@@ -108,9 +113,10 @@ public struct Server: Service {
             authenticator: admission?.authenticator, accounts: admission?.accounts,
             metrics: metrics, clock: clock, logger: logger)
         async let storing: Void = committer.run()
-        let result = await serve(on: group, gateway, log, entrance)
+        let result = await serve(on: group, gateway, log, accounts, entrance)
         committer.shutdown()
         await storing
+        await accounts.close()
         await log.close()
         try result.get()
     }
@@ -118,28 +124,19 @@ public struct Server: Service {
     /// Serves, keeping house meanwhile; when it returns nothing uses the log but the committer.
     private func serve(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ entrance: Entrance
+        _ accounts: Accounts, _ entrance: Entrance
     ) async -> Result<Void, any Error> {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
         async let _: Void = Housekeeping(
-            log: log, policy: policy, clock: SystemTimekeeper(), logger: logger
+            log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()
         do {
-            try await listen(on: group, gateway, log, entrance)
+            try await listen(on: group, gateway, log, accounts, entrance)
             return .success(())
         } catch {
             return .failure(Self.explain(error, configuration))
         }
-    }
-
-    /// Who comes, and what they may do; nil where access is open.
-    private func admit(by entrance: Entrance) throws -> Admission? {
-        guard let authenticator = entrance.authenticator else { return nil }
-        return Admission(
-            authenticator: authenticator,
-            accounts: try Accounts.open(
-                at: configuration.data, implicitChannels: configuration.implicitChannels))
     }
 
     /// Reads keys and certificate again, without touching a connection; what cannot be used leaves the old in place, and is logged.
@@ -164,17 +161,17 @@ public struct Server: Service {
     /// Returns when every connection has ended.
     private func listen(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ entrance: Entrance
+        _ accounts: Accounts, _ entrance: Entrance
     ) async throws {
         let isSecure = entrance.certificate != nil
         let router = Router()
         router.add(middleware: BrowserGuard(rules: entrance.browsers, isSecure: isSecure))
-        HTTPRoutes(log: log, committer: gateway.committer).add(to: router)
-        MetricsRoute(metrics: gateway.metrics).add(to: router)
+        HTTPRoutes(services(gateway, log, accounts)).add(to: router)
         UpgradeRequiredRoute().add(to: router)
         if let issuer = entrance.issuer {
             DevelopmentTokenRoute(issuer: issuer, clock: gateway.clock).add(to: router)
         }
+        router.refuseOtherMethods()
         let application = Application(
             responder: router.buildResponder(),
             server: HTTPServerBuilder {
@@ -190,6 +187,27 @@ public struct Server: Service {
             },
             eventLoopGroupProvider: .shared(group), logger: logger)
         try await withShutdownDeadline(gateway) { try await application.run() }
+    }
+
+    /// What the HTTP API works with.
+    private func services(
+        _ gateway: Gateway, _ log: any MessageLog, _ accounts: Accounts
+    ) -> HTTPServices {
+        var services = HTTPServices(
+            log: log, committer: gateway.committer, accounts: accounts,
+            authenticator: gateway.authenticator, clock: gateway.clock)
+        services.metrics = { gateway.metrics.text() }
+        services.wait = { gateway.limiter.wait(for: $0, now: gateway.clock.uptime()) }
+        services.moved = { channel, position in
+            let members = try await accounts.memberCount(of: channel)
+            // No connection has this number: it was no connection that moved it.
+            gateway.hub.moved(
+                by: 0,
+                PositionNews.Telling(
+                    channel: channel, position: position, except: nil,
+                    isPrivate: members > WireLimits.positions))
+        }
+        return services
     }
 
     /// Runs `body`, and cuts off what has not ended by itself when the time for a graceful shutdown is up.

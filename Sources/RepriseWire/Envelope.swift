@@ -67,7 +67,7 @@ package struct Envelope {
         throw missing(name)
     }
 
-    func string(_ name: StaticString) throws -> String {
+    package func string(_ name: StaticString) throws -> String {
         try scanner.string(try present(name))
     }
 
@@ -76,7 +76,7 @@ package struct Envelope {
     }
 
     /// A sequence, a time or a length of time: 0 or more, and exact in every JSON reader.
-    func sequence(_ name: StaticString) throws -> Int64 {
+    package func sequence(_ name: StaticString) throws -> Int64 {
         let value = try integer(name)
         guard value >= 0, value <= WireLimits.greatestSequence else {
             throw RepriseError(.malformed, "\(name) is out of range.")

@@ -4,7 +4,7 @@ package import RepriseWire
 /// What can be set of a channel.
 package struct ChannelSettings: Hashable, Sendable {
     /// Who may read and publish.
-    package enum Visibility: String, Hashable, Sendable {
+    package enum Visibility: String, Hashable, Sendable, CaseIterable {
         /// Every user.
         case `public`
         /// Its members.
@@ -12,7 +12,7 @@ package struct ChannelSettings: Hashable, Sendable {
     }
 
     /// What a member of a private channel sees.
-    package enum History: String, Hashable, Sendable {
+    package enum History: String, Hashable, Sendable, CaseIterable {
         case all
         /// What was published since the member joined.
         case sinceJoin

@@ -3,7 +3,7 @@ package import RepriseWire
 
 /// A user of a channel.
 package struct Member: Hashable, Sendable {
-    package enum Role: String, Hashable, Sendable {
+    package enum Role: String, Hashable, Sendable, CaseIterable {
         /// Manages members and settings, and may delete what others published.
         case owner
         case member

@@ -141,7 +141,7 @@ extension ConnectionHandler {
         }
     }
 
-    /// - Parameter positions: what is told right behind `subscribed`; also without one if something is owed.
+    /// Positions are told right behind `subscribed`; also without one if something is owed.
     private func perform(
         _ actions: [SubscriptionMachine.Action], for subscription: Subscription,
         _ positions: ByteBuffer?

@@ -210,6 +210,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             return false
         }
         isAdmitted = true
+        log(.debug, "identified", ["user": "\(user)"])
         switchboard.identified(self, as: user)
         if let device { gateway.sawDevice(device, of: user) }
         return true

@@ -1,11 +1,13 @@
 import HTTPTypes
-import Hummingbird
+package import Hummingbird
 import NIOCore
 import RepriseWire
 
 /// Answers a handshake that was not accepted, so that its author learns what is missing (RFC 6455 §4.2.2, RFC 9110 §15.5.22).
-struct UpgradeRequiredRoute {
-    func add(to router: Router<BasicRequestContext>) {
+package struct UpgradeRequiredRoute {
+    package init() {}
+
+    package func add(to router: Router<BasicRequestContext>) {
         router.get(RouterPath(WireHandshake.path)) { _, _ in
             var headers = HTTPFields()
             headers[.upgrade] = "websocket"

@@ -24,9 +24,31 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
 
     /// Says an error of ours.
     package init(_ error: RepriseError) {
+        // What accounts refuse is said like everything that is not for somebody.
+        let error = error.code == .refused ? .notForThisUser : error
         let (status, code) = Self.meaning(of: error.code)
         let text = [error.message, error.remedy].compactMap(\.self).joined(separator: " ")
-        self.init(status, code, text, headers: Self.retry(status))
+        var headers = Self.retry(status)
+        if status == .unauthorized { headers[.wwwAuthenticate] = Self.challenge(error.code) }
+        self.init(status, code, text, headers: headers)
+    }
+
+    static func unsupportedMediaType(_ message: String) -> HTTPFailure {
+        HTTPFailure(.unsupportedMediaType, "unsupportedMediaType", message)
+    }
+
+    /// Somebody does too much at once.
+    static func rateLimited(_ wait: Duration) -> HTTPFailure {
+        let seconds = max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0))
+        return HTTPFailure(
+            .tooManyRequests, RefusalCode.rateLimited.name, "Too many requests; wait \(seconds) s.",
+            headers: [.retryAfter: "\(seconds)"])
+    }
+
+    /// What a client is asked for (RFC 6750 §3).
+    private static func challenge(_ code: RepriseError.Code) -> String {
+        let ended = code == .tokenExpired ? #", error_description="The token has ended.""# : ""
+        return #"Bearer realm="reprise", error="invalid_token""# + ended
     }
 
     /// Says why one message was not stored.
@@ -36,6 +58,7 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
             case .tooLarge: .contentTooLarge
             case .conflict, .predecessorMissing: .conflict
             case .forbidden: .forbidden
+            case .noSuchMessage: .notFound
             case .rateLimited: .tooManyRequests
             case .unavailable, .overloaded: .serviceUnavailable
             default: .badRequest
@@ -75,6 +98,8 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
         case .tooLarge: (.contentTooLarge, code.name)
         case .malformed, .badChannelName, .badID: (.badRequest, code.name)
         case .timedOut: (.requestTimeout, code.name)
+        case .unauthorized, .tokenExpired: (.unauthorized, code.name)
+        case .forbidden: (.forbidden, code.name)
         case .full: (.serviceUnavailable, RefusalCode.overloaded.name)
         case .closed, .unavailable, .diskFull, .diskFailed, .busy, .notWritable:
             (.serviceUnavailable, RefusalCode.unavailable.name)
@@ -85,6 +110,12 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
     private static func retry(_ status: HTTPResponse.Status) -> HTTPFields {
         status == .serviceUnavailable || status == .tooManyRequests ? [.retryAfter: "1"] : [:]
     }
+}
+
+extension RepriseError {
+    /// Not for this user, or not there: in the same words, so that nobody learns which.
+    static let notForThisUser = RepriseError(
+        .forbidden, "Not for this user, or there is no such channel.")
 }
 
 extension Response {

@@ -4,6 +4,8 @@ import RepriseWire
 package struct HTTPLimits: Hashable, Sendable {
     /// The most bytes of one message with its envelope: a JSON body (413), or a line of NDJSON (an error of that line).
     package var messageBytes = WireLimits.bodyBytes + 4_096
+    /// The most bytes of any other JSON body (413).
+    package var objectBytes = 16_384
     /// The most bytes of an NDJSON request; the lines before are stored and answered.
     package var streamBytes = 64 << 20
     /// The most lines of an NDJSON request; the lines before are stored and answered.
@@ -24,6 +26,15 @@ package struct HTTPLimits: Hashable, Sendable {
     package var historyDefault = 100
     /// See ``historyDefault``.
     package var historyMost = 1_000
+
+    /// How many channels a page has, and how many it may have: each is asked for what is unread.
+    package var channelsDefault = 100
+    /// See ``channelsDefault``.
+    package var channelsMost = 200
+    /// How many members a page has, and how many it may have.
+    package var membersDefault = 100
+    /// See ``membersDefault``.
+    package var membersMost = 1_000
 
     package init() {}
 }

@@ -3,7 +3,9 @@ import RepriseWire
 
 /// A page of a channel as the history route answers it.
 enum HistoryAnswer {
-    static func json(_ page: LogPage, of channel: ChannelName) -> [UInt8] {
+    /// `before` is what this reader never sees, and stands before what is gone for everybody.
+    static func json(_ page: LogPage, before: Gone?, of channel: ChannelName) -> [UInt8] {
+        let gone = (before.map { [$0] } ?? []) + page.gone
         let bodies = page.events.reduce(0) { $0 + $1.body.count + 128 }
         var json = JSONWriter(reserving: bodies + 256)
         json.object { answer in
@@ -17,9 +19,9 @@ enum HistoryAnswer {
             answer.integer(page.state.floor)
             answer.key("messages")
             answer.array { list in page.events.forEach { write($0, to: &list) } }
-            guard !page.gone.isEmpty else { return }
+            guard !gone.isEmpty else { return }
             answer.key("gone")
-            answer.array { list in page.gone.forEach { write($0, to: &list) } }
+            answer.array { list in gone.forEach { write($0, to: &list) } }
         }
         return json.bytes
     }
@@ -36,8 +38,29 @@ enum HistoryAnswer {
             message.plain(event.id.text)
             message.key("timestamp")
             message.integer(event.time.milliseconds)
+            if let user = event.from {
+                message.key("from")
+                message.plain(user.text)
+            }
+            write(event.change, to: &message)
+            if event.isDeleted {
+                message.key("deleted")
+                message.bool(true)
+            }
             message.key("body")
             message.raw(event.body)
+        }
+    }
+
+    private static func write(_ change: MessageChange<Int64>?, to message: inout JSONWriter) {
+        switch change {
+        case .edits(let seq):
+            message.key("edits")
+            message.integer(seq)
+        case .deletes(let seq):
+            message.key("deletes")
+            message.integer(seq)
+        case nil: break
         }
     }
 

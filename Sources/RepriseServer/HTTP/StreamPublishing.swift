@@ -10,8 +10,9 @@ import RepriseWire
 struct StreamPublishing {
     private typealias Outcome = Result<[AppendResult], RepriseError>
 
-    private let channel: ChannelName
+    private let publisher: Publisher
     private let committer: Committer
+    private let check: @Sendable (Int) async throws -> Void
     private let limits: HTTPLimits
     private var answer = StreamAnswer()
     private var batch: [PublishedMessage.Reading] = []
@@ -19,10 +20,16 @@ struct StreamPublishing {
     private var lineCount = 0
     private var storing: (batch: [PublishedMessage.Reading], task: Task<Outcome, Never>)?
 
-    init(_ channel: ChannelName, _ committer: Committer, _ limits: HTTPLimits) {
-        self.channel = channel
+    /// `check` is asked before each commit, with how many messages it has, because a stream may last minutes: it waits for as long as
+    /// the publisher is too fast, and throws once he may no longer publish.
+    init(
+        _ publisher: Publisher, _ committer: Committer, _ limits: HTTPLimits,
+        check: @escaping @Sendable (Int) async throws -> Void
+    ) {
+        self.publisher = publisher
         self.committer = committer
         self.limits = limits
+        self.check = check
     }
 
     /// Reads and stores everything, and answers line by line.
@@ -69,7 +76,7 @@ struct StreamPublishing {
         switch line {
         case .text(let text):
             batchBytes += text.count
-            return PublishedMessage.read(text, for: channel)
+            return PublishedMessage.read(text, by: publisher)
         case .tooLong:
             let error = RepriseError(
                 .tooLarge, "A line has at most \(limits.messageBytes) bytes.")
@@ -84,8 +91,14 @@ struct StreamPublishing {
         let messages = batch.compactMap { reading in
             if case .message(let message) = reading { message } else { nil }
         }
-        let task = Task { [committer, limits] in
-            await Self.store(messages, with: committer, for: limits.queueTime)
+        let task = Task { [committer, limits, check] in
+            do {
+                try await check(messages.count)
+            } catch {
+                let known = error as? RepriseError
+                return Outcome.failure(known ?? RepriseError(.unavailable, "Ask again."))
+            }
+            return await Self.store(messages, with: committer, for: limits.queueTime)
         }
         storing = (batch, task)
         batch = []

@@ -46,8 +46,8 @@ package final class Hub: Sendable {
         for shard in shards { shard.post(.accessChanged(channel, user)) }
     }
 
-    /// A user's positions have moved, by a receipt of a connection.
-    func moved(by connection: UInt64, _ telling: PositionNews.Telling) {
+    /// A user's positions have moved, by a receipt of a connection; or, for 0, by another way.
+    package func moved(by connection: UInt64 = 0, _ telling: PositionNews.Telling) {
         for shard in shards { shard.post(.moved(by: connection, telling)) }
     }
 

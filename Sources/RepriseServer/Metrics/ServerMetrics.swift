@@ -66,6 +66,12 @@ package final class ServerMetrics: Sendable {
         }
     }
 
+    /// What the program has bootstrapped swift-metrics with; nil if it has not.
+    static var bootstrapped: (any MetricsFactory)? {
+        let factory = MetricsSystem.factory
+        return factory is NOOPMetricsHandler ? nil : factory
+    }
+
     /// Everything as Prometheus reads it.
     package func text() -> String { registry.text() }
 

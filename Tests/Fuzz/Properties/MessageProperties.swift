@@ -7,7 +7,10 @@ import RepriseWire
 enum MessageProperties {
     static func check(_ bytes: [UInt8]) throws {
         let channel = try ChannelName("channel")
-        guard case .message(let message) = PublishedMessage.read(bytes, for: channel) else {
+        guard
+            case .message(let message) = PublishedMessage.read(
+                bytes, by: Publisher(channel: channel))
+        else {
             return
         }
         try hold(message.body.count <= WireLimits.bodyBytes, "\(message.body.count) bytes")

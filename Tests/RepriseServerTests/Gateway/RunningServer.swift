@@ -21,9 +21,11 @@ struct RunningServer: Sendable {
         _ body: (RunningServer) async throws -> Void
     ) async throws {
         let log = try log ?? MemoryLog()
+        let folder = TestFolder()  // of the accounts
+        defer { folder.remove() }
         let (ready, isReady) = AsyncStream<(Int, Gateway)>.makeStream()
         let server = Server(
-            configuration: ServerConfiguration(port: 0, data: "", limits: limits),
+            configuration: ServerConfiguration(port: 0, data: folder.path, limits: limits),
             logger: Self.logger, onReady: { isReady.yield(($0.port, $1)) }, openLog: { log },
             admission: admission)
         let group = ServiceGroup(

@@ -107,8 +107,10 @@ struct ShutdownTests {
     @Test("a port in use is a typed error with its remedy")
     func portInUse() async throws {
         try await RunningServer.with { first in
+            let folder = TestFolder()
+            defer { folder.remove() }
             let second = Server(
-                configuration: ServerConfiguration(port: first.port, data: ""),
+                configuration: ServerConfiguration(port: first.port, data: folder.path),
                 logger: RunningServer.logger, onReady: { _, _ in }, openLog: { try MemoryLog() })
             let error = await #expect(throws: RepriseError.self) { try await second.run() }
             #expect(error?.code == .portInUse)
@@ -120,8 +122,10 @@ struct ShutdownTests {
         "a host that is not of this machine is a typed error",
         arguments: ["192.0.2.1", "no.such.host.invalid"])
     func foreignHost(_ host: String) async throws {
+        let folder = TestFolder()
+        defer { folder.remove() }
         let server = Server(
-            configuration: ServerConfiguration(host: host, port: 0, data: ""),
+            configuration: ServerConfiguration(host: host, port: 0, data: folder.path),
             logger: RunningServer.logger, onReady: { _, _ in }, openLog: { try MemoryLog() })
         let error = await #expect(throws: RepriseError.self) { try await server.run() }
         #expect(error?.code == .badConfiguration)

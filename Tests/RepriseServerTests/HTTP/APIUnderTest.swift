@@ -12,6 +12,7 @@ struct APIUnderTest: Sendable {
     let client: any TestClientProtocol
     let log: any MessageLog
     let committer: Committer
+    let accounts: Accounts
 
     func get(_ path: String) async throws -> TestResponse {
         try await client.executeRequest(uri: path, method: .get, headers: [:], body: nil)
@@ -35,6 +36,8 @@ struct APIUnderTest: Sendable {
 func withAPI(
     _ limits: HTTPLimits = HTTPLimits(), queue: Committer.Limits = Committer.Limits(),
     log given: (any MessageLog)? = nil, over framework: TestingSetup = .router,
+    implicitChannels: Bool = true,
+    services configure: (inout HTTPServices) -> Void = { _ in },
     _ test: @escaping @Sendable (APIUnderTest) async throws -> Void
 ) async throws {
     let folder = TestFolder()
@@ -42,16 +45,22 @@ func withAPI(
     let committer = Committer(log: log, limits: queue) { _ in }
     let running = Task { await committer.run() }
     let router = Router()
-    HTTPRoutes(log: log, committer: committer, limits: limits).add(to: router)
+    let accounts = try Accounts.open(at: folder.path, implicitChannels: implicitChannels)
+    var services = HTTPServices(log: log, committer: committer, accounts: accounts)
+    configure(&services)
+    HTTPRoutes(services, limits: limits).add(to: router)
+    router.refuseOtherMethods()
     let application = Application(
         router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)))
     let outcome = await Result {
         try await application.test(framework) { client in
-            try await test(APIUnderTest(client: client, log: log, committer: committer))
+            try await test(
+                APIUnderTest(client: client, log: log, committer: committer, accounts: accounts))
         }
     }
     committer.shutdown()
     await running.value
+    await accounts.close()
     await log.close()
     folder.remove()
     try outcome.get()

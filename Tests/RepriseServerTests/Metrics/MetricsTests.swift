@@ -2,6 +2,7 @@ import Foundation
 import Metrics
 import RepriseCore
 import RepriseServer
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -232,6 +233,37 @@ struct MetricsTests {
             #expect(!text.contains("secret") && !text.contains("ada"))
             for name in read.types.keys { #expect(read.help[name] != nil, "\(name)") }
         }
+    }
+
+    @Test("Prometheus' own parser reads what a server answers")
+    func realParser() async throws {
+        try await RunningServer.withUsers { server, _ in
+            let client = try await server.client(as: "ada")
+            try await client.subscribe(channel())
+            try await server.fill(channel(), messages: 3)
+            let folder = try TemporaryFolder()
+            let file = folder.url.appending(path: "metrics.txt")
+            try await Self.get("/metrics", of: server)
+                .write(to: file, atomically: true, encoding: .utf8)
+            let (status, words) = try Self.check(file)
+            #expect(status == 0, "\(words)")
+        }
+    }
+
+    private static func check(_ file: URL) throws -> (status: Int32, words: String) {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let process = Process()
+        let output = Pipe()
+        // Made by `make setup`, with the parser in it.
+        process.executableURL = root.appending(path: ".build/python/bin/python")
+        process.arguments = [root.appending(path: "scripts/check-metrics").path, file.path]
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        let words = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: words, as: UTF8.self))
     }
 
     /// The body of an answer, over a connection of its own.

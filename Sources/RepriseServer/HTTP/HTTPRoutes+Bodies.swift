@@ -1,0 +1,95 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import RepriseCore
+import RepriseWire
+
+extension HTTPRoutes {
+    /// Answers a request whose body is one JSON object.
+    ///
+    /// `empty` is what no body at all means; nil refuses it. `check` throws for who may not, and is asked before the body is read; `read`
+    /// takes what it needs of the object, and `answer` does it.
+    func withObject<Value>(
+        _ call: HTTPCall, empty: Value? = nil, check: () async throws -> Void = {},
+        read: (Envelope) throws -> Value, _ answer: (Value) async throws -> Response
+    ) async throws -> Response {
+        try await reading(call.request, limits.objectBytes, limits.messageTime) { body in
+            try await check()
+            try Self.checkType(call.request, isOptional: empty != nil)
+            let bytes = try await body.all()
+            if bytes.isEmpty, let empty { return try await answer(empty) }
+            let value = try bytes.withUnsafeBufferPointer { try read(try Envelope($0)) }
+            return try await answer(value)
+        }
+    }
+
+    private static func checkType(_ request: Request, isOptional: Bool) throws {
+        let type = try contentType(of: request)
+        guard type == "application/json" || isOptional && type.isEmpty else {
+            throw HTTPFailure.unsupportedMediaType("Send application/json.")
+        }
+    }
+
+    /// The content type without its parameters; empty if there is none.
+    static func contentType(of request: Request) throws -> String {
+        guard request.headers[.contentEncoding] ?? "identity" == "identity" else {
+            throw HTTPFailure.unsupportedMediaType("Send the body uncompressed.")
+        }
+        let type = request.headers[.contentType]?.split(separator: ";").first ?? ""
+        return type.trimmingCharacters(in: .whitespaces).lowercased()
+    }
+
+    /// Reads a body within bounds; who sends far beyond them gets its answer, and then the connection ends.
+    func reading(
+        _ request: Request, _ byteLimit: Int, _ time: Duration,
+        _ answer: (inout BodyReader) async throws -> Response
+    ) async throws -> Response {
+        var body = BodyReader(request, byteLimit: byteLimit, time: time)
+        let response: Response
+        do {
+            try body.checkLength(request)
+            response = try await answer(&body)
+        } catch let error as RepriseError {
+            response = HTTPFailure(error).response
+        } catch let failure as HTTPFailure {
+            response = failure.response
+        }
+        if body.isAtEnd { return response }
+        return response.endingConnection(with: body.pieces, discarding: limits.discardedBytes)
+    }
+}
+
+extension Envelope {
+    /// A text of at most so many bytes; nil if it is not there.
+    func text(_ name: StaticString, atMost bytes: Int) throws -> String? {
+        guard optional(name) != nil else { return nil }
+        let text = try string(name)
+        guard text.utf8.count <= bytes else {
+            throw RepriseError(.malformed, "\(name) has at most \(bytes) bytes.")
+        }
+        return text
+    }
+
+    /// One of the words that a type has; nil if it is not there.
+    func word<Word: RawRepresentable & CaseIterable>(_ name: StaticString) throws -> Word?
+    where Word.RawValue == String {
+        guard optional(name) != nil else { return nil }
+        guard let word = Word(rawValue: try string(name)) else {
+            let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            throw RepriseError(.malformed, "\(name) is one of: \(words).")
+        }
+        return word
+    }
+
+    /// A whole number; nil if it is not there.
+    func number(_ name: StaticString, in range: ClosedRange<Int64>) throws -> Int64? {
+        guard optional(name) != nil else { return nil }
+        let value = try sequence(name)
+        guard range.contains(value) else {
+            throw RepriseError(
+                .malformed,
+                "\(name) is a whole number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return value
+    }
+}

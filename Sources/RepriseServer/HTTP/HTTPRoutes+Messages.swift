@@ -1,0 +1,127 @@
+import HTTPTypes
+import Hummingbird
+import RepriseCore
+import RepriseWire
+
+/// Publishing, editing, deleting and history.
+extension HTTPRoutes {
+    private static let messages: RouterPath = "/v1/channels/:channel/messages"
+    private static let message: RouterPath = "/v1/channels/:channel/messages/:id"
+
+    func addMessages<Context: RequestContext>(to router: Router<Context>) {
+        on(.get, Self.messages, in: router) { try await history($0) }
+        on(.post, Self.messages, in: router) { try await publish($0) }
+        on(.patch, Self.message, in: router) { try await edit($0) }
+        on(.delete, Self.message, in: router) { try await delete($0) }
+    }
+
+    // MARK: Publish
+
+    /// In whose name and where somebody publishes; asked again and again during a long stream.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.forbidden` for who may not publish there now.
+    private func publisher(_ call: HTTPCall, in channel: ChannelName) async throws -> Publisher {
+        let grant = try await grant(call, in: channel)
+        guard grant.mayPublish else { throw RepriseError.notForThisUser }
+        return Publisher(
+            channel: channel, user: call.who.user, mayChangeOthers: grant.mayManage)
+    }
+
+    private func publish(_ call: HTTPCall) async throws -> Response {
+        let channel = try call.channel()
+        switch try Self.contentType(of: call.request) {
+        case "application/json": return try await publishOne(call, channel)
+        case "application/x-ndjson": return try await publishStream(call, channel)
+        default:
+            throw HTTPFailure.unsupportedMediaType(
+                "Send application/json with one message or application/x-ndjson with one a line.")
+        }
+    }
+
+    private func publishOne(_ call: HTTPCall, _ channel: ChannelName) async throws -> Response {
+        try await reading(call.request, limits.messageBytes, limits.messageTime) { body in
+            let publisher = try await publisher(call, in: channel)
+            switch PublishedMessage.read(try await body.all(), by: publisher) {
+            case .refused(let failure, _): throw failure
+            case .message(let message): return try await store(message)
+            }
+        }
+    }
+
+    private func store(_ message: NewMessage) async throws -> Response {
+        var json = JSONWriter()
+        let result = try await services.committer.commit([message]).first
+        switch result {
+        case .stored(let event), .buried(_, let event):
+            PublishedMessage.write(message.id, event.seq, isDuplicate: false, to: &json)
+        case .duplicate(let seq):
+            PublishedMessage.write(message.id, seq, isDuplicate: true, to: &json)
+        case .refused(let code, let text): throw HTTPFailure(code, text)
+        case nil: throw RepriseError(.internal, "The log gave no answer.")
+        }
+        return Response(json: json.bytes)
+    }
+
+    private func publishStream(_ call: HTTPCall, _ channel: ChannelName) async throws -> Response {
+        try await reading(call.request, limits.streamBytes, limits.streamTime) { body in
+            let publisher = try await publisher(call, in: channel)
+            var publishing = StreamPublishing(publisher, services.committer, limits) { count in
+                _ = try await self.publisher(call, in: channel)
+                try await self.waitForLeave(call.who, toPublish: count)
+            }
+            let answer = try await publishing.run(&body)
+            return Response(
+                json: answer.bytes, status: answer.status, type: "application/x-ndjson",
+                headers: answer.headers)
+        }
+    }
+
+    /// A stream is held back where one message too many is refused; the time that its body may take bounds the wait.
+    private func waitForLeave(_ who: Principal, toPublish count: Int) async throws {
+        for _ in 0..<count {
+            while let wait = services.wait(who) { try await Task.sleep(for: wait) }
+        }
+    }
+
+    // MARK: Edit and delete
+
+    private func edit(_ call: HTTPCall) async throws -> Response {
+        let target = try call.id("id")
+        let channel = try call.channel()
+        return try await reading(call.request, limits.messageBytes, limits.messageTime) { body in
+            let publisher = try await publisher(call, in: channel)
+            guard try Self.contentType(of: call.request) == "application/json" else {
+                throw HTTPFailure.unsupportedMediaType("Send application/json.")
+            }
+            let text = try await body.all()
+            switch PublishedMessage.read(text, by: publisher, change: .edits(target)) {
+            case .refused(let failure, _): throw failure
+            case .message(let message): return try await store(message)
+            }
+        }
+    }
+
+    private func delete(_ call: HTTPCall) async throws -> Response {
+        let target = try call.id("id")
+        let channel = try call.channel()
+        let id = try call.query("id").map { try EntryID($0) } ?? .random()
+        let publisher = try await publisher(call, in: channel)
+        return try await store(
+            publisher.message(id, change: .deletes(target), body: PublishedMessage.null))
+    }
+
+    // MARK: History
+
+    private func history(_ call: HTTPCall) async throws -> Response {
+        let channel = try call.channel()
+        let after = try call.query("after", in: 0...WireLimits.greatestSequence) ?? 0
+        let limit = try call.limit(limits.historyDefault, atMost: limits.historyMost)
+        let grant = try await readingGrant(call, in: channel)
+        let page = try await services.log.history(
+            of: channel, after: max(after, grant.joined), limit: limit)
+        let before = SequenceRange(after: after, through: grant.joined).map {
+            Gone(range: $0, reason: .beforeJoin)
+        }
+        return Response(json: HistoryAnswer.json(page, before: before, of: channel))
+    }
+}

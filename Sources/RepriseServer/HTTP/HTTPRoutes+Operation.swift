@@ -1,0 +1,41 @@
+import HTTPTypes
+import Hummingbird
+import RepriseCore
+import RepriseWire
+
+/// What those ask for who run the server.
+extension HTTPRoutes {
+    func addOperation<Context: RequestContext>(to router: Router<Context>) {
+        on(.get, "/healthz", in: router, for: .anybody) { _ in
+            Response(json: Array(#"{"status":"ok"}"#.utf8))
+        }
+        on(.get, "/readyz", in: router, for: .anybody) { _ in
+            guard await services.committer.isReady() else {
+                throw HTTPFailure(.unavailable, "The log cannot be written, or is shutting down.")
+            }
+            return Response(json: Array(#"{"status":"ready"}"#.utf8))
+        }
+        on(.get, "/openapi.json", in: router, for: .anybody) { _ in
+            Response(json: PackageResources.openapi_json)
+        }
+        on(.get, "/metrics", in: router, for: .anybody) { _ in
+            let text = try await services.metrics()
+            return Response(json: Array(text.utf8), type: PrometheusText.contentType)
+        }
+        on(.post, "/v1/backup", in: router, for: .admin) { _ in try await backup() }
+    }
+
+    private func backup() async throws -> Response {
+        guard let backup = services.backup else {
+            throw HTTPFailure(
+                .notFound, "notConfigured", "The server was started without a folder for backups.")
+        }
+        let name = try await backup()
+        var json = JSONWriter()
+        json.object { answer in
+            answer.key("name")
+            answer.string(name)
+        }
+        return Response(json: json.bytes)
+    }
+}

@@ -1,0 +1,96 @@
+import HTTPTypes
+import Hummingbird
+import RepriseCore
+import RepriseWire
+
+/// How far the users of a channel have read and received.
+extension HTTPRoutes {
+    private static let positions: RouterPath = "/v1/channels/:channel/positions"
+
+    func addPositions<Context: RequestContext>(to router: Router<Context>) {
+        on(.get, Self.positions, in: router) { try await positions($0) }
+        on(.put, Self.positions, in: router) { try await move($0) }
+    }
+
+    private func positions(_ call: HTTPCall) async throws -> Response {
+        let channel = try call.channel()
+        let grant = try await readingGrant(call, in: channel)
+        let all = try await services.accounts.positions(
+            of: channel, first: call.who.user, limit: WireLimits.positions)
+        let mine = all.first { $0.user == call.who.user }
+        let unread = try await unread(of: call.who.user, in: channel, grant, read: mine?.read ?? 0)
+        let state = try await services.log.state(of: channel)
+        var json = JSONWriter()
+        json.object { answer in
+            answer.key("positions")
+            answer.array { list in all.forEach { $0.write(to: &list) } }
+            if let unread {
+                answer.key("unread")
+                answer.integer(unread.count)
+            }
+            answer.key("head")
+            answer.integer(unread?.head ?? state.head)
+        }
+        return Response(json: json.bytes)
+    }
+
+    /// What a user has not read; nil for nobody in particular.
+    func unread(
+        of user: UserID?, in channel: ChannelName, _ grant: Grant, read: Int64
+    ) async throws -> Unread? {
+        guard let user else { return nil }
+        let start = Unread.start(read: read, joined: grant.unreadAfter, floor: 0)
+        return try await services.log.unread(of: user, in: channel, after: start)
+    }
+
+    private func move(_ call: HTTPCall) async throws -> Response {
+        let channel = try call.channel()
+        let user = try call.me()
+        return try await withObject(call) {
+            _ = try await readingGrant(call, in: channel)
+        } read: {
+            try Self.receipt($0, PositionMove(channel: channel, user: user, device: nil))
+        } _: { asked in
+            // Nobody has read what is not there: not even a client that counts wrongly.
+            let head = try await services.log.state(of: channel).head
+            var move = asked
+            move.read = asked.read.map { min($0, head) }
+            move.delivered = asked.delivered.map { min($0, head) }
+            let position = try await services.accounts.move(move)
+            try await services.moved(channel, position)
+            var json = JSONWriter()
+            position.write(to: &json)
+            return Response(json: json.bytes)
+        }
+    }
+
+    private static func receipt(
+        _ object: Envelope, _ empty: PositionMove
+    ) throws -> PositionMove {
+        var move = empty
+        let range = 0...WireLimits.greatestSequence
+        move.read = try object.number("read", in: range)
+        move.delivered = try object.number("delivered", in: range)
+        if object.optional("device") != nil { move.device = try object.id("device") }
+        guard move.read != nil || move.delivered != nil else {
+            throw RepriseError(.malformed, "Say read, delivered, or both.")
+        }
+        guard move.delivered == nil || move.device != nil else {
+            throw RepriseError(.malformed, "Say on which device it is delivered.")
+        }
+        return move
+    }
+}
+
+extension ServerFrame.Position {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object { position in
+            position.key("user")
+            position.plain(user.text)
+            position.key("read")
+            position.integer(read)
+            position.key("delivered")
+            position.integer(delivered)
+        }
+    }
+}

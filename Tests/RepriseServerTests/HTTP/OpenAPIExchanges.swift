@@ -1,0 +1,327 @@
+import Foundation
+import Hummingbird
+import NIOHTTP1
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import ServiceLifecycle
+import Testing
+
+/// Makes a request for each status that the document has, of servers in the states that it takes.
+final class OpenAPIExchanges {
+    struct Operation {
+        let name: String
+        let hasBody: Bool
+        let asksForToken: Bool
+    }
+
+    let recorder = ExchangeRecorder()
+    private(set) var routes: [String] = []
+    private let operations: [Operation]
+
+    init(_ operations: [Operation]) { self.operations = operations }
+
+    /// A request that is right, but for whatever the case is about.
+    private static let bodies = [
+        "PUT /v1/channels/{channel}": #"{"visibility":"public"}"#,
+        "PUT /v1/channels/{channel}/members/{user}": #"{"role":"member"}"#,
+        "POST /v1/channels/{channel}/messages": #"{"body":1}"#,
+        "PATCH /v1/channels/{channel}/messages/{id}": #"{"body":2}"#,
+        "PUT /v1/channels/{channel}/positions": #"{"read":1}"#,
+        "PUT /v1/devices/{device}": #"{"platform":"ios"}"#,
+    ]
+
+    private func ask(
+        _ operation: String, as user: String? = "ada", channel: String = "general",
+        user member: String = "grace", id: String = "m1", device: String = "phone-1",
+        query: [(String, String)] = [], type: String = "application/json", _ body: String? = nil
+    ) -> ExchangeRecorder.Ask {
+        ExchangeRecorder.Ask(
+            operation: operation, token: user.map(TableAuthenticator.token),
+            path: ["channel": channel, "user": member, "id": id, "device": device], query: query,
+            type: type, body: body ?? Self.bodies[operation] ?? "")
+    }
+
+    func run() async throws {
+        try await whileAllIsWell()
+        try await withOthers()
+        try await whereNobodyIsAsked()
+        try await underPressure()
+    }
+
+    // MARK: What happens on a server where all is well, in this order
+
+    private func tale() -> [(ExchangeRecorder.Ask, Int)] {
+        channels() + members() + messages() + changes() + positions() + devices() + operation()
+    }
+
+    private func channels() -> [(ExchangeRecorder.Ask, Int)] {
+        let put = "PUT /v1/channels/{channel}"
+        let den =
+            #"{"visibility":"private","history":"sinceJoin","title":"The den \u2014 ada's","#
+            + #""retention":{"messages":10,"seconds":60,"bytes":100000},"later":{"a":[1]}}"#
+        return [
+            (ask("GET /v1/me"), 200), (ask("GET /v1/me", as: "root"), 200),
+            (ask("GET /v1/channels"), 200), (ask(put), 201), (ask(put), 200),
+            (ask(put, channel: "den", den), 201), (ask(put, as: "eve", channel: "den"), 403),
+            (ask(put, as: "root", channel: "den", den), 200),
+            (ask("GET /v1/channels", query: [("limit", "1"), ("after", "a"), ("x", "y")]), 200),
+            (ask("GET /v1/channels/{channel}"), 200),
+            (ask("GET /v1/channels/{channel}", channel: "den"), 200),
+            (ask("GET /v1/channels/{channel}", as: "eve", channel: "den"), 403),
+            (ask("GET /v1/channels/{channel}", channel: "nowhere"), 403),
+        ]
+    }
+
+    private func members() -> [(ExchangeRecorder.Ask, Int)] {
+        let list = "GET /v1/channels/{channel}/members"
+        let put = "PUT /v1/channels/{channel}/members/{user}"
+        let delete = "DELETE /v1/channels/{channel}/members/{user}"
+        return [
+            (ask(put), 201), (ask(put), 200), (ask(put, as: "eve", user: "eve", ""), 201),
+            (ask(put, as: "eve", user: "eve", #"{"role":"owner"}"#), 403),
+            (ask(put, as: "eve", channel: "den", user: "eve"), 403),
+            (ask(put, channel: "den", user: "a%2Fb%25@x%7C1"), 201),
+            (ask(put, channel: "nowhere"), 403), (ask(list), 200),
+            (ask(list, query: [("limit", "1"), ("after", "ada")]), 200),
+            (ask(list, as: "eve", channel: "den"), 403),
+            (ask(delete, as: "eve", user: "grace"), 403), (ask(delete, user: "eve"), 204),
+            (ask(delete, user: "eve"), 204), (ask(delete, as: "grace", user: "grace"), 204),
+            (ask(delete, channel: "den", user: "a%2Fb%25@x%7C1"), 204),
+        ]
+    }
+
+    private func messages() -> [(ExchangeRecorder.Ask, Int)] {
+        let post = "POST /v1/channels/{channel}/messages"
+        let get = "GET /v1/channels/{channel}/messages"
+        let lines = "application/x-ndjson"
+        return [
+            (ask(post, #"{"id":"m1","body":{"x":[1,null]}}"#), 200),
+            (ask(post, #"{"id":"m1","body":{"x":[1,null]}}"#), 200), (ask(post), 200),
+            (ask(post, type: lines, "{\"id\":\"m2\",\"body\":2}\n\n{\"body\":3}\n"), 200),
+            (ask(post, type: lines, "{\"id\":\"m3\",\"body\":2}\n{\"body\":\n"), 207),
+            (ask(post, as: "eve", channel: "den"), 403),
+            (ask(post, channel: "den", #"{"id":"d1","body":1}"#), 200),
+            (ask(post, #"{"id":"d1","body":1}"#), 409),
+            (ask(post, #"{"id":"m9","after":"m8","body":1}"#), 409),
+            (ask(post, #"{"id":"m9","edits":"m8","body":1}"#), 404),
+            (ask(post, #"{"id":"m4","edits":"m3","body":4}"#), 200), (ask(get), 200),
+            (ask(get, query: [("after", "1"), ("limit", "2")]), 200),
+            (ask(get, as: "eve", channel: "den"), 403),
+            (ask(get, as: "grace", channel: "den"), 403),
+            (ask("PUT /v1/channels/{channel}/members/{user}", channel: "den"), 201),
+            (ask(get, as: "grace", channel: "den"), 200),
+        ]
+    }
+
+    private func changes() -> [(ExchangeRecorder.Ask, Int)] {
+        let edit = "PATCH /v1/channels/{channel}/messages/{id}"
+        let delete = "DELETE /v1/channels/{channel}/messages/{id}"
+        return [
+            (ask(edit, #"{"id":"e1","body":"new"}"#), 200),
+            (ask(edit, #"{"id":"e1","body":"new"}"#), 200), (ask(edit), 200),
+            (ask(edit, as: "eve"), 403), (ask(edit, id: "nothing"), 404),
+            (ask(edit, #"{"id":"d1","body":1}"#), 409),
+            (ask(delete, as: "eve"), 403), (ask(delete, query: [("id", "x1")]), 200),
+            (ask(delete, query: [("id", "x1")]), 200), (ask(edit), 404),
+            (ask(delete, id: "m2", query: [("id", "d1")]), 409),
+            (ask(delete, id: "early"), 200),
+            (ask("GET /v1/channels/{channel}/messages"), 200),
+        ]
+    }
+
+    private func positions() -> [(ExchangeRecorder.Ask, Int)] {
+        let get = "GET /v1/channels/{channel}/positions"
+        let put = "PUT /v1/channels/{channel}/positions"
+        return [
+            (ask(put, #"{"read":3,"delivered":9007199254740991,"device":"phone-1"}"#), 200),
+            (ask(put), 200), (ask(get), 200), (ask(get, as: "eve"), 200),
+            (ask(get, as: "eve", channel: "den"), 403),
+            (ask(put, as: "eve", channel: "den"), 403), (ask("GET /v1/channels"), 200),
+        ]
+    }
+
+    private func devices() -> [(ExchangeRecorder.Ask, Int)] {
+        let put = "PUT /v1/devices/{device}"
+        return [
+            (ask(put), 200),
+            (ask(put, device: "web%2F2", #"{"platform":"web","pushToken":"{\"a\":1}"}"#), 200),
+            (ask("GET /v1/devices"), 200), (ask("GET /v1/devices", as: "eve"), 200),
+            (ask("DELETE /v1/devices/{device}"), 204),
+        ]
+    }
+
+    private func operation() -> [(ExchangeRecorder.Ask, Int)] {
+        [
+            (ask("GET /healthz", as: nil), 200), (ask("GET /readyz", as: nil), 200),
+            (ask("GET /openapi.json", as: nil), 200),
+            (ask("GET /metrics", as: nil), 200), (ask("POST /v1/backup"), 403),
+            (ask("POST /v1/backup", as: "root"), 200), (ask("GET /v1/connect", as: nil), 426),
+        ]
+    }
+
+    /// 400 for each operation that knows it.
+    private func badRequests() -> [(ExchangeRecorder.Ask, Int)] {
+        let bad = ["GET", "PUT"].map { "\($0) /v1/channels/{channel}" }
+        let lists = ["", "/{channel}/members", "/{channel}/messages"].map {
+            "GET /v1/channels\($0)"
+        }
+        let queries = [("limit", "0"), ("limit", "-1"), ("limit", "1e1"), ("limit", "1001")]
+        return bad.map { (ask($0, channel: "-a"), 400) }
+            + lists.flatMap { list in queries.map { (ask(list, query: [$0]), 400) } }
+            + lists.map { (ask($0, query: [("limit", "1"), ("limit", "2")]), 400) }
+            + lists.map { (ask($0, query: [("after", "a%20b")]), 400) }
+            + [
+                ask("PUT /v1/channels/{channel}/members/{user}", user: "a%20b"),
+                ask("DELETE /v1/channels/{channel}/members/{user}", user: "%C3%A4"),
+                ask("POST /v1/channels/{channel}/messages", channel: "%20"),
+                ask("PATCH /v1/channels/{channel}/messages/{id}", id: "%22"),
+                ask("DELETE /v1/channels/{channel}/messages/{id}", query: [("id", "")]),
+                ask("GET /v1/channels/{channel}/positions", channel: "a%20b"),
+                ask("PUT /v1/devices/{device}", device: "%5C"),
+                ask("DELETE /v1/devices/{device}", device: "%7F"),
+            ].map { ($0, 400) }
+            + operations.filter(\.hasBody).flatMap { operation in
+                ["[]", "{", "nul", #"{"x":1,"x":2}"#, "{}{}", "{\"a\":\"\u{1}\"}"]
+                    .map { (ask(operation.name, $0), 400) }
+            } + BadFields.all.map { (ask($0.operation, $0.body), 400) }
+    }
+
+    // MARK: Servers in their states
+
+    private func whileAllIsWell() async throws {
+        try await withServer({ $0.backup = { "2026-11-21" } }) { port in
+            for (ask, status) in tale() { try await expect(status, ask, port) }
+            for (ask, status) in badRequests() { try await expect(status, ask, port) }
+            for operation in operations where operation.asksForToken {
+                try await expect(401, ask(operation.name, as: nil), port)
+                try await expect(401, ask(operation.name, as: "ended"), port)
+            }
+            for operation in operations where operation.hasBody {
+                let large = #"{"x":"\#(String(repeating: "x", count: 80_000))"}"#
+                try await expect(413, ask(operation.name, large), port)
+                try await expect(415, ask(operation.name, type: "text/plain"), port)
+            }
+        }
+    }
+
+    private func withOthers() async throws {
+        try await withServer({ _ in }) { port in
+            try await expect(404, ask("POST /v1/backup", as: "root"), port)
+        }
+    }
+
+    private func whereNobodyIsAsked() async throws {
+        try await withServer({ $0.authenticator = nil }) { port in
+            try await expect(200, ask("GET /v1/me", as: nil), port)
+            for operation in operations where operation.name.contains("/v1/devices") {
+                try await expect(403, ask(operation.name, as: nil), port)
+            }
+            try await expect(403, ask("PUT /v1/channels/{channel}/positions", as: nil), port)
+            try await expect(200, ask("GET /v1/channels/{channel}", as: nil), port)
+            try await expect(200, ask("GET /v1/channels/{channel}/positions", as: nil), port)
+        }
+    }
+
+    private func underPressure() async throws {
+        var limits = HTTPLimits()
+        limits.messageTime = .zero
+        limits.streamTime = .zero
+        try await withServer(limits: limits, { _ in }) { port in
+            for operation in operations where operation.hasBody {
+                try await expect(408, ask(operation.name, as: "root"), port)
+            }
+        }
+        try await withServer({ $0.wait = { _ in .milliseconds(1_500) } }) { port in
+            for operation in operations where operation.asksForToken {
+                let answer = try await expect(429, ask(operation.name, as: "root"), port)
+                #expect(answer.headers.first(name: "retry-after") == "2")
+            }
+        }
+        let failure = RepriseError(.unavailable, "No keys.")
+        try await withServer({
+            $0.authenticator = TableAuthenticator(failure: failure)
+            $0.committer.shutdown()
+        }) { port in
+            for operation in operations where operation.asksForToken {
+                try await expect(503, ask(operation.name), port)
+            }
+            try await expect(503, ask("GET /readyz", as: nil), port)
+        }
+    }
+
+    /// Runs `body` on a server with what `configure` makes of it.
+    private func withServer(
+        limits: HTTPLimits = HTTPLimits(), _ configure: (inout HTTPServices) -> Void,
+        _ body: (Int) async throws -> Void
+    ) async throws {
+        let folder = TestFolder()
+        defer { folder.remove() }
+        let log = try SQLiteMessageLog.open(at: folder.path)
+        let accounts = try Accounts.open(at: folder.path, implicitChannels: false)
+        let committer = Committer(log: log) { _ in }
+        let storing = Task { await committer.run() }
+        var services = HTTPServices(
+            log: log, committer: committer, accounts: accounts,
+            authenticator: TableAuthenticator())
+        services.metrics = { "# TYPE reprise_connections gauge\nreprise_connections 3\n" }
+        configure(&services)
+        let outcome = await Result { try await serve(router(services, limits), body) }
+        committer.shutdown()
+        await storing.value
+        await accounts.close()
+        await log.close()
+        try outcome.get()
+    }
+
+    private func router(
+        _ services: HTTPServices, _ limits: HTTPLimits
+    ) -> Router<BasicRequestContext> {
+        let router = Router()
+        HTTPRoutes(services, limits: limits).add(to: router)
+        UpgradeRequiredRoute().add(to: router)
+        routes = Self.names(router)
+        router.refuseOtherMethods()
+        return router
+    }
+
+    private func serve(
+        _ router: Router<BasicRequestContext>, _ body: (Int) async throws -> Void
+    ) async throws {
+        let (ready, isReady) = AsyncStream<Int>.makeStream()
+        let application = Application(
+            responder: router.buildResponder(),
+            configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+            onServerRunning: { isReady.yield($0.localAddress?.port ?? 0) },
+            logger: RunningServer.logger)
+        let group = ServiceGroup(services: [application], logger: RunningServer.logger)
+        async let running: Void = {
+            defer { isReady.finish() }
+            try await group.run()
+        }()
+        var outcome = Result<Void, any Error>.success(())
+        var ports = ready.makeAsyncIterator()
+        if let port = await ports.next() { outcome = await Result { try await body(port) } }
+        await group.triggerGracefulShutdown()
+        try await running
+        try outcome.get()
+    }
+
+    private static func names(_ router: Router<BasicRequestContext>) -> [String] {
+        router.routes.filter { $0.method != .head }.map { route in
+            let path = "\(route.path)".split(separator: "/").map { part in
+                part.hasPrefix(":") ? "{\(part.dropFirst())}" : String(part)
+            }
+            return "\(route.method.rawValue) /" + path.joined(separator: "/")
+        }
+    }
+
+    @discardableResult
+    private func expect(
+        _ status: Int, _ ask: ExchangeRecorder.Ask, _ port: Int
+    ) async throws -> ExchangeRecorder.Answer {
+        let answer = try await recorder.ask(ask, port: port)
+        #expect(answer.status == status, "\(ask) got \(answer.text)")
+        return answer
+    }
+}
