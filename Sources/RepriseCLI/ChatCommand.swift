@@ -12,14 +12,19 @@ struct ChatCommand: AsyncParsableCommand {
         commandName: "chat",
         abstract: "Chat in a terminal; kill it, cut it off, come back.",
         usage: """
-            reprise chat CHANNEL --as USER [--server URL] [--journal DIR]
-                         [--patience SECONDS]
+            reprise chat CHANNEL --as USER | --token TOKEN [--server URL]
+                         [--journal DIR] [--patience SECONDS]
             """,
         discussion: """
-            Shows the newest messages, what has come while you were away, and where the
-            connection stands. What you write is kept first and sent when it can be:
-            … waits here, ✓ the server has it. Messages are unread until you touch a
-            key. /help shows the commands, Ctrl-D ends.
+            Shows the newest messages, what has come while you were away, who types,
+            and where the connection stands. What you write is kept first and sent when
+            it can be: … waits here, ✓ the server has it, ✓✓ it came to somebody, ✓✓
+            read. Messages are unread until you touch a key. /edit and /delete change
+            what you said; /help shows the commands, Ctrl-D ends.
+
+            Who you are is the server's word: one with --dev gives --as USER a token,
+            any other takes --token. Where a server asks nobody (neither --dev nor keys),
+            messages have no author.
 
             Kill it in the middle of a sentence, kill the server, unplug the network:
             start it again, and nothing is lost or there twice. (After kill -9 the
@@ -33,6 +38,7 @@ struct ChatCommand: AsyncParsableCommand {
             $XDG_STATE_HOME/reprise/chat, or ~/.local/state/reprise/chat.
 
             EXAMPLES
+              reprise serve --dev                  a server, in a terminal of its own
               reprise chat general --as ada
               reprise chat general --as bob        in another terminal
               echo "on my way" | reprise chat general --as ada
@@ -61,7 +67,7 @@ struct ChatCommand: AsyncParsableCommand {
         do { _ = try ChannelName(channel) } catch let error as RepriseError {
             throw ValidationError(error.line)
         }
-        guard let user = identity.user else {
+        guard let user = try identity.caller(at: server.url).user()?.text else {
             throw ValidationError("Say who you are: --as USER.")
         }
         guard !user.hasPrefix("."), !user.contains("/") else {
@@ -70,9 +76,10 @@ struct ChatCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let user = identity.user ?? ""
+        guard let identity = try identity.caller(at: server.url).identity() else { return }
+        let user = identity.user.text
         let reprise = try await Reprise.open(
-            at: folder(of: user), server: server.url, dialer: NIODialer())
+            at: folder(of: user), server: server.url, dialer: NIODialer(), identity: identity)
         let waiting: Int
         do { waiting = try await chat(reprise, as: user) } catch {
             await reprise.close()
@@ -99,7 +106,7 @@ struct ChatCommand: AsyncParsableCommand {
     private func chat(_ reprise: Reprise, as user: String) async throws -> Int {
         let bell = Bell()
         let channel = try reprise.channel(channel)
-        let room = ChatRoom(channel, in: reprise.journal, user: user, bell: bell)
+        let room = ChatRoom(channel, user: user, bell: bell)
         let terminal = RawTerminal()
         defer { terminal?.restore() }
         let lines = ChatLines(room: room, channel: channel, patience: .seconds(patience))

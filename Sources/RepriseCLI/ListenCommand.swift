@@ -12,8 +12,8 @@ struct ListenCommand: AsyncParsableCommand {
         commandName: "listen",
         abstract: "Print the messages of channels as they come.",
         usage: """
-            reprise listen CHANNEL... --journal DIR [--server URL] [--json]
-                           [--until-complete] [--wait]
+            reprise listen CHANNEL... --journal DIR [--as USER] [--server URL]
+                           [--json] [--until-complete] [--wait]
             reprise listen CHANNEL... --journal DIR --debug [--json]
             """,
         discussion: """
@@ -32,6 +32,7 @@ struct ListenCommand: AsyncParsableCommand {
             EXAMPLES
               reprise listen general --journal ./inbox
               reprise listen general --journal ./inbox --debug
+              reprise listen general --journal ./ada --as ada
               reprise listen general news --journal ./inbox --json | jq .body
               reprise listen general --journal ./inbox --until-complete
 
@@ -47,6 +48,7 @@ struct ListenCommand: AsyncParsableCommand {
         help: ArgumentHelp("The folder of the journal; made if it is not there.", valueName: "dir"))
     var journal: String
     @OptionGroup var server: ServerOption
+    @OptionGroup var identity: IdentityOption
     @Flag(help: "Print an object a line.") var json = false
     @Flag(help: "End when everything that the server has is printed.") var untilComplete = false
     @Flag(help: "Show where the channels stand, not what they say.") var debug = false
@@ -63,7 +65,8 @@ struct ListenCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reprise = try await Reprise.open(
-            at: URL(fileURLWithPath: journal), server: server.url, dialer: NIODialer())
+            at: URL(fileURLWithPath: journal), server: server.url, dialer: NIODialer(),
+            identity: try identity.caller(at: server.url).identity())
         if let place = reprise.journal.opening.setAside {
             Terminal.error.writeLine(
                 "reprise: What was in the journal is no sound database; it is kept at "

@@ -65,7 +65,7 @@ struct PublishCommand: AsyncParsableCommand {
         let reconnects = Counter()
         let publisher = Publisher(
             server: server.url, dialer: NIODialer(), queue: queue,
-            identity: try identity.identity(at: server.url), patience: .seconds(patience),
+            caller: try identity.caller(at: server.url), patience: .seconds(patience),
             onReconnect: { _ in reconnects.increment() })
         let progress = PublishProgress(queue: queue)
         let showing = Task { await progress.show() }

@@ -91,6 +91,10 @@ struct WireConnection: Sendable {
         let code = await socket.closeCode.map { CloseCode($0) }
         let words = reason ?? code.map { "code \($0)" } ?? "no reason given"
         switch code?.advice {
+        case .stop where code == .unauthorized:
+            return RepriseError(
+                .unauthorized, "The server has ended the connection: \(words)",
+                remedy: "Give --token, or --as with a --dev server.")
         case .stop:
             return RepriseError(
                 .refused, "The server has ended the connection: \(words)",

@@ -1,3 +1,4 @@
+import RepriseChannels
 import RepriseCore
 import Testing
 
@@ -14,7 +15,7 @@ struct ChatScreenTests {
     }
 
     private func item(
-        _ seq: Int64?, _ author: String, _ text: String, _ status: ChatItem.Status = .sent
+        _ seq: Int64?, _ author: String, _ text: String, _ status: ChannelMessage.Status = .sent
     ) -> ChatItem {
         ChatItem(
             id: .random(), seq: seq, author: author, text: text, time: .init(milliseconds: 0),
@@ -27,7 +28,7 @@ struct ChatScreenTests {
         chat.items = [
             item(1, "bob", "zero"), item(2, "ada", "one", .read), item(3, "ada", "two", .delivered),
             item(4, "ada", "three"), item(nil, "ada", "four", .pending),
-            item(nil, "ada", "five", .failed("too large")),
+            item(nil, "ada", "five", .failed(reason: "too large")),
         ]
         let lines = draw(chat, height: 9).lines.map { $0.dropFirst(6) }
         #expect(
@@ -156,7 +157,14 @@ struct ChatScreenTests {
         #expect(ChatCommandLine("/who") == .who)
         #expect(ChatCommandLine("/retry a1") == .retry("a1"))
         #expect(ChatCommandLine("/retry") == .retry(nil))
-        for line in ["/", "/nonsense"] {
+        #expect(ChatCommandLine("/edit a  b") == .edit(back: 1, "a  b"))
+        #expect(ChatCommandLine("/edit #2 #3 b") == .edit(back: 2, "#3 b"))
+        #expect(ChatCommandLine("/delete") == .delete(back: 1))
+        #expect(ChatCommandLine("/delete #3") == .delete(back: 3))
+        for line in [
+            "/", "/nonsense", "/edit", "/edit #2", "/edit #0 x", "/edit #x y", "/delete it",
+            "/delete #-1", "/delete #201", "/delete #2 x", "/delete #99999999999999999999",
+        ] {
             guard case .unknown = ChatCommandLine(line) else {
                 Issue.record("\(line) is \(ChatCommandLine(line))")
                 continue

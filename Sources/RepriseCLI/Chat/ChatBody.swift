@@ -1,34 +1,26 @@
 import RepriseWire
 
-/// What a chat message carries: `{"text":…,"by":…}`.
+/// What a chat message carries: `{"text":…}`. Who said it is the server's word, in the event's `from`.
 ///
-/// `by` is what the sender calls himself: it counts where the server does not know who it was. A JSON string is a message
-/// too, so that `reprise publish` can say something.
+/// Any other JSON is a message too, so that `reprise publish` can say something.
 struct ChatBody: Hashable, Sendable {
-    var text: String
-    var by: String?
+    /// Who said something where the server asks nobody.
+    static let nobody = "somebody"
 
-    init(text: String, by: String?) {
-        self.text = text
-        self.by = by
-    }
+    var text: String
+
+    init(text: String) { self.text = text }
 
     init(_ json: [UInt8]) {
-        let members = try? JSONMembers(json)
-        text = members?.text("text") ?? MessagePrinter.words(json)
-        by = members?.text("by")
+        text = (try? JSONMembers(json))?.text("text") ?? MessagePrinter.words(json)
     }
 
-    var json: [UInt8] {
+    var json: String {
         var writer = JSONWriter()
         writer.object { json in
             json.key("text")
             json.string(text)
-            if let by {
-                json.key("by")
-                json.string(by)
-            }
         }
-        return writer.bytes
+        return String(decoding: writer.bytes, as: UTF8.self)
     }
 }

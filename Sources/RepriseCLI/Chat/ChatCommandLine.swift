@@ -3,10 +3,12 @@ import RepriseCore
 /// What a person means by a line.
 enum ChatCommandLine: Hashable, Sendable {
     case say(String)
+    case edit(back: Int, String)
+    case delete(back: Int)
     case who, unread, dead, quit, help
     case retry(String?)
     case withdraw(String?)
-    /// It begins with a slash, and nobody knows it.
+    /// It begins with a slash, and makes no sense: what to do instead.
     case unknown(String)
 
     /// A slash begins a command; two are one slash at the beginning of a message.
@@ -23,6 +25,8 @@ enum ChatCommandLine: Hashable, Sendable {
         let rest = parts.count > 1 ? parts[1].trimmingSpaces : nil
         self =
             switch parts.first {
+            case "edit": .edit(rest)
+            case "delete": .delete(rest)
             case "who": .who
             case "unread": .unread
             case "dead": .dead
@@ -30,14 +34,40 @@ enum ChatCommandLine: Hashable, Sendable {
             case "withdraw": .withdraw(rest)
             case "quit", "q": .quit
             case "help", "?": .help
-            default: .unknown("There is no \(line.prefix(20)). /help shows what there is")
+            default: .unknown("There is no \(line.prefix(20)). /help shows what there is.")
             }
     }
 
+    private static func edit(_ rest: String?) -> ChatCommandLine {
+        guard let (back, text) = place(rest) else { return .unknown(placeHelp) }
+        guard let text else {
+            return .unknown("/edit TEXT puts TEXT in the place of your last one.")
+        }
+        return .edit(back: back, text)
+    }
+
+    private static func delete(_ rest: String?) -> ChatCommandLine {
+        guard let (back, nothing) = place(rest), nothing == nil else { return .unknown(placeHelp) }
+        return .delete(back: back)
+    }
+
+    private static let placeHelp = "#2 is your last message but one; at most #\(ChatRoom.shown)."
+
+    /// `#2 text`: how far back, 1 being the last, and what follows.
+    private static func place(_ rest: String?) -> (back: Int, text: String?)? {
+        guard let rest, rest.hasPrefix("#") else { return (1, rest) }
+        let parts = rest.dropFirst().split(separator: " ", maxSplits: 1)
+        guard let back = parts.first.flatMap({ Int($0) }), (1...ChatRoom.shown).contains(back)
+        else { return nil }
+        return (back, parts.count > 1 ? parts[1].trimmingSpaces : nil)
+    }
+
     static let helpLines = [
-        "/who    who has said something      /unread   what you have not read",
-        "/dead   what could not be sent      /retry [ID]   /withdraw [ID]",
-        "/quit   ends; what waits is sent next time. A line with // begins with /",
+        "/edit TEXT      puts TEXT in the place of your last message",
+        "/delete         deletes it; with #2 the last but one: /edit #2 TEXT, /delete #2",
+        "/who            who has read how far       /unread   how much you have not read",
+        "/dead           what could not be sent     /retry [ID]   /withdraw [ID]",
+        "/quit           ends; what waits is sent next time. // begins a line with /",
     ]
 }
 

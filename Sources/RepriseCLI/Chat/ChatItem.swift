@@ -1,18 +1,8 @@
+import RepriseChannels
 import RepriseCore
 
 /// A message as the chat shows it.
 struct ChatItem: Hashable, Sendable, Identifiable {
-    enum Status: Hashable, Sendable {
-        /// On this device alone.
-        case pending
-        /// The server has it.
-        case sent
-        case delivered
-        case read
-        /// The server will not take it.
-        case failed(String)
-    }
-
     let id: EntryID
     /// Nil until the server has it.
     var seq: Int64?
@@ -22,7 +12,7 @@ struct ChatItem: Hashable, Sendable, Identifiable {
     var isMine: Bool
     var isEdited = false
     var isDeleted = false
-    var status: Status = .sent
+    var status = ChannelMessage.Status.sent
 }
 
 /// Everything that the chat shows but the line that is being typed.
@@ -38,12 +28,14 @@ struct ChatSnapshot: Hashable, Sendable {
     /// The channel's own trouble, for people.
     var trouble: String?
     var typists: [String] = []
-    /// How many messages of others have come since the person was last seen at the keyboard.
-    var unread = 0
+    /// How many messages of others the person has not read, on whichever device.
+    var unread: Int64 = 0
     /// The divider stands behind this sequence.
     var divider: Int64?
-    /// How many messages wait for the server.
+    /// How many messages and changes wait for the server.
     var waiting = 0
+    /// How many the server will not take.
+    var dead = 0
     /// What the last command has to say.
     var notice: [String] = []
 

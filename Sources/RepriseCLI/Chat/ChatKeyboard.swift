@@ -35,14 +35,15 @@ struct ChatKeyboard: Sendable {
         while true {
             let bytes = try await LineReader.read(STDIN_FILENO)
             guard !bytes.isEmpty else { return }
-            await room.attended()
+            try await room.attended()
             for key in decoder.decode(bytes) {
                 if key == .redraw { await line.redraw() }
                 switch await line.press(key) {
                 case .submitted(let text):
-                    guard try await room.perform(ChatCommandLine(text)) else { return }
+                    guard await room.perform(ChatCommandLine(text)) else { return }
                 case .ended: return
-                case .changed, .ignored: break
+                case .changed: await room.typed(await line.text)
+                case .ignored: break
                 }
             }
             bell.ring()
@@ -73,6 +74,8 @@ struct ChatKeyboard: Sendable {
 private actor TypedLine {
     private var editor = LineEditor()
     private var isStale = false
+
+    var text: String { editor.text }
 
     func press(_ key: Key) -> LineEditor.Outcome { editor.press(key) }
 

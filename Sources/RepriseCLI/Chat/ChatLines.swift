@@ -33,10 +33,10 @@ struct ChatLines: Sendable {
     func run() async throws -> Int {
         do { try await publish() } catch is CancellationError {}
         let end = ContinuousClock.now + patience
-        while await room.waiting > 0, .now < end, !Task.isCancelled {
+        while try await channel.outbox.waiting() > 0, .now < end, !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(10))
         }
-        return await room.waiting
+        return try await channel.outbox.waiting()
     }
 
     private func publish() async throws {
@@ -44,14 +44,14 @@ struct ChatLines: Sendable {
         while let line = try await reader.next() {
             let text = String(decoding: line, as: UTF8.self)
             guard text.contains(where: { !$0.isWhitespace }) else { continue }
-            guard try await room.perform(ChatCommandLine(text)) else { break }
+            guard await room.perform(ChatCommandLine(text)) else { break }
             for notice in await room.snapshot.notice { try printer.print("* " + notice.printable) }
         }
     }
 
     private static func line(_ message: Message) -> String {
         let body = ChatBody(message.body)
-        let author = message.from?.text ?? body.by ?? "?"
+        let author = message.from?.text ?? ChatBody.nobody
         let again = message.attempt > 1 ? " (again)" : ""
         let what: String
         if message.isDeleted {

@@ -1,8 +1,6 @@
-import Foundation
 import Reprise
 import RepriseChannels
 import RepriseCore
-import RepriseJournal
 import RepriseWire
 
 /// One channel as the chat takes part in it: what it shows, and what a person can do.
@@ -10,25 +8,22 @@ actor ChatRoom {
     /// How many messages are shown.
     static let shown = 200
 
-    private let channel: Channel
-    private let journal: Journal
+    let channel: Channel
     private let user: String
     private let bell: Bell
-    private(set) var snapshot: ChatSnapshot
-    /// What this process has published and no list has brought yet; each leaves with its list.
-    private var written: [ChatItem] = []
-    private var mine: Set<EntryID> = []
-    /// Up to here a person has seen it; nil before the first list.
-    private var seen: Int64?
+    var snapshot: ChatSnapshot
+    /// How far the others are.
+    private(set) var positions: [UserID: ServerFrame.Position] = [:]
+    private var hasHinted = false
+    private var connection = ConnectionState.idle
+    private var isLive = false
 
     /// - Parameters:
     ///   - channel: the channel.
-    ///   - journal: what keeps its messages.
-    ///   - user: whom messages are published as.
+    ///   - user: who takes part.
     ///   - bell: rung when the snapshot has changed.
-    init(_ channel: Channel, in journal: Journal, user: String, bell: Bell) {
+    init(_ channel: Channel, user: String, bell: Bell) {
         self.channel = channel
-        self.journal = journal
         self.user = user
         self.bell = bell
         snapshot = ChatSnapshot(channel: channel.name.text, user: user)
@@ -45,48 +40,83 @@ actor ChatRoom {
             group.addTask {
                 for await list in channel.observe(last: Self.shown) { await self.listed(list) }
             }
+            group.addTask {
+                for await unread in channel.unread { await self.unreadChanged(unread.count) }
+            }
+            group.addTask {
+                for await users in channel.typists { await self.typistsChanged(users) }
+            }
+            group.addTask { for await all in channel.positions { await self.moved(all) } }
+            group.addTask {
+                for await waiting in channel.waiting { await self.outboxChanged(waiting) }
+            }
         }
     }
 
     private func listed(_ list: [ChannelMessage]) {
-        let items = list.map { item($0) }
-        let known = Set(items.map(\.id))
-        written.removeAll { known.contains($0.id) }
-        snapshot.items = items + written
-        count()
+        snapshot.items = list.map { item($0) }
+        if !hasHinted, list.contains(where: { $0.from == nil && $0.seq != nil }) {
+            hasHinted = true
+            snapshot.notice = ["This server asks nobody who he is; one with --dev does."]
+        }
+        divide()
         bell.ring()
     }
 
     private func item(_ message: ChannelMessage) -> ChatItem {
-        let body = ChatBody(message.body)
-        let author = message.from?.text ?? body.by ?? "?"
-        return ChatItem(
-            id: message.id, seq: message.seq, author: author, text: body.text, time: message.time,
-            isMine: message.isMine || mine.contains(message.id) || author == user,
-            isEdited: message.isEdited, isDeleted: message.isDeleted,
-            status: .init(message.status))
+        ChatItem(
+            id: message.id, seq: message.seq,
+            author: message.from?.text ?? (message.isMine ? user : ChatBody.nobody),
+            text: ChatBody(message.body).text, time: message.time, isMine: message.isMine,
+            isEdited: message.isEdited, isDeleted: message.isDeleted, status: message.status)
     }
 
-    private func count() {
-        let newest = snapshot.items.compactMap(\.seq).max() ?? 0
-        let seen = seen ?? newest
-        self.seen = seen
-        snapshot.waiting = snapshot.items.count { $0.status == .pending }
-        snapshot.unread = snapshot.items.count { ($0.seq ?? 0) > seen && !$0.isMine }
-        if snapshot.unread > 0, snapshot.divider == nil { snapshot.divider = seen }
+    private func unreadChanged(_ count: Int64) {
+        snapshot.unread = count
+        divide()
+        bell.ring()
+    }
+
+    /// Puts the divider before the first message that is unread; once all are read it stays until the person says something.
+    private func divide() {
+        guard snapshot.unread > 0 else { return }
+        let others = snapshot.items.filter { !$0.isMine && !$0.isDeleted && $0.seq != nil }
+        let first = others.suffix(Int(clamping: snapshot.unread)).first?.seq
+        snapshot.divider = first.map { $0 - 1 }
+    }
+
+    private func typistsChanged(_ users: [UserID]) {
+        snapshot.typists = users.map(\.text)
+        bell.ring()
+    }
+
+    private func moved(_ positions: [UserID: ServerFrame.Position]) { self.positions = positions }
+
+    private func outboxChanged(_ waiting: Int) async {
+        snapshot.waiting = waiting
+        // A failure to read this is no reason to end: it is read again with the next change.
+        if let letters = try? await channel.outbox.deadLetters() { snapshot.dead = letters.count }
+        bell.ring()
     }
 
     private func connectionChanged(_ state: ConnectionState) {
+        connection = state
         snapshot.isConnected = state == .connected
-        snapshot.connection = state.words
+        showConnection()
+    }
+
+    /// The two states come side by side, in either order.
+    private func showConnection() {
+        snapshot.connection = snapshot.isConnected && isLive ? "live" : connection.words
         bell.ring()
     }
 
     private func channelChanged(_ state: ChannelState) {
         snapshot.catchUp = nil
         snapshot.trouble = nil
+        isLive = state == .live
         switch state {
-        case .live: if snapshot.isConnected { snapshot.connection = "live" }
+        case .live: break
         case .catchingUp(let received, let total):
             snapshot.catchUp = .init(received: received, total: total)
         case .repairing(let missing): snapshot.trouble = "repairing, \(missing.grouped) missing"
@@ -95,127 +125,76 @@ actor ChatRoom {
         case .refused(_, let message): snapshot.trouble = "refused: \(message)"
         case .closed, .subscribing: break
         }
-        bell.ring()
+        showConnection()
     }
 
-    /// A person is at the keyboard: what is on the screen is read.
-    func attended() {
-        guard snapshot.unread > 0 else { return }
-        seen = snapshot.items.compactMap(\.seq).max()
-        snapshot.unread = 0
-        bell.ring()
+    // MARK: At the keyboard
+
+    /// A person is there: what is on the screen is read.
+    func attended() async throws {
+        guard snapshot.unread > 0, let newest = snapshot.items.compactMap(\.seq).max() else {
+            return
+        }
+        try await channel.markRead(through: newest)
     }
 
-    // MARK: What a person does
+    /// What is in the line now: others see that something is being written, but not a command.
+    func typed(_ text: String) {
+        if text.isEmpty || text.hasPrefix("/") {
+            channel.stopTyping()
+        } else {
+            channel.typing()
+        }
+    }
 
+    /// Does what a person means, and shows what became of it.
+    ///
     /// - Returns: whether the chat goes on.
-    /// - Throws: what the journal throws, but for what the person can do something about: that is shown.
-    func perform(_ command: ChatCommandLine) async throws -> Bool {
+    func perform(_ command: ChatCommandLine) async -> Bool {
         snapshot.notice = []
-        switch command {
-        case .say(let text): try await say(text)
-        case .help: snapshot.notice = ChatCommandLine.helpLines
-        case .quit: return false
-        case .who: snapshot.notice = who
-        case .dead: snapshot.notice = try await deadLetters().map { Self.words($0) }.orNone
-        case .retry(let id): try await settle(id) { try await $0.retry($1) }
-        case .withdraw(let id): try await settle(id) { try await $0.discard($1) }
-        case .unread: snapshot.notice = ["\(snapshot.unread.grouped) unread."]
-        case .unknown(let what): snapshot.notice = [what + "."]
+        if command == .quit { return false }
+        do {
+            snapshot.notice = try await answer(to: command)
+        } catch let error as RepriseError {
+            snapshot.notice = [error.line]
+        } catch {
+            snapshot.notice = ["\(error)".firstLine]
         }
         bell.ring()
         return true
     }
 
-    /// How many messages of this process the server has not brought back.
-    var waiting: Int { snapshot.waiting }
-
-    private func say(_ text: String) async throws {
-        let body = ChatBody(text: text, by: user)
-        let id = EntryID.random()
-        mine.insert(id)
-        do {
-            try await channel.publish(body.json, id: id)
-        } catch let error as RepriseError {
-            snapshot.notice = [error.line]
-            return
+    private func answer(to command: ChatCommandLine) async throws -> [String] {
+        switch command {
+        case .say(let text):
+            try await channel.publish(ChatBody(text: text).json)
+            snapshot.divider = nil
+        case .edit(let back, let text):
+            try await channel.edit(try own(back), ChatBody(text: text).json)
+        case .delete(let back): try await channel.delete(try own(back))
+        case .help: return ChatCommandLine.helpLines
+        case .who: return who
+        case .unread: return ["\(snapshot.unread.grouped) unread."]
+        case .dead: return try await dead()
+        case .retry(let id):
+            return try await settle(id, "Sent again") { try await $0.retry($1) }
+        case .withdraw(let id):
+            return try await settle(id, "Withdrawn") { try await $0.withdraw($1) }
+        case .unknown(let what): return [what]
+        case .quit: break
         }
-        snapshot.divider = nil
-        guard !snapshot.items.contains(where: { $0.id == id }) else { return }
-        let item = ChatItem(
-            id: id, author: user, text: text, time: .here, isMine: true, status: .pending)
-        written.append(item)
-        snapshot.items.append(item)
-        count()
-    }
-}
-
-/// Who is there, and what could not be sent.
-extension ChatRoom {
-    /// Whose messages are on the screen, newest first.
-    private var who: [String] {
-        var known: Set<String> = []
-        return snapshot.items.reversed()
-            .filter { known.insert($0.author).inserted }
-            .map { "\($0.author)\($0.isMine ? " (you)" : ""), last at \($0.time.hourAndMinute)" }
-            .prefix(10).map(\.self).orNone
+        return []
     }
 
-    private func deadLetters() async throws -> [Entry] {
-        let name = channel.name.text
-        return try await journal.deadLetters(limit: 1_000).filter { $0.lane == name }
-    }
-
-    private static func words(_ entry: Entry) -> String {
-        "\(entry.id.text.prefix(8))  \(entry.reason ?? "")  \(ChatBody(entry.payload).text)"
-    }
-
-    /// Does something about a dead letter: the one whose id begins so, or the newest.
-    private func settle(
-        _ prefix: String?, _ body: (Journal, EntryID) async throws -> Void
-    ) async throws {
-        let letters = try await deadLetters()
-        let found = prefix.map { prefix in letters.filter { $0.id.text.hasPrefix(prefix) } }
-        guard let letter = (found ?? letters).last, found?.count ?? 1 == 1 else {
-            snapshot.notice = ["There is no such dead letter, or more than one. /dead lists them."]
-            return
+    /// One's own messages, counted from the last: 1. What could not be sent is for /dead.
+    private func own(_ back: Int) throws -> EntryID {
+        let own = snapshot.items.filter { item in
+            if case .failed = item.status { return false }
+            return item.isMine && !item.isDeleted
         }
-        try await body(journal, letter.id)
-        snapshot.notice = ["Done: " + Self.words(letter)]
-    }
-}
-
-extension [String] {
-    fileprivate var orNone: [String] { isEmpty ? ["None."] : self }
-}
-
-extension ChatItem.Status {
-    fileprivate init(_ status: ChannelMessage.Status) {
-        self =
-            switch status {
-            case .pending: .pending
-            case .sent: .sent
-            case .delivered: .delivered
-            case .read: .read
-            case .failed(let reason): .failed(reason)
-            }
-    }
-}
-
-extension ConnectionState {
-    /// For people, in a line of state.
-    var words: String {
-        switch self {
-        case .idle: "not connected"
-        case .connecting: "connecting …"
-        case .connected: "connected"
-        case .expiring(let error): "connected, but not for long: \(error.message)"
-        case .offline: "offline, until there is a network"
-        case .suspended: "in the background"
-        case .stuck(let error): "cannot write: \(error.message)"
-        case .waiting(let delay, let reason):
-            "offline, again in \(delay.shown): \(reason.description)"
-        case .stopped(let reason): "ended: \(reason.description)"
+        guard back <= own.count else {
+            throw RepriseError(.noSuchEntry, "You have said nothing here that can be changed so.")
         }
+        return own[own.count - back].id
     }
 }

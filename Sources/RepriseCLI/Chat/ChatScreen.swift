@@ -1,3 +1,4 @@
+import RepriseChannels
 import RepriseCore
 
 /// Lays the chat out: the newest messages, who types, a line of state, and the line that is being typed.
@@ -70,7 +71,7 @@ struct ChatScreen: Sendable {
 
     /// `…` waits here, `✓` the server has it, `✓✓` it came to somebody, `✓✓ read` somebody read it.
     private func mark(of item: ChatItem) -> String {
-        guard item.isMine else { return "" }
+        guard item.isMine, !item.isDeleted else { return "" }
         switch item.status {
         case .pending: return "  …"
         case .sent: return "  ✓"
@@ -98,6 +99,7 @@ struct ChatScreen: Sendable {
         }
         if chat.unread > 0 { parts.append("\(chat.unread.grouped) unread") }
         if chat.waiting > 0 { parts.append("\(chat.waiting.grouped) to be sent") }
+        if chat.dead > 0 { parts.append("\(chat.dead.grouped) not sent: /dead") }
         let line = parts.joined(separator: " · ").printable.fitting(width)
         return paint(line, chat.isConnected && chat.trouble == nil ? .dim : .yellow)
     }

@@ -12,7 +12,7 @@ struct ServerAPI: Sendable {
     private static let answerBytes = 80 << 20
 
     let server: String
-    let identity: Identity
+    let caller: Caller
 
     /// Asks, and takes an answer of one object.
     ///
@@ -27,7 +27,7 @@ struct ServerAPI: Sendable {
         _ method: String, _ path: [String], query: [String: String?] = [:], body: [UInt8]? = nil
     ) async throws -> JSONMembers? {
         let (status, bytes) = try await exchange(
-            method, path, query: query, body: body, token: identity.token())
+            method, path, query: query, body: body, token: caller.token())
         guard (200..<300).contains(status) else { throw Self.failure(status, bytes) }
         guard !bytes.isEmpty else { return nil }
         guard let answer = try? JSONMembers(bytes) else { throw notReprise }

@@ -35,9 +35,9 @@ struct IdentityOption: ParsableArguments {
     }
 
     /// - Throws: ``RepriseError`` `.malformed`.
-    func identity(at server: String) throws -> Identity {
-        if let given { return Identity(server: server, source: .token(try AccessToken(given))) }
-        if let user { return Identity(server: server, source: .development(try UserID(user))) }
+    func caller(at server: String) throws -> Caller {
+        if let given { return Caller(server: server, source: .token(try AccessToken(given))) }
+        if let user { return Caller(server: server, source: .development(try UserID(user))) }
         return .nobody(server)
     }
 }

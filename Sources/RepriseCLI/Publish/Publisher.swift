@@ -13,7 +13,7 @@ struct Publisher: Sendable {
     let dialer: any SocketDialer
     let queue: PublishQueue
     /// Who publishes; asked for a token at each connection.
-    var identity: Identity?
+    var caller: Caller?
     /// How long to go on trying without any progress, once there has been a connection.
     var patience = Duration.seconds(60)
     /// Whether it is worth trying again although there has never been a connection.
@@ -106,7 +106,7 @@ struct Publisher: Sendable {
 
     private func connection(_ onWelcome: () -> Void) async throws {
         let socket = try await WireConnection.open(
-            server, dialer: dialer, token: identity?.token())
+            server, dialer: dialer, token: caller?.token())
         onWelcome()
         let bell = queue.connected()
         do {

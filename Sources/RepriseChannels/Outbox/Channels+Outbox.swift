@@ -75,6 +75,15 @@ extension Channels {
     }
 }
 
+extension Channel {
+    /// How many messages and changes wait for the server: now, then after each change.
+    ///
+    /// Who reads slowly gets the newest.
+    public var waiting: AsyncStream<Int> {
+        channels.watch(name) { [name] db in try Outbox.waiting(in: name, db) }
+    }
+}
+
 extension OutboxContent {
     static func deletion(of target: EntryID) -> OutboxContent {
         OutboxContent(change: .deletes(target), body: Array("null".utf8))

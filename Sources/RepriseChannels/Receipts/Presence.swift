@@ -16,6 +16,8 @@ final class Presence: Sendable {
         var epochs: [ChannelName: Epoch] = [:]
         /// Not yet written down: at most one for each channel.
         var news: [ChannelName: ReceiptNews] = [:]
+        /// Whom the server has welcomed, until the journal knows it too.
+        var newUser: UserID?
         var isWriting = false
         var alarm: (due: Duration, task: Task<Void, Never>)?
         var typists: [ChannelName: Announcer<[UserID]>] = [:]
@@ -44,8 +46,11 @@ final class Presence: Sendable {
         change { state, _ in
             state.uplink = uplink
             state.user = user
+            state.newUser = user
             state.typing.connected(as: user)
         }
+        // Lists tell one's own messages by it, in a channel without positions as well.
+        write()
     }
 
     func disconnected() {
@@ -192,7 +197,9 @@ final class Presence: Sendable {
     /// What arrives while a transaction is being made shares the next one.
     private func write() {
         let begins = state.withLock { state in
-            guard !state.isWriting, !state.news.isEmpty else { return false }
+            guard !state.isWriting, !state.news.isEmpty || state.newUser != nil else {
+                return false
+            }
             state.isWriting = true
             return true
         }
@@ -226,12 +233,12 @@ final class Presence: Sendable {
 
     private func take() -> ([ChannelName: ReceiptNews], UserID?)? {
         state.withLock { state in
-            guard !state.news.isEmpty else {
+            guard !state.news.isEmpty || state.newUser != nil else {
                 state.isWriting = false
                 return nil
             }
-            defer { state.news = [:] }
-            return (state.news, state.user)
+            defer { (state.news, state.newUser) = ([:], nil) }
+            return (state.news, state.user ?? state.newUser)
         }
     }
 

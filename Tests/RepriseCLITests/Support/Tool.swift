@@ -151,11 +151,10 @@ final class TestServer: Sendable {
     let data: String
 
     /// Starts one, or starts it again with the data and the port of an earlier one.
-    init(data: String, url earlier: String? = nil) async throws {
+    init(data: String, url earlier: String? = nil, options: [String] = []) async throws {
         let port = earlier?.split(separator: ":").last.map(String.init) ?? "0"
-        tool = try RunningTool([
-            "serve", "--port", port, "--data", data, "--json", "--until-input-ends",
-        ])
+        tool = try RunningTool(
+            ["serve", "--port", port, "--data", data, "--json", "--until-input-ends"] + options)
         try await tool.wait("the server is ready") { $0.contains("\n") }
         let line = try JSONSerialization.jsonObject(with: Data(tool.output.utf8)) as? [String: Any]
         url = try #require(line?["url"] as? String)
