@@ -112,6 +112,19 @@ struct PresenceTests {
         try await bench.finish()
     }
 
+    @Test("the journal knows whose it is as soon as the server has welcomed, without a channel")
+    func welcomed() async throws {
+        let bench = try await Bench()
+        try await bench.general.publish(#""mine""#)
+        #expect(try await bench.general.messages().first?.from == nil)
+        bench.start()
+        _ = try await bench.accept(as: ada)
+        try await eventually("it is ada's") {
+            try await bench.general.messages().first?.from == ada
+        }
+        try await bench.finish()
+    }
+
     @Test(
         "a message of one's own is pending, sent, delivered and read, and there once all the time")
     func status() async throws {
