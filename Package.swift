@@ -105,7 +105,8 @@ let package = Package(
             name: "RepriseCLI",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "RepriseServer", "RepriseSimulator", "RepriseTesting", "RepriseWire", grdb, lifecycle,
+                "RepriseServer", "RepriseSimulator", "RepriseTesting", "RepriseWire", grdb,
+                lifecycle,
                 logging, httpClient,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -164,7 +165,8 @@ let package = Package(
         .testTarget(
             name: "RepriseServerTests",
             dependencies: [
-                "log-workload", "RepriseCore", "RepriseServer", "RepriseTesting", "RepriseWire", grdb,
+                "log-workload", "RepriseCore", "RepriseServer", "RepriseTesting", "RepriseWire",
+                grdb,
                 hummingbird, lifecycle, logging, jwt, tls, metrics, httpClient,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),

@@ -34,7 +34,7 @@ struct RepriseCommand: AsyncParsableCommand {
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
             LedgerCommand.self, ChannelsCommand.self, MembersCommand.self, HistoryCommand.self,
             DemoCommand.self,
-            SimulateCommand.self, DeviceCommand.self,
+            SimulateCommand.self, BackupCommand.self, RestoreCommand.self, DeviceCommand.self,
             CatchUpDeviceCommand.self,
         ])
 }

@@ -8,6 +8,7 @@ package import RepriseCore
 package struct Housekeeping: Sendable {
     private let log: any MessageLog
     private let policy: RetentionPolicy
+    private let accounts: Accounts?
     private let clock: any Timekeeper
     private let logger: Logger
 
@@ -16,13 +17,16 @@ package struct Housekeeping: Sendable {
     /// - Parameters:
     ///   - log: what is trimmed.
     ///   - policy: what is kept; ids are forgotten in time even if it keeps everything.
+    ///   - accounts: know the channels that have a policy of their own; nil if there are none.
     ///   - clock: the calendar and the pause.
     ///   - logger: hears of what could not be done.
     package init(
-        log: any MessageLog, policy: RetentionPolicy, clock: any Timekeeper, logger: Logger
+        log: any MessageLog, policy: RetentionPolicy, accounts: Accounts? = nil,
+        clock: any Timekeeper, logger: Logger
     ) {
         self.log = log
         self.policy = policy
+        self.accounts = accounts
         self.clock = clock
         self.logger = logger
     }
@@ -41,7 +45,8 @@ package struct Housekeeping: Sendable {
             return
         }
         do {
-            try await log.trim(policy, now: clock.wall())
+            try await log.trim(
+                policy, now: clock.wall(), overrides: accounts?.retentionOverrides())
         } catch {
             logger.warning("trimming failed", metadata: ["error": "\(error)"])
         }

@@ -8,7 +8,7 @@ struct HelpTests {
         "every command explains itself in 80 columns, with examples and exit codes",
         arguments: [
             [], ["serve"], ["publish"], ["listen"], ["ledger"], ["demo"], ["simulate"],
-            ["channels"], ["members"], ["history"], ["chat"],
+            ["channels"], ["members"], ["history"], ["chat"], ["backup"], ["restore"],
         ])
     func help(command: [String]) async throws {
         let result = try await Tool.run(command + ["--help"])

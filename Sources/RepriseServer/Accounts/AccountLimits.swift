@@ -8,10 +8,12 @@ package enum AccountLimits {
     package static let pushTokenBytes = 4_096
     /// The most devices of a user.
     package static let devices = 100
+    /// The longest age that a channel's retention may name: 100 years.
+    package static let longestRetention: Duration = .seconds(100 * 365 * 86_400)
     /// The most members of a channel.
     package static let members = 100_000
-    /// The most moves of positions that wait for their commit.
-    package static let waitingMoves = 65_536
-    /// The most moves of positions of one transaction.
-    package static let movesPerCommit = 2_048
+    /// The most changes that wait for their commit.
+    package static let waitingWrites = 65_536
+    /// The most changes of one transaction.
+    package static let writesPerCommit = 2_048
 }

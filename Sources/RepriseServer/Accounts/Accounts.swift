@@ -1,101 +1,98 @@
-package import RepriseCore
+import GRDB
+import RepriseCore
 package import RepriseWire
+import Synchronization
 
 /// Channels, members, devices and positions: `accounts.sqlite`, beside the log.
+///
+/// Nothing is kept in memory, so nothing is ever ahead of the disk. Every change is durable when its call returns; changes that come
+/// together are committed together. Every failure is a ``RepriseCore/RepriseError``.
+///
+/// ```swift
+/// let accounts = try Accounts.open(at: "/var/lib/reprise", implicitChannels: false)
+/// accounts.onAccessChanged { channel, user in hub.accessChanged(channel, user) }
+/// guard try await accounts.grant(principal, in: channel).mayRead else { return refuse(.forbidden) }
+/// ```
 package final class Accounts: Sendable {
+    let implicitChannels: Bool
+    private let folder: LogFolder
+    private let pool: DatabasePool
+    private let writer: GroupedWriter
+    private let accessChanged = Mutex<(@Sendable (ChannelName, UserID?) -> Void)?>(nil)
+
     /// Opens what is in the folder, and makes it where there is nothing yet.
     ///
     /// - Parameters:
-    ///   - folder: the data folder; the server that owns the log there owns this too.
-    ///   - implicitChannels: whether a channel that nobody made is a public one.
-    package static func open(at folder: String, implicitChannels: Bool) throws -> Accounts {
-        Accounts()
+    ///   - path: the data folder.
+    ///   - implicitChannels: whether a channel that nobody made is a public one. Such a channel has no record and no owner.
+    /// - Returns: the accounts; nobody else can open them until ``close()`` or the process's end.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.corrupt`, `.notWritable`, `.diskFull`,
+    ///   `.diskFailed`.
+    package static func open(at path: String, implicitChannels: Bool) throws -> Accounts {
+        let folder = try LogFolder(path, .accounts)
+        do {
+            return try Accounts(folder, implicitChannels)
+        } catch {
+            throw ServerDatabase.accounts.typed(error)
+        }
     }
 
-    /// What somebody may do in a channel.
-    package func grant(_ who: Principal, in channel: ChannelName) async throws -> Grant {
-        .everything
+    private init(_ folder: LogFolder, _ implicitChannels: Bool) throws {
+        var settings = GRDB.Configuration()
+        settings.maximumReaderCount = 4
+        settings.label = "reprise.accounts"
+        // Nobody else should write here; a tool that does for a moment is waited for.
+        settings.busyMode = .timeout(5)
+        self.folder = folder
+        self.implicitChannels = implicitChannels
+        pool = try DatabasePool(path: folder.database, configuration: settings)
+        try ServerDatabase.accounts.prepare(pool, AccountsSchema.migrator())
+        try pool.writeWithoutTransaction { try ServerDatabase.makeDurable($0) }
+        writer = GroupedWriter(pool)
     }
 
-    /// A channel that somebody has made; nil for any other.
-    package func channel(_ name: ChannelName) async throws -> ChannelRecord? { nil }
-
-    /// Makes a channel or changes it; its maker is its owner.
+    /// Calls `body` after each durable change of what users may do: with a user if only that one's access changed.
     ///
-    /// - Parameters:
-    ///   - name: the channel.
-    ///   - settings: all of them, not only those that change.
-    ///   - who: asks; a channel that is there is for its owners and admins, one that has messages but no record for admins.
-    ///   - time: now.
-    ///   - head: the channel's newest sequence.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` for who may not.
-    @discardableResult
-    package func setChannel(
-        _ name: ChannelName, _ settings: ChannelSettings, by who: Principal, at time: WallTime,
-        head: Int64
-    ) async throws -> ChannelRecord {
-        ChannelRecord(name: name, settings: settings, maker: who.user, made: time)
+    /// In the order of the commits and before the change's call returns; it must not block. Whoever keeps a grant takes part in this before
+    /// asking for it, or a change in between is missed.
+    package func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void) {
+        accessChanged.withLock { $0 = body }
     }
 
-    /// The channels of a user, or all for nil, in the order of their names.
-    package func channels(
-        of user: UserID?, after: ChannelName?, limit: Int
-    ) async throws -> [ChannelRecord] { [] }
-
-    /// The members of a channel, in the order of their names.
-    package func members(
-        of channel: ChannelName, after: UserID?, limit: Int
-    ) async throws -> [Member] { [] }
-
-    /// One member of a channel; nil for who is none.
-    package func member(_ user: UserID, in channel: ChannelName) async throws -> Member? { nil }
-
-    package func memberCount(of channel: ChannelName) async throws -> Int { 0 }
-
-    /// Adds a member, or changes the role of one who is there and keeps `joined` and `since`.
-    ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if there is no such channel, `.full` at ``AccountLimits/members``.
-    @discardableResult
-    package func setMember(
-        _ user: UserID, role: Member.Role, joined: Int64, in channel: ChannelName, at time: WallTime
-    ) async throws -> Member {
-        Member(user: user, role: role, joined: joined, since: time)
+    /// Ends the accounts: what was asked for before is stored, later calls throw `closed`.
+    package func close() async {
+        await writer.close()
+        // It fails only while a statement runs; then the process's end closes the file as safely.
+        try? pool.close()
+        folder.release()
     }
 
-    /// - Returns: whether the user was a member.
-    @discardableResult
-    package func removeMember(_ user: UserID, from channel: ChannelName) async throws -> Bool {
-        false
+    /// What SQLite says when asked how durable a commit is; 2 is FULL.
+    package func synchronous() throws -> Int? {
+        try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
     }
 
-    /// Moves positions forward; durable when it returns, and grouped with what else waits.
-    ///
-    /// - Returns: where the user stands then.
-    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/waitingMoves``; what the disk throws.
-    package func move(_ move: PositionMove) async throws -> ServerFrame.Position {
-        ServerFrame.Position(
-            user: move.user, read: move.read ?? 0, delivered: move.delivered ?? 0)
+    // MARK: For the extensions
+
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await pool.read(body)
+        } catch {
+            throw ServerDatabase.accounts.typed(error)
+        }
     }
 
-    /// Where the users of a channel stand: `first` before the others, even if he stands at 0, and they in the order of their names.
-    package func positions(
-        of channel: ChannelName, first: UserID?, limit: Int
-    ) async throws -> [ServerFrame.Position] { [] }
-
-    package func devices(of user: UserID) async throws -> [Device] { [] }
-
-    /// Registers a device, or changes it; beyond ``AccountLimits/devices`` the one not seen for longest is forgotten.
-    package func setDevice(_ device: Device, of user: UserID) async throws {}
-
-    /// - Returns: whether there was one.
-    @discardableResult
-    package func removeDevice(_ id: EntryID, of user: UserID) async throws -> Bool { false }
-
-    /// A device has connected.
-    package func sawDevice(_ id: EntryID, of user: UserID, at time: WallTime) async throws {}
-
-    /// Calls `body` after each durable change of what users may do: with a user if only his access changed. Set once, by the server.
-    package func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void) {}
-
-    package func close() async {}
+    /// See `GroupedWriter`; `affects` says whose access a change has changed, nil for nobody's.
+    func write<Value: Sendable>(
+        affects: @escaping @Sendable (Value) -> (ChannelName, UserID?)? = { _ in nil },
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        try await writer.write(
+            committed: { value in
+                guard let (channel, user) = affects(value) else { return }
+                self.accessChanged.withLock { $0 }?(channel, user)
+            }, body)
+    }
 }

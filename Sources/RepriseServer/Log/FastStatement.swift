@@ -26,6 +26,10 @@ struct FastStatement {
         try check(sqlite3_bind_int64(pointer, index, value))
     }
 
+    mutating func bind(_ value: Int64?) throws {
+        if let value { try bind(value) } else { try bindNull() }
+    }
+
     mutating func bindNull() throws {
         index += 1
         try check(sqlite3_bind_null(pointer, index))

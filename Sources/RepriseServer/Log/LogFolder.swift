@@ -2,7 +2,7 @@ import Foundation
 import RepriseCore
 import Synchronization
 
-/// The folder of a log and the lock that keeps a second server out of it.
+/// The folder of a database and the lock that keeps a second server out of it.
 ///
 /// The system releases the lock when the process ends, however it ends, so there is nothing to clean up after a kill.
 final class LogFolder: Sendable {
@@ -12,28 +12,28 @@ final class LogFolder: Sendable {
     /// Creates the folder where there is none, and takes the lock.
     ///
     /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`, `.diskFailed`, `.journalOwned`.
-    init(_ path: String) throws {
+    init(_ path: String, _ kind: ServerDatabase) throws {
         try Self.create(path)
-        database = Self.databasePath(path)
+        database = path + "/\(kind.file).sqlite"
         guard !Self.isFolder(database) else {
             throw RepriseError(
-                .notAJournal, "\(database) is a folder, and the log's file belongs there.",
+                .notAJournal,
+                "\(database) is a folder, and the file of the \(kind.name) belongs there.",
                 remedy: "Choose another data folder.")
         }
-        lock = Mutex(try Self.takeLock(path + "/messages.lock", folder: path))
+        lock = Mutex(try Self.takeLock(path + "/\(kind.file).lock", folder: path))
     }
 
     deinit { release() }
 
-    /// Refuses a folder that has no log in it, and makes none.
-    static func expectDatabase(in path: String) throws {
-        guard !FileManager.default.fileExists(atPath: databasePath(path)) else { return }
+    /// Refuses a folder that has no log in it, and makes none; `verb` says what was to be done with it.
+    static func expectDatabase(in path: String, to verb: String) throws {
+        let file = ServerDatabase.log.file + ".sqlite"
+        guard !FileManager.default.fileExists(atPath: path + "/" + file) else { return }
         throw RepriseError(
-            .notAJournal, "There is no message log in \(path), so none was restored into it.",
-            remedy: "Copy the backup's messages.sqlite there, or check the path.")
+            .notAJournal, "There is no message log in \(path) to \(verb).",
+            remedy: "Check the path: \(file) belongs there.")
     }
-
-    private static func databasePath(_ folder: String) -> String { folder + "/messages.sqlite" }
 
     /// Lets another server in; a second call does nothing.
     func release() {

@@ -21,29 +21,64 @@ struct LogMemory: Sendable {
     private struct Insertions {
         var id: FastStatement
         private var message: FastStatement
+        /// For edits, deletions and what is buried: made when the first comes.
+        private var change: FastStatement?
 
         init(_ db: Database) throws {
             id = try KnownIDs.insertion(db)
             message = try FastStatement(
                 db,
                 """
-                INSERT INTO messages (channel, seq, prev, id, time, body)
-                VALUES (?, ?, ?, ?, ?, ?)
+                INSERT INTO messages (channel, seq, prev, id, time, sender, body)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
                 """)
         }
 
-        mutating func insert(_ event: ServerFrame.Event, _ key: Int64) throws {
-            try message.bind(key)
-            try message.bind(event.seq)
-            if event.prev == event.seq - 1 {
-                try message.bindNull()
-            } else {
-                try message.bind(event.prev)
+        mutating func insert(_ event: ServerFrame.Event, _ key: Int64, _ db: Database) throws {
+            guard event.change == nil, !event.isDeleted else {
+                return try insertChange(event, key, db)
             }
-            try message.bind(event.id.text)
-            try message.bind(event.time.milliseconds)
+            try Self.bind(event, key, to: &message)
             try message.bind(event.body)
             try message.run()
+        }
+
+        private mutating func insertChange(
+            _ event: ServerFrame.Event, _ key: Int64, _ db: Database
+        ) throws {
+            var row = try change ?? Self.changeInsertion(db)
+            try Self.bind(event, key, to: &row)
+            try row.bind(event.body)
+            switch event.change {
+            case .edits?: try row.bind(StoredChange.edit)
+            case .deletes?: try row.bind(StoredChange.deletion)
+            case nil: try row.bindNull()
+            }
+            try row.bind(event.change?.target)
+            try row.bind(event.isDeleted ? 1 : nil)
+            try row.run()
+            change = row
+        }
+
+        private static func changeInsertion(_ db: Database) throws -> FastStatement {
+            try FastStatement(
+                db,
+                """
+                INSERT INTO messages
+                (channel, seq, prev, id, time, sender, body, change, target, deleted)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """)
+        }
+
+        private static func bind(
+            _ event: ServerFrame.Event, _ key: Int64, to row: inout FastStatement
+        ) throws {
+            try row.bind(key)
+            try row.bind(event.seq)
+            try row.bind(event.prev == event.seq - 1 ? nil : event.prev)
+            try row.bind(event.id.text)
+            try row.bind(event.time.milliseconds)
+            if let from = event.from { try row.bind(from.text) } else { try row.bindNull() }
         }
     }
 
@@ -66,7 +101,7 @@ struct LogMemory: Sendable {
         var inserting = try Insertions(db)
         for message in batch {
             let result = try append(message, now: now, &inserting, db)
-            if case .stored(let event) = result { newest = max(newest, event.time) }
+            if let event = result.event { newest = max(newest, event.time) }
             results.append(result)
         }
         try writeHeads(db)
@@ -80,40 +115,68 @@ struct LogMemory: Sendable {
     }
 
     /// Takes over what trimming has changed in a head row.
-    mutating func trimmed(_ name: ChannelName, by count: Int64) {
+    mutating func trimmed(_ name: ChannelName, by count: Int64, bytes: Int64) {
         channels[name]?.head.count -= count
+        channels[name]?.head.bytes -= bytes
     }
 
     private mutating func append(
         _ message: NewMessage, now: WallTime, _ inserting: inout Insertions, _ db: Database
     ) throws -> AppendResult {
         let known = try channel(message.channel, db)
-        let obstacle = try AppendRules.obstacle(to: message, in: known?.head.key) {
-            try ids.position(of: $0, db)
-        }
-        if let obstacle { return obstacle }
+        let decision = try AppendRules.decide(
+            message, in: known?.head.key,
+            position: { try ids.position(of: $0, db) },
+            target: { try StoredChange.target(at: $0, db) })
+        if case .answer(let result) = decision { return result }
         var channel = try known ?? create(message.channel, now: now, db)
-        let event = try channel.head.take(message, now: now)
-        try inserting.insert(event, channel.head.key)
-        try ids.insert(
-            event.id, at: .init(channel: channel.head.key, seq: event.seq), with: &inserting.id)
+        let result = try store(message, decision, &channel, now: now, &inserting, db)
         if !channel.isChanged { changed.append(message.channel) }
         channel.isChanged = true
         channels[message.channel] = channel
-        return .stored(event)
+        return result
+    }
+
+    private mutating func store(
+        _ message: NewMessage, _ decision: AppendRules.Decision, _ channel: inout Channel,
+        now: WallTime, _ inserting: inout Insertions, _ db: Database
+    ) throws -> AppendResult {
+        switch decision {
+        case .answer(let result): return result
+        case .store(let change):
+            let event = try channel.head.take(message, change, now: now)
+            try insert(event, channel.head.key, &inserting, db)
+            if case .deletes(let target) = change {
+                channel.head.bytes -= try StoredChange.blank(target, in: channel.head.key, db)
+            }
+            return .stored(event)
+        case .bury(let id):
+            let target = try channel.head.bury(id, by: message, now: now)
+            let deletion = try channel.head.take(message, .deletes(target.seq), now: now)
+            try insert(target, channel.head.key, &inserting, db)
+            try insert(deletion, channel.head.key, &inserting, db)
+            return .buried(target: target, deletion: deletion)
+        }
+    }
+
+    private mutating func insert(
+        _ event: ServerFrame.Event, _ key: Int64, _ inserting: inout Insertions, _ db: Database
+    ) throws {
+        try inserting.insert(event, key, db)
+        try ids.insert(event.id, at: .init(channel: key, seq: event.seq), with: &inserting.id)
     }
 
     private mutating func channel(_ name: ChannelName, _ db: Database) throws -> Channel? {
         if let channel = channels[name] { return channel }
         var row = try FastStatement(
-            db, "SELECT key, head, count, time FROM channels WHERE name = ?")
+            db, "SELECT key, head, count, time, bytes FROM channels WHERE name = ?")
         defer { row.reset() }
         try row.bind(name.text)
         guard try row.step() else { return nil }
         let channel = Channel(
             head: .init(
                 key: row.integer(0), seq: row.integer(1), count: row.integer(2),
-                time: WallTime(milliseconds: row.integer(3))))
+                bytes: row.integer(4), time: WallTime(milliseconds: row.integer(3))))
         channels[name] = channel
         return channel
     }
@@ -124,16 +187,18 @@ struct LogMemory: Sendable {
         try row.bind(name.text)
         try row.bind(now.milliseconds)
         try row.run()
-        return Channel(head: .init(key: db.lastInsertedRowID, seq: 0, count: 0, time: now))
+        return Channel(
+            head: .init(key: db.lastInsertedRowID, seq: 0, count: 0, bytes: 0, time: now))
     }
 
     private mutating func writeHeads(_ db: Database) throws {
         for name in changed {
             guard let channel = channels[name] else { continue }
             var row = try FastStatement(
-                db, "UPDATE channels SET head = ?, count = ?, time = ? WHERE key = ?")
+                db, "UPDATE channels SET head = ?, count = ?, bytes = ?, time = ? WHERE key = ?")
             try row.bind(channel.head.seq)
             try row.bind(channel.head.count)
+            try row.bind(channel.head.bytes)
             try row.bind(channel.head.time.milliseconds)
             try row.bind(channel.head.key)
             try row.run()

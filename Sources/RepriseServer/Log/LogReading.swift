@@ -36,7 +36,7 @@ struct LogReading {
         var rows = try FastStatement(
             db,
             """
-            SELECT seq, prev, id, time, body FROM messages
+            SELECT seq, prev, id, time, body, sender, change, target, deleted FROM messages
             WHERE channel = ? AND seq > ? ORDER BY seq
             """)
         defer { rows.reset() }
@@ -56,10 +56,43 @@ struct LogReading {
                     ServerFrame.Event(
                         channel: channel, seq: seq, prev: prev,
                         id: EntryID(unchecked: rows.text(2)),
-                        time: WallTime(milliseconds: rows.integer(3)), body: rows.bytes(4)))
+                        time: WallTime(milliseconds: rows.integer(3)),
+                        from: rows.isNull(5) ? nil : UserID(unchecked: rows.text(5)),
+                        change: StoredChange.change(rows, at: 6), isDeleted: !rows.isNull(8),
+                        body: rows.bytes(4)))
             }
             if tiling.isFull { break }
         }
         return tiling.page
     }
+
+    /// Counts what a user has not read, up to ``RepriseWire/WireLimits/unreadCounted``.
+    ///
+    /// It looks at the newest ``unreadLookedAt`` messages, so that the time is bounded for who has published all of them.
+    func unread(
+        of user: UserID, in channel: ChannelName, after: Int64, _ db: Database
+    ) throws -> Unread {
+        guard let (state, key) = try state(of: channel, db) else {
+            return Unread(count: 0, head: 0)
+        }
+        var row = try FastStatement(
+            db,
+            """
+            SELECT count(*) FROM (
+              SELECT 1 FROM (
+                SELECT sender, change, deleted FROM messages
+                WHERE channel = ? AND seq > ? ORDER BY seq DESC LIMIT ?)
+              WHERE change IS NULL AND deleted IS NULL AND sender IS NOT ? LIMIT ?)
+            """)
+        defer { row.reset() }
+        try row.bind(key)
+        try row.bind(max(after, state.floor))
+        try row.bind(Self.unreadLookedAt)
+        try row.bind(user.text)
+        try row.bind(WireLimits.unreadCounted)
+        return Unread(count: try row.step() ? row.integer(0) : 0, head: state.head)
+    }
+
+    /// How many messages are looked at to count those that are unread.
+    static let unreadLookedAt: Int64 = 1_000_000
 }

@@ -5,51 +5,18 @@ import RepriseWire
 /// The tables of the SQLite log.
 ///
 /// - `log`: one row, the epoch and a counter that `MessageLog/probe()` writes.
-/// - `channels`: the head rows. Trimming moves `floor` and `count`, never `head`.
+/// - `channels`: the head rows. Trimming moves `floor`, `count` and `bytes`, never `head`.
 /// - `messages`: clustered by channel and sequence, because catch-up reads it in that order: an index over rows in order
-///   of arrival reads a tenth as fast. `prev` is null where it is `seq - 1`.
+///   of arrival reads a tenth as fast. `prev` is null where it is `seq - 1`. `change` is null, 1 for an edit or 2 for a deletion of the
+///   message `target`; `deleted` is null or 1. The body stands last, so that counting what is unread reads none.
+/// - `edits`: finds the edits of a message that is deleted; a plain message has no row in it.
 /// - `recent_ids`, `id_runs`, `ids`: see `KnownIDs`.
 enum LogSchema {
-    /// "RPSL" in ASCII: how the log knows its own file.
-    private static let applicationID: Int32 = 0x5250_534c
-
-    private static func migrator(newEpoch: @escaping @Sendable () -> Epoch) -> DatabaseMigrator {
+    static func migrator(newEpoch: @escaping @Sendable () -> Epoch) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 messages") { try createFirst($0, epoch: newEpoch()) }
+        migrator.registerMigration("2 senders and changes", migrate: addSenders)
         return migrator
-    }
-
-    /// Brings the database to this version.
-    ///
-    /// - Parameters:
-    ///   - writer: a pool's writer or a queue.
-    ///   - newEpoch: mints the epoch of a log that is made here.
-    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`; a `DatabaseError`.
-    static func prepare(
-        _ writer: some DatabaseWriter, newEpoch: @escaping @Sendable () -> Epoch
-    ) throws {
-        let migrator = migrator(newEpoch: newEpoch)
-        try writer.writeWithoutTransaction { db in
-            let found = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            // The migrator makes its table in a transaction of its own, before the first that is ours: a server that
-            // was killed in between has left that table and nothing in it.
-            let isEmpty =
-                try Int.fetchOne(
-                    db,
-                    sql: "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'")
-                == 0 && migrator.appliedIdentifiers(db).isEmpty
-            guard found == applicationID || (found == 0 && isEmpty) else {
-                throw RepriseError(
-                    .notAJournal, "The log's file is a database of another program.",
-                    remedy: "Choose another data folder.")
-            }
-            guard try !migrator.hasBeenSuperseded(db) else {
-                throw RepriseError(
-                    .journalNewer, "The log was written by a newer version of Reprise.",
-                    remedy: "Update the server, or restore the backup made before the update.")
-            }
-        }
-        try migrator.migrate(writer)
     }
 
     /// The epoch that was minted when the log was made, or restored.
@@ -68,7 +35,7 @@ enum LogSchema {
     private static func createFirst(_ db: Database, epoch: Epoch) throws {
         try db.execute(
             sql: """
-                PRAGMA application_id = \(applicationID);
+                PRAGMA application_id = \(ServerDatabase.log.applicationID);
                 CREATE TABLE log (
                   one INTEGER PRIMARY KEY CHECK (one = 1),
                   epoch TEXT NOT NULL,
@@ -112,5 +79,34 @@ enum LogSchema {
                 """)
         try db.execute(
             sql: "INSERT INTO log (one, epoch) VALUES (1, ?)", arguments: [epoch.text])
+    }
+
+    /// The former table is copied, because a column can only be added behind the body: as much space as the log has is needed once more.
+    @Sendable
+    private static func addSenders(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE messages2 (
+                  channel INTEGER NOT NULL,
+                  seq INTEGER NOT NULL,
+                  prev INTEGER,
+                  id TEXT NOT NULL,
+                  time INTEGER NOT NULL,
+                  sender TEXT,
+                  change INTEGER,
+                  target INTEGER,
+                  deleted INTEGER,
+                  body BLOB NOT NULL,
+                  PRIMARY KEY (channel, seq)
+                ) WITHOUT ROWID;
+                INSERT INTO messages2 (channel, seq, prev, id, time, body)
+                SELECT channel, seq, prev, id, time, body FROM messages ORDER BY channel, seq;
+                DROP TABLE messages;
+                ALTER TABLE messages2 RENAME TO messages;
+                CREATE INDEX edits ON messages (channel, target) WHERE change = 1;
+                ALTER TABLE channels ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+                UPDATE channels SET bytes = (
+                  SELECT coalesce(sum(length(body)), 0) FROM messages WHERE channel = channels.key);
+                """)
     }
 }

@@ -48,15 +48,22 @@ package protocol MessageLog: Sendable {
     /// Beyond the head it takes all there is and leaves the head.
     func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState
 
-    /// Takes away what `policy` no longer keeps, and forgets ids whose time is over; `now` is the calendar as far as
-    /// the caller believes it.
-    func trim(_ policy: RetentionPolicy, now: WallTime) async throws
+    /// Takes away what `policy`, or a channel's own over it, no longer keeps, and forgets ids whose time is over; `now` is the calendar
+    /// as far as the caller believes it. Without `overrides` no channel has a policy of its own.
+    func trim(
+        _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
+    ) async throws
 
     /// Ends the log: waits for what runs, then lets go of the files. Later calls throw `closed`.
     func close() async
 }
 
 extension MessageLog {
+    /// ``trim(_:now:overrides:)`` where no channel has a policy of its own.
+    package func trim(_ policy: RetentionPolicy, now: WallTime) async throws {
+        try await trim(policy, now: now, overrides: nil)
+    }
+
     /// The messages behind `after`, for people and tools; beyond the head there are none.
     package func history(
         of channel: ChannelName, after: Int64, limit: Int

@@ -1,3 +1,5 @@
+package import RepriseWire
+
 /// What a log keeps of each channel; nil keeps everything.
 package struct RetentionPolicy: Hashable, Sendable {
     /// The most messages.
@@ -12,4 +14,18 @@ package struct RetentionPolicy: Hashable, Sendable {
         self.age = age
         self.bytes = bytes
     }
+
+    /// Whether nothing is ever taken away.
+    package var keepsAll: Bool { count == nil && age == nil && bytes == nil }
+
+    /// This policy, and the other one's word where this has none.
+    package func over(_ standard: RetentionPolicy) -> RetentionPolicy {
+        RetentionPolicy(
+            count: count ?? standard.count, age: age ?? standard.age,
+            bytes: bytes ?? standard.bytes)
+    }
 }
+
+/// Which of these channels have a policy of their own; asked for some at a time, so that no list of all is needed.
+package typealias RetentionOverrides =
+    @Sendable ([ChannelName]) async throws -> [ChannelName: RetentionPolicy]

@@ -35,15 +35,15 @@ extension SQLiteMessageLog {
 
     /// `trim(_:now:)`.
     package func trimNow(_ policy: RetentionPolicy, now: WallTime) throws {
-        var last: Int64? = policy.count == nil && policy.age == nil ? nil : 0
+        var last: Int64? = policy.keepsAll ? nil : 0
         while let key = last {
-            let due = try readNow { try Self.due(behind: key, policy, now, $0) }
-            for channel in due.channels {
+            let kept = try readNow { try Self.kept(behind: key, $0) }
+            for channel in try readNow({ try Self.due(kept, policy, [:], now, $0) }) {
                 while try commitNow({
                     try Self.trimStep(channel.name, through: channel.through, &$0, $1)
                 }) {}
             }
-            last = due.last
+            last = kept.last?.key
         }
         let limit = now.advanced(by: .zero - configuration.idLife)
         while try commitNow({ memory, db in try memory.forgetRun(before: limit, db) }) {}
@@ -51,9 +51,11 @@ extension SQLiteMessageLog {
 
     /// Whether `trimNow(_:now:)` would change anything.
     package func trimsNow(_ policy: RetentionPolicy, now: WallTime) throws -> Bool {
-        if policy.count != nil || policy.age != nil {
-            let due = try readNow { try Self.due(behind: 0, policy, now, $0) }
-            if !due.channels.isEmpty { return true }
+        if !policy.keepsAll {
+            let due = try readNow { db in
+                try Self.due(try Self.kept(behind: 0, db), policy, [:], now, db)
+            }
+            if !due.isEmpty { return true }
         }
         let limit = now.advanced(by: .zero - configuration.idLife)
         return try readNow { try KnownIDs.forgettableRun(before: limit, $0) != nil }
@@ -64,10 +66,13 @@ extension SQLiteMessageLog {
         try readNow { db in
             try [
                 "SELECT 'log', epoch FROM log",
-                "SELECT 'channel', key, name, head, floor, count, time FROM channels ORDER BY key",
                 """
-                SELECT 'message', channel, seq, coalesce(prev, seq - 1), id, time, hex(body)
-                FROM messages ORDER BY channel, seq
+                SELECT 'channel', key, name, head, floor, count, bytes, time
+                FROM channels ORDER BY key
+                """,
+                """
+                SELECT 'message', channel, seq, coalesce(prev, seq - 1), id, time, sender,
+                change, target, deleted, hex(body) FROM messages ORDER BY channel, seq
                 """,
                 "SELECT 'recent', id, channel, seq FROM recent_ids ORDER BY n",
                 "SELECT 'run', run, newest FROM id_runs ORDER BY run",

@@ -13,14 +13,17 @@ extension SQLiteMessageLog {
         return try await state(of: channel)
     }
 
-    package func trim(_ policy: RetentionPolicy, now: WallTime) async throws {
-        var last: Int64? = policy.count == nil && policy.age == nil ? nil : 0
+    package func trim(
+        _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
+    ) async throws {
+        var last: Int64? = policy.keepsAll && overrides == nil ? nil : 0
         while let key = last {
-            let due = try await read { try Self.due(behind: key, policy, now, $0) }
-            for channel in due.channels {
-                _ = try await trim(channel.name, through: channel.through)
-            }
-            last = due.last
+            let kept = try await read { try Self.kept(behind: key, $0) }
+            guard !kept.isEmpty else { break }
+            let own = try await overrides?(kept.map(\.name)) ?? [:]
+            let due = try await read { try Self.due(kept, policy, own, now, $0) }
+            for channel in due { _ = try await trim(channel.name, through: channel.through) }
+            last = kept.last?.key
         }
         let limit = now.advanced(by: .zero - configuration.idLife)
         while try await commit({ memory, db in try memory.forgetRun(before: limit, db) }) {}
@@ -36,46 +39,60 @@ extension SQLiteMessageLog {
             db, sql: "SELECT key FROM channels WHERE name = ?", arguments: [name.text])
         guard let key else { return false }
         // The floor is the sequence of the last message taken, so that no range lies across it.
-        let last = try Int64.fetchOne(
+        let taken = try Row.fetchOne(
             db,
             sql: """
-                SELECT max(seq) FROM (SELECT seq FROM messages
+                SELECT max(seq), sum(bytes) FROM (SELECT seq, length(body) AS bytes FROM messages
                 WHERE channel = ? AND seq <= ? ORDER BY seq LIMIT ?)
                 """, arguments: [key, through, trimBatch])
-        guard let last else { return false }
+        guard let taken, let last: Int64 = taken[0] else { return false }
+        let bytes: Int64 = taken[1]
         try db.execute(
             sql: "DELETE FROM messages WHERE channel = ? AND seq <= ?", arguments: [key, last])
         let count = Int64(db.changesCount)
         try db.execute(
-            sql: "UPDATE channels SET floor = ?, count = count - ? WHERE key = ?",
-            arguments: [last, count, key])
-        memory.trimmed(name, by: count)
+            sql: """
+                UPDATE channels SET floor = ?, count = count - ?, bytes = bytes - ? WHERE key = ?
+                """, arguments: [last, count, bytes, key])
+        memory.trimmed(name, by: count, bytes: bytes)
         return count == trimBatch
     }
 
-    /// What a policy takes away of some channels.
-    struct Due: Sendable {
-        var channels: [(name: ChannelName, through: Int64)]
-        /// The last channel that was looked at, by its key; nil behind the last of all.
-        var last: Int64?
+    /// What is kept of a channel.
+    struct Kept: Sendable {
+        let key: Int64
+        let name: ChannelName
+        let count: Int64
+        let bytes: Int64
     }
 
-    static func due(
-        behind key: Int64, _ policy: RetentionPolicy, _ now: WallTime, _ db: Database
-    ) throws -> Due {
-        let cut = policy.age.map { now.advanced(by: .zero - $0).milliseconds }
-        let rows = try Row.fetchAll(
-            db, sql: "SELECT key, name, count FROM channels WHERE key > ? ORDER BY key LIMIT ?",
-            arguments: [key, channelBatch])
-        let channels = try rows.map { row in
-            let key: Int64 = row["key"]
-            let excess = policy.count.map { (row["count"] as Int64) - max($0, 0) } ?? 0
-            let through = max(
-                try lastSequence(of: key, first: excess, db),
-                try cut.map { try lastSequence(of: key, before: $0, db) } ?? 0)
-            return (name: try ChannelName(row["name"]), through: through)
+    /// The next channels, in the order of their keys.
+    static func kept(behind key: Int64, _ db: Database) throws -> [Kept] {
+        try Row.fetchAll(
+            db,
+            sql: "SELECT key, name, count, bytes FROM channels WHERE key > ? ORDER BY key LIMIT ?",
+            arguments: [key, channelBatch]
+        ).map {
+            Kept(key: $0["key"], name: try ChannelName($0["name"]), count: $0[2], bytes: $0[3])
         }
-        return Due(channels: channels.filter { $0.through > 0 }, last: rows.last?["key"])
+    }
+
+    /// Of which channels the policies take something away, and how far.
+    static func due(
+        _ channels: [Kept], _ policy: RetentionPolicy, _ own: [ChannelName: RetentionPolicy],
+        _ now: WallTime, _ db: Database
+    ) throws -> [(name: ChannelName, through: Int64)] {
+        try channels.compactMap { channel in
+            let policy = own[channel.name]?.over(policy) ?? policy
+            let cut = policy.age.map { now.advanced(by: .zero - $0).milliseconds }
+            let excess = policy.count.map { channel.count - max($0, 0) } ?? 0
+            let bytes = policy.bytes.map { channel.bytes - max($0, 0) } ?? 0
+            let through = max(
+                try lastSequence(of: channel.key, first: excess, db),
+                try cut.map { try lastSequence(of: channel.key, before: $0, db) } ?? 0,
+                try lastSequence(of: channel.key, bytes: bytes, db))
+            return through > 0 ? (channel.name, through) : nil
+        }
     }
 
     /// The sequence of the channel's `count`th oldest message; 0 if there is none.
@@ -100,5 +117,22 @@ extension SQLiteMessageLog {
         return try Int64.fetchOne(
             db, sql: "SELECT max(seq) FROM messages WHERE channel = ? AND seq < ?",
             arguments: [key, young ?? .max]) ?? 0
+    }
+
+    /// The sequence of the message with which the oldest have `bytes` bytes of bodies or more; 0 if none need go.
+    private static func lastSequence(
+        of key: Int64, bytes: Int64, _ db: Database
+    ) throws -> Int64 {
+        guard bytes > 0 else { return 0 }
+        var row = try FastStatement(
+            db, "SELECT seq, length(body) FROM messages WHERE channel = ? ORDER BY seq")
+        defer { row.reset() }
+        try row.bind(key)
+        var (last, found): (Int64, Int64) = (0, 0)
+        while found < bytes, try row.step() {
+            last = row.integer(0)
+            found += row.integer(1)
+        }
+        return last
     }
 }

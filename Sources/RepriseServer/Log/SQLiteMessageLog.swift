@@ -54,12 +54,12 @@ package final class SQLiteMessageLog: MessageLog {
     package static func open(
         at path: String, _ configuration: Configuration = Configuration()
     ) throws -> SQLiteMessageLog {
-        if configuration.isRestored { try LogFolder.expectDatabase(in: path) }
-        let folder = try LogFolder(path)
+        if configuration.isRestored { try LogFolder.expectDatabase(in: path, to: "restore") }
+        let folder = try LogFolder(path, .log)
         do {
             return try SQLiteMessageLog(folder, configuration)
         } catch {
-            throw LogFailure.typed(error)
+            throw ServerDatabase.log.typed(error)
         }
     }
 
@@ -72,7 +72,8 @@ package final class SQLiteMessageLog: MessageLog {
         self.folder = folder
         self.configuration = configuration
         pool = try DatabasePool(path: folder.database, configuration: settings)
-        try LogSchema.prepare(pool, newEpoch: configuration.newEpoch)
+        try ServerDatabase.log.prepare(
+            pool, LogSchema.migrator(newEpoch: configuration.newEpoch))
         try pool.writeWithoutTransaction { try Self.makeDurable($0, configuration) }
         if configuration.isRestored {
             try pool.write { try LogSchema.setEpoch(configuration.newEpoch(), $0) }
@@ -80,22 +81,8 @@ package final class SQLiteMessageLog: MessageLog {
         reading = LogReading(epoch: try pool.read { try LogSchema.epoch($0) })
     }
 
-    /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged messages with the power.
     private static func makeDurable(_ db: Database, _ configuration: Configuration) throws {
-        // A larger cache and rarer checkpoints let a page that many commits change be written once: 16 MiB each.
-        try db.execute(
-            sql: """
-                PRAGMA synchronous = FULL;
-                PRAGMA cache_size = -16384;
-                PRAGMA wal_autocheckpoint = 4096
-                """)
-        let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")
-        let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode")
-        guard synchronous == 2, mode == "wal" else {
-            throw RepriseError(
-                .diskFailed, "The data folder's file system does not support SQLite's WAL mode.",
-                remedy: "Choose a folder on a local disk.")
-        }
+        try ServerDatabase.makeDurable(db)
         guard let bytes = configuration.maximumBytes else { return }
         let pageBytes = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
         try db.execute(sql: "PRAGMA max_page_count = \(max(bytes / pageBytes, 1))")
@@ -128,7 +115,9 @@ package final class SQLiteMessageLog: MessageLog {
     package func unread(
         of user: UserID, in channel: ChannelName, after: Int64
     ) async throws -> Unread {
-        Unread(count: 0, head: try await state(of: channel).head)
+        try await read { [reading] db in
+            try reading.unread(of: user, in: channel, after: after, db)
+        }
     }
 
     package func close() async {
@@ -153,7 +142,7 @@ package final class SQLiteMessageLog: MessageLog {
         do {
             return try await pool.read(body)
         } catch {
-            throw LogFailure.typed(error)
+            throw ServerDatabase.log.typed(error)
         }
     }
 
@@ -188,7 +177,7 @@ package final class SQLiteMessageLog: MessageLog {
                 return value
             }
         } catch {
-            throw LogFailure.typed(error)
+            throw ServerDatabase.log.typed(error)
         }
     }
 
@@ -197,7 +186,7 @@ package final class SQLiteMessageLog: MessageLog {
         do {
             return try pool.read(body)
         } catch {
-            throw LogFailure.typed(error)
+            throw ServerDatabase.log.typed(error)
         }
     }
 }

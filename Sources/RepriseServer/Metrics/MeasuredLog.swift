@@ -47,8 +47,10 @@ package struct MeasuredLog: MessageLog {
         try await log.trim(channel, through: through)
     }
 
-    package func trim(_ policy: RetentionPolicy, now: WallTime) async throws {
-        try await log.trim(policy, now: now)
+    package func trim(
+        _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
+    ) async throws {
+        try await log.trim(policy, now: now, overrides: overrides)
     }
 
     package func close() async { await log.close() }

@@ -42,13 +42,29 @@ package struct LogModel: Sendable {
 
     /// Whether anything of the batch would be stored; a transaction that changes nothing is no commit.
     package func stores(_ batch: [NewMessage]) -> Bool {
-        batch.contains { obstacle(to: $0) == nil }
+        batch.contains { message in
+            if case .answer = decide(message) { false } else { true }
+        }
     }
 
-    private func obstacle(to message: NewMessage) -> AppendResult? {
-        AppendRules.obstacle(
-            to: message, in: indices[message.channel].map { channels[$0].head.key }
-        ) { known[$0] }
+    private func decide(_ message: NewMessage) -> AppendRules.Decision {
+        AppendRules.decide(
+            message, in: indices[message.channel].map { channels[$0].head.key },
+            position: { known[$0] }, target: { target(at: $0) })
+    }
+
+    private func target(at position: AppendRules.Position) -> AppendRules.Target? {
+        let events = channels[Int(position.channel) - 1].events
+        let index = Self.firstIndex(in: events, beyond: position.seq - 1)
+        guard index < events.count, events[index].seq == position.seq else { return nil }
+        let kind: AppendRules.Target.Kind =
+            switch events[index].change {
+            case .edits?: .edit
+            case .deletes?: .deletion
+            case nil: .message
+            }
+        return AppendRules.Target(
+            from: events[index].from, kind: kind, isDeleted: events[index].isDeleted)
     }
 
     package mutating func append(
@@ -58,20 +74,49 @@ package struct LogModel: Sendable {
         var results: [AppendResult] = []
         results.reserveCapacity(batch.count)
         for message in batch {
-            if let obstacle = obstacle(to: message) {
-                results.append(obstacle)
-                continue
-            }
-            let index = indexMade(for: message.channel, now: now)
-            let event = try channels[index].head.take(message, now: now)
-            channels[index].events.append(event)
-            known[event.id] = .init(channel: Int64(index + 1), seq: event.seq)
-            recent.append(event.id)
-            newest = max(newest, event.time)
-            results.append(.stored(event))
+            let result = try append(message, decide(message), now: now)
+            newest = max(newest, result.event?.time ?? newest)
+            results.append(result)
         }
         sealIfFull(newest: newest)
         return results
+    }
+
+    private mutating func append(
+        _ message: NewMessage, _ decision: AppendRules.Decision, now: WallTime
+    ) throws -> AppendResult {
+        if case .answer(let result) = decision { return result }
+        let index = indexMade(for: message.channel, now: now)
+        switch decision {
+        case .answer(let result): return result
+        case .store(let change):
+            let event = try channels[index].head.take(message, change, now: now)
+            add(event, to: index)
+            if case .deletes(let target) = change { blank(target, in: index) }
+            return .stored(event)
+        case .bury(let id):
+            let target = try channels[index].head.bury(id, by: message, now: now)
+            let deletion = try channels[index].head.take(message, .deletes(target.seq), now: now)
+            add(target, to: index)
+            add(deletion, to: index)
+            return .buried(target: target, deletion: deletion)
+        }
+    }
+
+    private mutating func add(_ event: ServerFrame.Event, to index: Int) {
+        channels[index].events.append(event)
+        known[event.id] = .init(channel: Int64(index + 1), seq: event.seq)
+        recent.append(event.id)
+    }
+
+    /// A deletion takes the bodies of its target and of the target's edits away.
+    private mutating func blank(_ target: Int64, in index: Int) {
+        for (place, event) in channels[index].events.enumerated()
+        where !event.isDeleted && (event.seq == target || event.change == .edits(target)) {
+            channels[index].events[place].isDeleted = true
+            channels[index].events[place].body = AppendRules.nothing
+            channels[index].head.bytes += Int64(AppendRules.nothing.count - event.body.count)
+        }
     }
 
     private mutating func indexMade(for channel: ChannelName, now: WallTime) -> Int {
@@ -81,7 +126,7 @@ package struct LogModel: Sendable {
         channels.append(
             Channel(
                 name: channel,
-                head: .init(key: Int64(index + 1), seq: 0, count: 0, time: now)))
+                head: .init(key: Int64(index + 1), seq: 0, count: 0, bytes: 0, time: now)))
         return index
     }
 
@@ -149,8 +194,19 @@ package struct LogModel: Sendable {
             let over = policy.count.map { max(count - Int(max($0, 0)), 0) } ?? 0
             let old =
                 cut.map { cut in channel.events.firstIndex { $0.time >= cut } ?? count } ?? 0
-            return max(over, old)
+            let excess = policy.bytes.map { channel.head.bytes - max($0, 0) } ?? 0
+            return max(over, old, Self.count(of: channel.events, with: excess))
         }
+    }
+
+    /// How many of the oldest have so many bytes, or more.
+    private static func count(of events: [ServerFrame.Event], with bytes: Int64) -> Int {
+        var (count, found): (Int, Int64) = (0, 0)
+        while found < bytes, count < events.count {
+            found += Int64(events[count].body.count)
+            count += 1
+        }
+        return count
     }
 
     private func forgettableRun(now: WallTime) -> Int? {
@@ -175,8 +231,10 @@ package struct LogModel: Sendable {
     ) {
         for (index, count) in excess(policy, now: now).enumerated() where count > 0 {
             let last = channels[index].events[count - 1].seq
+            let bytes = channels[index].events.prefix(count).reduce(0) { $0 + $1.body.count }
             channels[index].events.removeFirst(count)
             channels[index].head.count -= Int64(count)
+            channels[index].head.bytes -= Int64(bytes)
             if !leavingFloor { channels[index].floor = last }
         }
         while let index = forgettableRun(now: now) {
@@ -202,13 +260,15 @@ package struct LogModel: Sendable {
             let head = channel.head
             lines.append(
                 "channel \(head.key) \(channel.name) \(head.seq) \(channel.floor) \(head.count) "
-                    + "\(head.time.milliseconds)")
+                    + "\(head.bytes) \(head.time.milliseconds)")
         }
         for channel in channels {
             for event in channel.events {
                 lines.append(
                     "message \(channel.head.key) \(event.seq) \(event.prev) \(event.id) "
-                        + "\(event.time.milliseconds) \(Self.hex(event.body))")
+                        + "\(event.time.milliseconds) \(event.from?.text ?? "null") "
+                        + Self.text(event.change) + (event.isDeleted ? " 1 " : " null ")
+                        + Self.hex(event.body))
             }
         }
         lines += recent.map { "recent \($0) " + position(of: $0) }
@@ -222,6 +282,14 @@ package struct LogModel: Sendable {
 
     private func position(of id: EntryID) -> String {
         known[id].map { "\($0.channel) \($0.seq)" } ?? "nowhere"
+    }
+
+    private static func text(_ change: MessageChange<Int64>?) -> String {
+        switch change {
+        case .edits(let target)?: "1 \(target)"
+        case .deletes(let target)?: "2 \(target)"
+        case nil: "null null"
+        }
     }
 
     private static func hex(_ bytes: [UInt8]) -> String {

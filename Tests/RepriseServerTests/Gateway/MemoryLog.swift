@@ -121,7 +121,9 @@ final class MemoryLog: MessageLog {
         }
     }
 
-    func trim(_ policy: RetentionPolicy, now: WallTime) async throws {}
+    func trim(
+        _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
+    ) async throws {}
 
     func close() async { state.withLock { $0.isClosed = true } }
 

@@ -111,7 +111,8 @@ struct HubDecisionTests {
         #expect(queue.add(.init(messages: [message], reply: "one")) == nil)
         #expect(queue.add(.init(messages: [message, message], reply: "two")) == nil)
         let batch = queue.take()
-        var head = AppendRules.Head(key: 1, seq: 4, count: 4, time: WallTime(milliseconds: 9))
+        var head = AppendRules.Head(
+            key: 1, seq: 4, count: 4, bytes: 0, time: WallTime(milliseconds: 9))
         let event = try head.take(message, now: WallTime(milliseconds: 3))
         #expect(event.seq == 5 && event.prev == 4 && event.time.milliseconds == 9)
 

@@ -85,7 +85,7 @@ struct KilledWriterTests {
     }
 
     /// The executable that the package builds beside the tests.
-    private static var workload: URL {
+    static var workload: URL {
         #if os(Linux)
             let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         #else

@@ -86,6 +86,8 @@ final class ScriptedLog: MessageLog {
         try await state(of: channel)
     }
 
-    func trim(_ policy: RetentionPolicy, now: WallTime) async throws {}
+    func trim(
+        _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
+    ) async throws {}
     func close() async { letThrough() }
 }

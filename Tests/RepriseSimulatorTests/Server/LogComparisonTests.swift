@@ -52,7 +52,9 @@ struct LogComparisonTests {
                     random.chance(0.2) ? try EntryID("id\(random.index(count + 1))") : nil
                 return NewMessage(
                     channel: channels[random.index(channels.count)], id: try EntryID("id\(id)"),
-                    after: after,
+                    after: after, change: try change(),
+                    from: random.chance(0.2) ? nil : try UserID("user\(random.index(2))"),
+                    mayChangeOthers: random.chance(0.2),
                     body: Array("\"\(String(repeating: "x", count: random.index(60)))\"".utf8))
             }
             let fate = fate()
@@ -60,10 +62,18 @@ struct LogComparisonTests {
             _ = try? store.append(batch, now: now) { fate }
         }
 
+        /// Mostly of a message that is there; sometimes of one that will come later.
+        private mutating func change() throws -> MessageChange<EntryID>? {
+            guard random.chance(0.35) else { return nil }
+            let target = try EntryID("id\(random.index(count + 3))")
+            return random.chance(0.5) ? .edits(target) : .deletes(target)
+        }
+
         private mutating func trim() throws {
             let policy = RetentionPolicy(
                 count: random.chance(0.6) ? Int64(random.index(12)) : nil,
-                age: random.chance(0.4) ? .seconds(random.index(200)) : nil)
+                age: random.chance(0.4) ? .seconds(random.index(200)) : nil,
+                bytes: random.chance(0.3) ? Int64(random.index(400)) : nil)
             let fate = fate()
             try? store.trim(policy, now: now) { fate }
         }

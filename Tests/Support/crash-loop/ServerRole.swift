@@ -88,8 +88,10 @@ final class EagerLog: MessageLog {
         try await log.trim(channel, through: through)
     }
 
-    func trim(_ policy: RetentionPolicy, now: WallTime) async throws {
-        try await log.trim(policy, now: now)
+    func trim(
+        _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
+    ) async throws {
+        try await log.trim(policy, now: now, overrides: overrides)
     }
 
     func close() async { await log.close() }

@@ -6,17 +6,19 @@ import RepriseWire
 /// A process that works on a message log, for tests that kill it and for measurements.
 ///
 ///     log-workload write FOLDER             stores messages until it is killed; a line for each one acknowledged
+///     log-workload move FOLDER              moves positions until it is killed; a line for each move that is durable
 ///     log-workload measure FOLDER [COUNT]   prints what the log and the committer reach here
 @main
 enum Workload {
     static func main() async throws {
         let arguments = CommandLine.arguments.dropFirst()
         guard arguments.count >= 2, let folder = arguments.dropFirst().first else {
-            FileHandle.standardError.write(Data("log-workload write|measure FOLDER\n".utf8))
+            FileHandle.standardError.write(Data("log-workload write|move|measure FOLDER\n".utf8))
             exit(64)
         }
         switch arguments.first {
         case "write": try await Writing.run(in: folder)
+        case "move": try await Moving.run(in: folder)
         case "measure":
             let count = arguments.dropFirst(2).first.flatMap { Int($0) } ?? 1_000_000
             try await Measurement(folder: folder, count: count).run()

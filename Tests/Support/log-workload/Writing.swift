@@ -37,7 +37,7 @@ enum Writing {
         }
     }
 
-    private static func say(_ line: String) {
+    static func say(_ line: String) {
         let bytes = Array(line.utf8)
         guard write(1, bytes, bytes.count) == bytes.count else { exit(0) }
     }

@@ -1,0 +1,34 @@
+import ArgumentParser
+import RepriseServer
+
+/// `reprise backup`: copies a server's data folder while the server runs.
+struct BackupCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup",
+        abstract: "Copy a server's data folder while the server runs.",
+        discussion: """
+            Copies the log and the accounts, each as it is at one moment, checks both
+            copies and overwrites nothing. Publishing goes on meanwhile.
+
+            EXAMPLES
+              reprise backup --data /var/lib/reprise --to /backup/monday
+
+            EXIT CODES
+              0 copied and checked; 65 no log there, or it is damaged; 74 the disk is
+              full, or failed; 78 something is at the target already. All: reprise --help
+            """)
+
+    @Option(help: ArgumentHelp("The server's data folder.", valueName: "dir"))
+    var data: String = "reprise-data"
+    @Option(
+        help: ArgumentHelp(
+            "Where the copy goes: a folder that is empty or not there yet.", valueName: "dir"))
+    var to: String
+
+    func run() async throws {
+        let report = try Backup.make(of: data, to: to)
+        try StandardOutput.write(
+            "backed up \(report.messages) messages of \(report.channels) channels"
+                + ", \(report.bytes) bytes, to \(to)")
+    }
+}

@@ -1,0 +1,116 @@
+import GRDB
+package import RepriseCore
+package import RepriseWire
+
+extension Accounts {
+    /// The devices of a user, the one seen last before the others.
+    package func devices(of user: UserID) async throws -> [Device] {
+        try await read { db in
+            try Row.fetchAll(
+                db, sql: "SELECT * FROM devices WHERE user = ? ORDER BY seen DESC, id",
+                arguments: [user.text]
+            ).map(Device.init(row:))
+        }
+    }
+
+    /// Registers a device, or changes it; a push token belongs to the one that named it last.
+    ///
+    /// Beyond ``AccountLimits/devices`` the one not seen for longest is forgotten.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge` beyond ``AccountLimits/platformBytes``.
+    package func setDevice(_ device: Device, of user: UserID) async throws {
+        guard (device.platform?.utf8.count ?? 0) <= AccountLimits.platformBytes else {
+            throw RepriseError(
+                .tooLarge, "A platform has at most \(AccountLimits.platformBytes) bytes.")
+        }
+        try await write { db in
+            try Self.makeRoom(for: device.id, of: user, db)
+            // Who signs in on another's phone has its token now; what is meant for the other must not be shown there.
+            if let token = device.pushToken {
+                try db.execute(
+                    sql: "UPDATE devices SET push_token = NULL WHERE push_token = ?",
+                    arguments: [token.text])
+            }
+            try db.execute(
+                sql: """
+                    INSERT INTO devices (user, id, platform, push_token, seen)
+                    VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+                    platform = excluded.platform, push_token = excluded.push_token,
+                    seen = max(seen, excluded.seen)
+                    """,
+                arguments: [
+                    user.text, device.id.text, device.platform, device.pushToken?.text,
+                    device.lastSeen.milliseconds,
+                ])
+        }
+    }
+
+    /// Forgets a device and what it has received.
+    ///
+    /// - Returns: whether there was one.
+    /// - Throws: ``RepriseCore/RepriseError``.
+    @discardableResult
+    package func removeDevice(_ id: EntryID, of user: UserID) async throws -> Bool {
+        try await write { try Self.remove(id.text, of: user, $0) }
+    }
+
+    /// A device has connected: it is registered from now on, without a push token if it has none.
+    package func sawDevice(_ id: EntryID, of user: UserID, at time: WallTime) async throws {
+        try await write { db in
+            try Self.makeRoom(for: id, of: user, db)
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO devices (user, id, seen) VALUES (?, ?, ?)
+                    ON CONFLICT DO UPDATE SET seen = excluded.seen WHERE excluded.seen > seen
+                    """
+            ).execute(arguments: [user.text, id.text, time.milliseconds])
+        }
+    }
+
+    /// How far a device has received a channel; 0 if nothing is known of it.
+    package func delivered(
+        to device: EntryID, of user: UserID, in channel: ChannelName
+    ) async throws -> Int64 {
+        try await read { db in
+            try Int64.fetchOne(
+                db,
+                sql: """
+                    SELECT delivered FROM device_positions
+                    WHERE user = ? AND device = ? AND channel = ?
+                    """, arguments: [user.text, device.text, channel.text]) ?? 0
+        }
+    }
+
+    private static func makeRoom(
+        for id: EntryID, of user: UserID, _ db: Database
+    ) throws {
+        let others = try String.fetchAll(
+            db, sql: "SELECT id FROM devices WHERE user = ? AND id <> ? ORDER BY seen DESC, id",
+            arguments: [user.text, id.text])
+        for id in others.dropFirst(AccountLimits.devices - 1) {
+            try remove(id, of: user, db)
+        }
+    }
+
+    @discardableResult
+    private static func remove(
+        _ id: String, of user: UserID, _ db: Database
+    ) throws -> Bool {
+        try db.execute(
+            sql: "DELETE FROM device_positions WHERE user = ? AND device = ?",
+            arguments: [user.text, id])
+        try db.execute(
+            sql: "DELETE FROM devices WHERE user = ? AND id = ?", arguments: [user.text, id])
+        return db.changesCount > 0
+    }
+}
+
+extension Device {
+    fileprivate init(row: Row) throws {
+        let token: String? = row["push_token"]
+        self.init(
+            id: try EntryID(row["id"]), platform: row["platform"],
+            pushToken: try token.map { try PushToken($0) },
+            lastSeen: WallTime(milliseconds: row["seen"]))
+    }
+}

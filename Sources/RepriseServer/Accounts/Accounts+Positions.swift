@@ -1,0 +1,95 @@
+import GRDB
+import RepriseCore
+package import RepriseWire
+
+extension Accounts {
+    /// Moves positions forward; one that would go back changes nothing, and costs no commit.
+    ///
+    /// What a device has received counts for that device only while it is registered: see ``sawDevice(_:of:at:)``.
+    ///
+    /// - Parameter move: within the channel's head.
+    /// - Returns: where the user stands then, durably.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/waitingWrites``; what the disk throws: then it may be stored
+    ///   or not, and asking again is harmless.
+    package func move(_ move: PositionMove) async throws -> ServerFrame.Position {
+        try await write { try Self.move(move, $0) }
+    }
+
+    private static func move(
+        _ move: PositionMove, _ db: Database
+    ) throws -> ServerFrame.Position {
+        let former =
+            try position(of: move.user, in: move.channel, db)
+            ?? ServerFrame.Position(user: move.user, read: 0, delivered: 0)
+        let position = ServerFrame.Position(
+            user: move.user, read: max(former.read, move.read ?? 0),
+            delivered: max(former.delivered, move.delivered ?? 0))
+        if position != former {
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO positions (channel, user, read, delivered) VALUES (?, ?, ?, ?)
+                    ON CONFLICT DO UPDATE SET read = excluded.read, delivered = excluded.delivered
+                    """
+            ).execute(arguments: [
+                move.channel.text, move.user.text, position.read, position.delivered,
+            ])
+        }
+        if let device = move.device, let delivered = move.delivered, delivered > 0 {
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO device_positions (user, device, channel, delivered)
+                    SELECT user, id, ?, ? FROM devices WHERE user = ? AND id = ?
+                    ON CONFLICT DO UPDATE SET delivered = excluded.delivered
+                    WHERE excluded.delivered > delivered
+                    """
+            ).execute(arguments: [move.channel.text, delivered, move.user.text, device.text])
+        }
+        return position
+    }
+
+    /// Where the users of a channel stand: `first` before the others, even at 0, and they in the order of their names.
+    ///
+    /// Of a private channel the members alone; at most `limit` in all.
+    package func positions(
+        of channel: ChannelName, first: UserID?, limit: Int
+    ) async throws -> [ServerFrame.Position] {
+        try await read { db in
+            var positions: [ServerFrame.Position] = []
+            if let first {
+                positions.append(
+                    try Self.position(of: first, in: channel, db)
+                        ?? ServerFrame.Position(user: first, read: 0, delivered: 0))
+            }
+            let isPrivate = try Self.record(of: channel, db)?.settings.visibility == .private
+            let join =
+                isPrivate ? "JOIN members USING (channel, user)" : ""
+            return try positions
+                + Row.fetchAll(
+                    db,
+                    sql: """
+                        SELECT user, read, delivered FROM positions \(join)
+                        WHERE channel = ? AND user <> ? ORDER BY user LIMIT ?
+                        """,
+                    arguments: [
+                        channel.text, first?.text ?? "", max(limit - positions.count, 0),
+                    ]
+                ).map(ServerFrame.Position.init(row:))
+        }
+    }
+
+    private static func position(
+        of user: UserID, in channel: ChannelName, _ db: Database
+    ) throws -> ServerFrame.Position? {
+        let select = try db.cachedStatement(
+            sql: "SELECT user, read, delivered FROM positions WHERE channel = ? AND user = ?")
+        return try Row.fetchOne(select, arguments: [channel.text, user.text])
+            .map(ServerFrame.Position.init(row:))
+    }
+}
+
+extension ServerFrame.Position {
+    fileprivate init(row: Row) throws {
+        self.init(
+            user: try UserID(row["user"]), read: row["read"], delivered: row["delivered"])
+    }
+}

@@ -1,0 +1,126 @@
+import Dispatch
+import GRDB
+import RepriseCore
+import Synchronization
+
+/// Commits what waits together: writes that come while a commit runs share the next one.
+///
+/// The log has `Committer` for that, which also keeps what belongs together and tells who listens. Here every write stands for itself.
+final class GroupedWriter: Sendable {
+    /// Writes, and returns what is to be done once that is durable, or is known to have failed.
+    private typealias Write = @Sendable (Database) throws -> @Sendable (RepriseError?) -> Void
+
+    private struct Job {
+        let write: Write
+        let fail: @Sendable (RepriseError) -> Void
+    }
+
+    private struct State {
+        var waiting: [Job] = []
+        var isRunning = false
+        var isOpen = true
+    }
+
+    private let pool: DatabasePool
+    /// Where writes wait for the disk, so that no thread of Swift's pool does.
+    private let queue = DispatchQueue(label: "reprise.accounts.writer")
+    private let state = Mutex(State())
+    private let waitingLimit: Int
+
+    init(_ pool: DatabasePool, waitingLimit: Int = AccountLimits.waitingWrites) {
+        self.pool = pool
+        self.waitingLimit = waitingLimit
+    }
+
+    /// Runs `body` in a durable transaction with others, then `committed` on the writer's queue; cancelling the caller stops neither.
+    ///
+    /// A `RepriseError` that `body` throws is its own and leaves the others alone, so it is thrown before anything is written. Any other
+    /// error undoes the whole transaction, and all who shared it hear of it.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` if too much waits, `.closed`; what `body` or the disk throws.
+    func write<Value: Sendable>(
+        committed: @escaping @Sendable (Value) -> Void = { _ in },
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { done in
+            let job = Job(
+                write: { db in
+                    let value = try body(db)
+                    return { failure in
+                        if let failure { return done.resume(throwing: failure) }
+                        committed(value)
+                        done.resume(returning: value)
+                    }
+                },
+                fail: { done.resume(throwing: $0) })
+            if let failure = add(job) { done.resume(throwing: failure) }
+        }
+    }
+
+    /// Takes nothing in from now on, and returns once what was taken in is done.
+    func close() async {
+        state.withLock { $0.isOpen = false }
+        await withCheckedContinuation { done in queue.async { done.resume() } }
+    }
+
+    private func add(_ job: Job) -> RepriseError? {
+        let (failure, starts) = state.withLock { state -> (RepriseError?, Bool) in
+            guard state.isOpen else {
+                return (RepriseError(.closed, "The accounts are closed."), false)
+            }
+            guard state.waiting.count < waitingLimit else {
+                return (
+                    RepriseError(
+                        .full, "Too many changes of accounts wait to be stored.",
+                        remedy: "Try again shortly."), false
+                )
+            }
+            state.waiting.append(job)
+            defer { state.isRunning = true }
+            return (nil, !state.isRunning)
+        }
+        if starts { queue.async { self.run() } }
+        return failure
+    }
+
+    private func run() {
+        while let jobs = next() { commit(jobs) }
+    }
+
+    private func next() -> [Job]? {
+        state.withLock { state in
+            guard !state.waiting.isEmpty else {
+                state.isRunning = false
+                return nil
+            }
+            let count = min(state.waiting.count, AccountLimits.writesPerCommit)
+            defer { state.waiting.removeFirst(count) }
+            return Array(state.waiting.prefix(count))
+        }
+    }
+
+    private func commit(_ jobs: [Job]) {
+        var written: [@Sendable (RepriseError?) -> Void] = []
+        var refused: [(Job, RepriseError)] = []
+        var failure: RepriseError?
+        do {
+            try pool.write { db in
+                for job in jobs {
+                    do {
+                        written.append(try job.write(db))
+                    } catch let error as RepriseError {
+                        refused.append((job, error))
+                    }
+                }
+            }
+        } catch {
+            failure = ServerDatabase.accounts.typed(error)
+            // Those that were not reached have no one else who tells them.
+            for job in jobs.dropFirst(written.count + refused.count) {
+                job.fail(ServerDatabase.accounts.typed(error))
+            }
+        }
+        for (job, error) in refused { job.fail(error) }
+        for done in written { done(failure) }
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// Copies a data folder while a server uses it, and puts such a copy in place.
+///
+/// Works beside a running server, in its process or in another: SQLite's own snapshots are copied, never files.
+///
+/// ```swift
+/// try Backup.make(of: "/var/lib/reprise", to: "/backup/monday")
+/// try Backup.restore(from: "/backup/monday", to: "/var/lib/reprise")  // the folder is empty, no server runs
+/// ```
+///
+/// **What is consistent with what.** The log is one moment, later than the call. The accounts are one moment after that, so that every
+/// channel of the copied log is there with its settings and its members, and who was removed by then stays removed. What the
+/// accounts know of messages that came between the two moments (positions, and the heads at which members joined) is cut back to the
+/// copied log; else a restored channel's next messages would be taken for read.
+///
+/// **Restoring.** Sequences that devices have seen may be given again. So a restored log has a new epoch, and the copy itself has one too,
+/// in case somebody puts the files in place by hand. Only its first use is safe then: a second needs `reprise serve --restored`.
+package enum Backup {
+    /// What was copied.
+    package struct Report: Hashable, Sendable {
+        package let channels: Int
+        package let messages: Int64
+        package let bytes: Int64
+    }
+
+    /// Copies a data folder's log and accounts.
+    ///
+    /// - Parameters:
+    ///   - data: the data folder; a server may be using it. Writes go on meanwhile, and the log's WAL grows until the copy is done.
+    ///   - path: where the copy goes: a folder that is empty or not there yet. It is complete once `messages.sqlite` is in it.
+    /// - Returns: what was copied; both files have been checked.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if there is something at `path` already, `.notAJournal` if there is no log,
+    ///   `.corrupt` if the check of the copy fails, `.diskFull`, `.notWritable`, `.diskFailed`.
+    @discardableResult
+    package static func make(of data: String, to path: String) throws -> Report {
+        try LogFolder.expectDatabase(in: data, to: "back up")
+        // Who looks into a log in use takes part in its locks, so it is not opened for reading only.
+        return try copy(from: data, isReadOnly: false, to: path)
+    }
+
+    /// Puts a copy in place, with a new epoch and in this version's form.
+    ///
+    /// - Parameters:
+    ///   - path: what ``make(of:to:)`` has made; it is not changed.
+    ///   - data: the data folder: empty or not there yet.
+    /// - Returns: what was put in place.
+    /// - Throws: as ``make(of:to:)``; and `.journalNewer` if a newer version made the copy.
+    @discardableResult
+    package static func restore(from path: String, to data: String) throws -> Report {
+        try LogFolder.expectDatabase(in: path, to: "restore")
+        return try copy(from: path, isReadOnly: true, to: data)
+    }
+
+    private static func copy(
+        from source: String, isReadOnly: Bool, to target: String
+    ) throws -> Report {
+        try Placement.fill(target) { place in
+            // In this order: see above.
+            try copy(.log, from: source, isReadOnly: isReadOnly, to: place)
+            try copy(.accounts, from: source, isReadOnly: isReadOnly, to: place)
+            try change(.accounts, in: place) { accounts in
+                try ServerDatabase.accounts.prepare(accounts, AccountsSchema.migrator())
+                try cutBack(accounts, to: place)
+            }
+            let copied = try change(.log, in: place) { log -> Report in
+                try ServerDatabase.log.prepare(log, LogSchema.migrator(newEpoch: { .random() }))
+                try log.write { try LogSchema.setEpoch(.random(), $0) }
+                return try log.read { try report($0) }
+            }
+            guard let copied else {
+                throw RepriseError(.diskFailed, "The copied log has vanished.")
+            }
+            return copied
+        }
+    }
+
+    private static func file(_ kind: ServerDatabase, in folder: String) -> String? {
+        let path = folder + "/\(kind.file).sqlite"
+        return FileManager.default.fileExists(atPath: path) ? path : nil
+    }
+
+    /// Copies one database as it is at one moment; nothing if there is none.
+    private static func copy(
+        _ kind: ServerDatabase, from source: String, isReadOnly: Bool, to target: String
+    ) throws {
+        guard let file = file(kind, in: source) else { return }
+        do {
+            var settings = GRDB.Configuration()
+            settings.busyMode = .timeout(5)
+            settings.readonly = isReadOnly
+            let from = try DatabaseQueue(path: file, configuration: settings)
+            let to = try DatabaseQueue(path: target + "/\(kind.file).sqlite")
+            // In one step: a copy in several begins again whenever another process writes.
+            try from.backup(to: to, pagesPerStep: -1)
+            try to.close()
+            try from.close()
+        } catch {
+            throw kind.typed(error)
+        }
+    }
+
+    /// Opens a copy, changes it, checks it and leaves it as one file; nil if there is none.
+    @discardableResult
+    private static func change<Value>(
+        _ kind: ServerDatabase, in folder: String, _ body: (DatabaseQueue) throws -> Value
+    ) throws -> Value? {
+        guard let file = file(kind, in: folder) else { return nil }
+        do {
+            let queue = try DatabaseQueue(path: file)
+            let value = try body(queue)
+            let verdict = try queue.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
+            guard verdict == "ok" else {
+                throw RepriseError(
+                    .corrupt, "The copy of the \(kind.name) is damaged: \(verdict ?? "").",
+                    remedy: "Take another backup, and look at the disk.")
+            }
+            // No WAL beside it, so that the copy can be read from where nothing can be written.
+            try queue.writeWithoutTransaction {
+                try $0.execute(sql: "PRAGMA journal_mode = DELETE")
+            }
+            try queue.close()
+            return value
+        } catch {
+            throw kind.typed(error)
+        }
+    }
+
+    private static func cutBack(_ accounts: DatabaseQueue, to folder: String) throws {
+        try accounts.writeWithoutTransaction { db in
+            try db.execute(
+                sql: "ATTACH DATABASE ? AS log",
+                arguments: [folder + "/\(ServerDatabase.log.file).sqlite"])
+            for (table, column) in [
+                ("positions", "read"), ("positions", "delivered"),
+                ("device_positions", "delivered"), ("members", "joined"),
+            ] {
+                try db.execute(
+                    sql: """
+                        UPDATE main.\(table) SET \(column) = min(\(column), coalesce(
+                        (SELECT head FROM log.channels WHERE name = \(table).channel), 0))
+                        """)
+            }
+            try db.execute(sql: "DETACH DATABASE log")
+        }
+    }
+
+    private static func report(_ db: Database) throws -> Report {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT count(*), coalesce(sum(count), 0) FROM channels")
+        let pages = try Int64.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+        let pageBytes = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 0
+        return Report(
+            channels: row?[0] ?? 0, messages: row?[1] ?? 0, bytes: pages * pageBytes)
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import RepriseCore
+
+/// Fills an empty folder in such a way that a kill leaves no half of it that looks whole.
+///
+/// Everything is made in a folder inside and moved out at the end, `messages.sqlite` last: it is the mark of a complete folder. Inside,
+/// because a data folder may be a file system of its own.
+enum Placement {
+    /// Makes the folder if it is not there and runs `body` on a place inside it.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the folder is not empty, `.notWritable`; what `body` throws, and then
+    ///   the folder is empty again.
+    static func fill<Value>(_ path: String, _ body: (String) throws -> Value) throws -> Value {
+        let files = FileManager.default
+        let existed = files.fileExists(atPath: path)
+        guard !existed || (try? files.contentsOfDirectory(atPath: path))?.isEmpty == true else {
+            throw RepriseError(
+                .badConfiguration,
+                "There is something at \(path) already, and nothing is overwritten.",
+                remedy: "Name a folder that is empty or not there.")
+        }
+        let place = path + "/.unfinished"
+        do {
+            try files.createDirectory(
+                atPath: place, withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw RepriseError(
+                .notWritable, "The folder \(path) cannot be made.",
+                remedy: "Choose a folder that this user may write to.", cause: error)
+        }
+        do {
+            let value = try body(place)
+            try moveOut(of: place, to: path)
+            return value
+        } catch {
+            try? files.removeItem(atPath: place)
+            if !existed { try? files.removeItem(atPath: path) }
+            throw error
+        }
+    }
+
+    private static func moveOut(of place: String, to path: String) throws {
+        let files = FileManager.default
+        let log = ServerDatabase.log.file + ".sqlite"
+        for name in [ServerDatabase.accounts.file + ".sqlite", log]
+        where files.fileExists(atPath: place + "/" + name) {
+            try sync(place)
+            guard rename(place + "/" + name, path + "/" + name) == 0 else {
+                throw RepriseError(.diskFailed, "The files cannot be moved into \(path).")
+            }
+            try sync(path)
+        }
+        try? files.removeItem(atPath: place)
+    }
+
+    /// Makes the names in a folder durable, as SQLite does for the files.
+    private static func sync(_ folder: String) throws {
+        let file = open(folder, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw RepriseError(.diskFailed, "\(folder) cannot be opened.") }
+        defer { close(file) }
+        guard fsync(file) == 0 else {
+            throw RepriseError(.diskFailed, "\(folder) cannot be made durable.")
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import GRDB
+import RepriseCore
+
+/// What the server's databases have in common: how each knows its own file, is brought to this version and is made durable.
+struct ServerDatabase: Sendable {
+    /// Said in errors: "the log".
+    let name: String
+    /// The name of the file, without its ending.
+    let file: String
+    /// How the file is known for our own.
+    let applicationID: Int32
+
+    /// "RPSL" in ASCII.
+    static let log = ServerDatabase(
+        name: "log", file: "messages", applicationID: 0x5250_534c)
+    /// "RPAC" in ASCII.
+    static let accounts = ServerDatabase(
+        name: "accounts", file: "accounts", applicationID: 0x5250_4143)
+
+    /// Brings the database to this version.
+    ///
+    /// - Parameters:
+    ///   - writer: a pool's writer or a queue.
+    ///   - migrator: the first migration sets the application id.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`; a `DatabaseError`.
+    func prepare(_ writer: some DatabaseWriter, _ migrator: DatabaseMigrator) throws {
+        try writer.writeWithoutTransaction { db in
+            let found = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+            // The migrator makes its table in a transaction of its own, before the first that is ours: a server that
+            // was killed in between has left that table and nothing in it.
+            let isEmpty =
+                try Int.fetchOne(
+                    db,
+                    sql: "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'")
+                == 0 && migrator.appliedIdentifiers(db).isEmpty
+            guard found == applicationID || (found == 0 && isEmpty) else {
+                throw RepriseError(
+                    .notAJournal, "The file of the \(name) is a database of another program.",
+                    remedy: "Choose another data folder.")
+            }
+            guard try !migrator.hasBeenSuperseded(db) else {
+                throw RepriseError(
+                    .journalNewer, "The \(name) was written by a newer version of Reprise.",
+                    remedy: "Update the server, or restore the backup made before the update.")
+            }
+        }
+        try migrator.migrate(writer)
+    }
+
+    /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged writes with the power.
+    static func makeDurable(_ db: Database) throws {
+        // A larger cache and rarer checkpoints let a page that many commits change be written once: 16 MiB each.
+        try db.execute(
+            sql: """
+                PRAGMA synchronous = FULL;
+                PRAGMA cache_size = -16384;
+                PRAGMA wal_autocheckpoint = 4096
+                """)
+        let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")
+        let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode")
+        guard synchronous == 2, mode == "wal" else {
+            throw RepriseError(
+                .diskFailed, "The data folder's file system does not support SQLite's WAL mode.",
+                remedy: "Choose a folder on a local disk.")
+        }
+    }
+
+    /// Says what a failure of SQLite means.
+    func typed(_ error: any Error) -> RepriseError {
+        if let error = error as? RepriseError { return error }
+        guard let error = error as? DatabaseError else {
+            return RepriseError(.unavailable, "The \(name) could not answer.", cause: error)
+        }
+        switch error.resultCode {
+        case .SQLITE_FULL:
+            return RepriseError(
+                .diskFull, "There is no space left for the \(name); nothing was stored.",
+                remedy: "Free some space; the server goes on by itself.", cause: error)
+        case .SQLITE_NOTADB, .SQLITE_CORRUPT:
+            return RepriseError(
+                .corrupt, "The file of the \(name) is damaged or is no SQLite database.",
+                remedy: "Keep the file for inspection and restore a backup into the data folder.",
+                cause: error)
+        case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM:
+            return RepriseError(
+                .notWritable, "The file of the \(name) cannot be written.",
+                remedy: "Let this user write to the data folder.", cause: error)
+        case .SQLITE_BUSY, .SQLITE_LOCKED:
+            return RepriseError(
+                .busy, "Another process holds the file of the \(name).",
+                remedy: "Close the tool that has it open.", cause: error)
+        case .SQLITE_MISUSE:
+            return RepriseError(.closed, "The \(name) is closed.", cause: error)
+        default:
+            return RepriseError(
+                .diskFailed, "The file of the \(name) could not be read or written.", cause: error)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Synchronization
+
+/// Accounts in a folder of their own, and what they said of changed access.
+final class AccountsUnderTest: Sendable {
+    struct Change: Hashable {
+        let channel: ChannelName
+        let user: UserID?
+    }
+
+    let folder = TestFolder()
+    private let implicitChannels: Bool
+    private let open = Mutex<Accounts?>(nil)
+    private let heard = Mutex<[Change]>([])
+
+    init(implicitChannels: Bool = false) async throws {
+        self.implicitChannels = implicitChannels
+        try await reopen()
+    }
+
+    var accounts: Accounts {
+        guard let accounts = open.withLock({ $0 }) else { preconditionFailure("they are closed") }
+        return accounts
+    }
+
+    /// What was heard since the last time.
+    func changes() -> [Change] {
+        heard.withLock { heard in
+            defer { heard = [] }
+            return heard
+        }
+    }
+
+    func reopen() async throws {
+        await close()
+        let accounts = try Accounts.open(at: folder.path, implicitChannels: implicitChannels)
+        accounts.onAccessChanged { channel, user in
+            self.heard.withLock { $0.append(Change(channel: channel, user: user)) }
+        }
+        open.withLock { $0 = accounts }
+    }
+
+    func close() async { await open.withLock { $0.take() }?.close() }
+
+    func remove() async {
+        await close()
+        folder.remove()
+    }
+}
+
+let now = WallTime(milliseconds: 1_800_000_000_000)
+
+func principal(_ name: String) throws -> Principal { Principal(user: try UserID(name)) }

@@ -1,0 +1,168 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+@Suite("Backup and restore")
+struct BackupTests {
+    let room: ChannelName
+    let ada: UserID
+
+    init() throws {
+        room = try ChannelName("room")
+        ada = try UserID("ada")
+    }
+
+    @Test(
+        "a backup under writes has every message stored before it, whole, and is consistent with its accounts",
+        .timeLimit(.minutes(1)))
+    func underWrites() async throws {
+        let (data, copy, restored) = (TestFolder(), TestFolder(), TestFolder())
+        let log = try SQLiteMessageLog.open(at: data.path)
+        let accounts = try Accounts.open(at: data.path, implicitChannels: false)
+        try await accounts.setChannel(
+            room, ChannelSettings(visibility: .private), by: Principal(user: ada), at: now, head: 0)
+        let writing = Task {
+            while !Task.isCancelled {
+                let head = try await log.append([message(room)]).last?.event?.seq ?? 0
+                _ = try await accounts.move(
+                    PositionMove(channel: room, user: ada, device: nil, read: head, delivered: head)
+                )
+            }
+        }
+        while try await log.state(of: room).head < 200 { await Task.yield() }
+        let before = try await log.state(of: room)
+        let report = try await blocking { try Backup.make(of: data.path, to: copy.path) }
+        let after = try await log.state(of: room).head
+        writing.cancel()
+        try? await writing.value
+        #expect(report.channels == 1)
+        #expect((before.head...after).contains(report.messages))
+        await accounts.close()
+        await log.close()
+
+        let put = try await blocking { try Backup.restore(from: copy.path, to: restored.path) }
+        #expect(put.messages == report.messages)
+        let newLog = try SQLiteMessageLog.open(at: restored.path)
+        let newAccounts = try Accounts.open(at: restored.path, implicitChannels: false)
+        let page = try await newLog.history(of: room, after: 0, limit: .max)
+        #expect(page.events.map(\.seq) == Array(1...report.messages))
+        #expect(page.state.epoch != before.epoch)
+        let position = try await newAccounts.positions(of: room, first: ada, limit: 1)[0]
+        #expect(position.read <= page.state.head && position.delivered <= page.state.head)
+        #expect(position.read >= before.head - 1)
+        #expect(try await newAccounts.member(ada, in: room)?.role == .owner)
+        await newAccounts.close()
+        await newLog.close()
+        for folder in [data, copy, restored] { folder.remove() }
+    }
+
+    @Test("positions and joinings beyond the copied log are cut back to it")
+    func cutBack() async throws {
+        let (data, copy) = (TestFolder(), TestFolder())
+        let log = try SQLiteMessageLog.open(at: data.path)
+        let accounts = try Accounts.open(at: data.path, implicitChannels: false)
+        _ = try await log.append([message(room), message(room)])
+        try await accounts.setChannel(
+            room, ChannelSettings(), by: .open, at: now, head: 2)
+        let device = EntryID.random()
+        try await accounts.sawDevice(device, of: ada, at: now)
+        try await accounts.setMember(ada, role: .member, joined: 5, in: room, at: now)
+        _ = try await accounts.move(
+            PositionMove(channel: room, user: ada, device: device, read: 9, delivered: 1))
+        _ = try await accounts.move(
+            PositionMove(
+                channel: try ChannelName("empty"), user: ada, device: device, delivered: 4))
+        await accounts.close()
+        await log.close()
+        _ = try await blocking { try Backup.make(of: data.path, to: copy.path) }
+        let queue = try DatabaseQueue(path: copy.path + "/accounts.sqlite")
+        let rows = try await queue.read { db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT read, delivered FROM positions WHERE channel = 'room'
+                    UNION ALL SELECT read, delivered FROM positions WHERE channel = 'empty'
+                    UNION ALL SELECT joined, 0 FROM members
+                    UNION ALL SELECT 0, delivered FROM device_positions WHERE channel = 'empty'
+                    """
+            ).map { [$0[0] as Int64, $0[1] as Int64] }
+        }
+        #expect(rows == [[2, 1], [0, 0], [2, 0], [0, 0]])
+        try queue.close()
+        for folder in [data, copy] { folder.remove() }
+    }
+
+    @Test("nothing is overwritten, nothing half is left, and a folder without a log is no backup")
+    func refusals() async throws {
+        let (data, copy, empty) = (TestFolder(), TestFolder(), TestFolder())
+        let log = try SQLiteMessageLog.open(at: data.path)
+        _ = try await log.append([message(room)])
+        await log.close()
+        let files = FileManager.default
+        try files.createDirectory(atPath: empty.path, withIntermediateDirectories: true)
+        #expect(throws: RepriseError(.notAJournal, "")) {
+            try Backup.make(of: empty.path, to: copy.path)
+        }
+        #expect(throws: RepriseError(.notAJournal, "")) {
+            try Backup.restore(from: empty.path, to: copy.path)
+        }
+        #expect(!files.fileExists(atPath: copy.path))
+        try Backup.make(of: data.path, to: empty.path)
+        #expect(try files.contentsOfDirectory(atPath: empty.path) == ["messages.sqlite"])
+        for target in [empty, data] {
+            #expect(throws: RepriseError(.badConfiguration, "")) {
+                try Backup.make(of: data.path, to: target.path)
+            }
+            #expect(throws: RepriseError(.badConfiguration, "")) {
+                try Backup.restore(from: empty.path, to: target.path)
+            }
+        }
+        for folder in [data, copy, empty] { folder.remove() }
+    }
+
+    @Test("a damaged backup is not restored, and the data folder stays empty")
+    func damaged() async throws {
+        let (data, copy, restored) = (TestFolder(), TestFolder(), TestFolder())
+        let log = try SQLiteMessageLog.open(at: data.path)
+        let body = "\"" + String(repeating: "x", count: 3_000) + "\""
+        _ = try await log.append((0..<50).map { _ in message(room, body: body) })
+        await log.close()
+        try Backup.make(of: data.path, to: copy.path)
+        let file = URL(fileURLWithPath: copy.path + "/messages.sqlite")
+        var bytes = try Data(contentsOf: file)
+        for page in stride(from: 12, to: 40, by: 2) {
+            bytes.replaceSubrange(page * 4_096..<page * 4_096 + 200, with: Data(count: 200))
+        }
+        try bytes.write(to: file)
+        #expect(throws: RepriseError(.corrupt, "")) {
+            try Backup.restore(from: copy.path, to: restored.path)
+        }
+        #expect(!FileManager.default.fileExists(atPath: restored.path))
+        for folder in [data, copy] { folder.remove() }
+    }
+
+    @Test("two restores of one backup have two epochs, and none is the backup's or the original's")
+    func epochs() async throws {
+        let folders = (0..<4).map { _ in TestFolder() }
+        let log = try SQLiteMessageLog.open(at: folders[0].path)
+        _ = try await log.append([message(room)])
+        await log.close()
+        try Backup.make(of: folders[0].path, to: folders[1].path)
+        for target in folders.suffix(2) {
+            try Backup.restore(from: folders[1].path, to: target.path)
+        }
+        var epochs: Set<String> = []
+        for folder in folders {
+            let queue = try DatabaseQueue(path: folder.path + "/messages.sqlite")
+            epochs.insert(
+                try await queue.read { try String.fetchOne($0, sql: "SELECT epoch FROM log") } ?? ""
+            )
+            try queue.close()
+            folder.remove()
+        }
+        #expect(epochs.count == 4)
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+/// Promise 1 for receipts: echoed is stored, whatever kills the process.
+@Suite("Accounts killed with SIGKILL")
+struct KilledAccountsTests {
+    @Test(
+        "have every position that was said to be stored, and none that nobody moved",
+        .timeLimit(.minutes(2)))
+    func kills() async throws {
+        var random = Seeded()
+        print("killed accounts: REPRISE_SEED=\(random.seed)")
+        let folder = TestFolder()
+        var told: [String: Int64] = [:]
+        for _ in 0..<20 {
+            let pause = UInt32.random(in: 0...25_000, using: &random)
+            for (user, read) in try await blocking({ try runAndKill(in: folder, after: pause) }) {
+                #expect(read > told[user, default: 0], "a position went back")
+                told[user] = read
+            }
+        }
+        let accounts = try Accounts.open(at: folder.path, implicitChannels: true)
+        let stored = try await accounts.positions(
+            of: try ChannelName("room"), first: nil, limit: 100)
+        for position in stored {
+            let last = told[position.user.text] ?? 0
+            // Each kill leaves at most one move of a user that was stored and never said.
+            #expect((last...last + 20).contains(position.read), "\(position), told \(last)")
+        }
+        #expect(stored.count == 8)
+        await accounts.close()
+        folder.remove()
+    }
+
+    /// The last position of each user that the process said was stored.
+    private func runAndKill(
+        in folder: TestFolder, after pause: UInt32
+    ) throws -> [String: Int64] {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = KilledWriterTests.workload
+        process.arguments = ["move", folder.path]
+        process.standardOutput = pipe
+        try process.run()
+        let first = pipe.fileHandleForReading.availableData
+        try #require(!first.isEmpty, "the process did not start")
+        usleep(pause)
+        kill(process.processIdentifier, SIGKILL)
+        let rest = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        var told: [String: Int64] = [:]
+        for line in String(decoding: first + rest, as: UTF8.self).split(separator: "\n") {
+            let words = line.split(separator: " ")
+            guard words.count == 2, let read = Int64(words[1]) else { continue }
+            told[String(words[0])] = read
+        }
+        return told
+    }
+}
