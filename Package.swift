@@ -37,6 +37,7 @@ let package = Package(
     platforms: [.iOS(.v18), .macOS(.v15)],
     products: [
         .library(name: "Reprise", targets: ["Reprise"]),
+        .library(name: "RepriseApple", targets: ["RepriseApple"]),
         .library(name: "RepriseNIO", targets: ["RepriseNIO"]),
         .library(name: "RepriseServer", targets: ["RepriseServer"]),
         .library(name: "RepriseTesting", targets: ["RepriseTesting"]),
@@ -58,6 +59,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
@@ -76,6 +78,9 @@ let package = Package(
             name: "Reprise",
             dependencies: ["RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseWire"],
             swiftSettings: strict),
+
+        // Adapters of the platform; empty on Linux.
+        .target(name: "RepriseApple", dependencies: ["RepriseCore"], swiftSettings: strict),
 
         // Transport, server, test kit, tool.
         .target(
@@ -119,6 +124,9 @@ let package = Package(
             name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
             path: "Tests/Support/JournalWriter", swiftSettings: strict),
         .executableTarget(
+            name: "AccountSwitcher", dependencies: ["Reprise", "RepriseTesting"],
+            path: "Tests/Support/AccountSwitcher", swiftSettings: strict),
+        .executableTarget(
             name: "crash-loop",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
@@ -155,7 +163,7 @@ let package = Package(
         .testTarget(
             name: "RepriseTests",
             dependencies: [
-                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
+                "AccountSwitcher", "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
                 "RepriseWire", grdb,
             ],
             swiftSettings: strict),
@@ -165,10 +173,11 @@ let package = Package(
         .testTarget(
             name: "RepriseServerTests",
             dependencies: [
-                "log-workload", "RepriseCore", "RepriseServer", "RepriseTesting", "RepriseWire",
-                grdb,
+                "log-workload", "RepriseCore", "RepriseNIO", "RepriseServer", "RepriseTesting",
+                "RepriseWire", grdb,
                 hummingbird, lifecycle, logging, jwt, tls, metrics, httpClient,
                 .product(name: "X509", package: "swift-certificates"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ] + nio,
@@ -190,7 +199,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "RepriseCLITests",
-            dependencies: ["RepriseCLI", "RepriseCore", "RepriseWire", grdb],
+            dependencies: ["RepriseCLI", "RepriseCore", "RepriseServer", "RepriseWire", grdb],
             swiftSettings: strict),
     ]
 )

@@ -53,24 +53,41 @@ public final class Reprise: Sendable {
     ///   - folder: a folder of this account alone; it is made if it is not there.
     ///   - server: `http://` or `https://` with host and port.
     ///   - dialer: opens connections; `NIODialer` of RepriseNIO where there is no better one.
+    ///   - identity: who is signed in, and where the tokens come from; nil for a server that does not ask. An app whose users sign in and
+    ///     out uses ``RepriseAccounts``.
     ///   - configuration: what can be set.
     /// - Returns: the client, which owns the journal until ``close()``.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.notWritable`, `.diskFull`,
     ///   `.badConfiguration`.
     public static func open(
-        at folder: URL, server: String, dialer: any SocketDialer,
+        at folder: URL, server: String, dialer: any SocketDialer, identity: Identity? = nil,
         configuration: Configuration = Configuration()
     ) async throws -> Reprise {
-        let journal = try await Journal.open(
+        await over(
+            try await openJournal(at: folder, configuration), server: server, dialer: dialer,
+            identity: identity, configuration: configuration)
+    }
+
+    static func openJournal(at folder: URL, _ configuration: Configuration) async throws -> Journal
+    {
+        try await Journal.open(
             at: folder, kinds: Channels.kinds + configuration.kinds,
             schemas: [Channels.schema(keeping: configuration.messages)] + configuration.schemas,
             configuration: configuration.journal)
+    }
+
+    /// A client over a journal that is open; what is in it is handed over from now on.
+    static func over(
+        _ journal: Journal, server: String, dialer: any SocketDialer, identity: Identity?,
+        configuration: Configuration
+    ) async -> Reprise {
         await journal.open(.journal)
+        var settings = configuration.channels
+        settings.identity = identity ?? settings.identity
         return Reprise(
             journal: journal,
             channels: Channels(
-                journal: journal, server: server, dialer: dialer,
-                configuration: configuration.channels))
+                journal: journal, server: server, dialer: dialer, configuration: settings))
     }
 
     /// A handle on a channel.
@@ -112,8 +129,28 @@ public final class Reprise: Sendable {
     ///   of no use. Cancellation is no error.
     public func run() async throws { try await channels.run() }
 
+    /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed in again after
+    /// ``RepriseChannels/ConnectionState/stopped(_:)``.
+    public func reconnect() async { await channels.reconnect() }
+
     /// Closes the journal.
     ///
     /// What is in hand is finished or handed over again at the next opening.
     public func close() async { await journal.close() }
+}
+
+extension Reprise: AppLife {
+    /// The app is in the background, and the system lets it run for so long.
+    ///
+    /// The connection stays open and the outbox goes on until shortly before the end; then the connection is closed and everything is
+    /// durable, and this returns. It returns sooner if the app comes back.
+    ///
+    /// - Parameter granted: how long the app may run.
+    public func background(granted: Duration) async { await channels.background(granted: granted) }
+
+    /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
+    public func foreground() async { await channels.foreground() }
+
+    /// Gives back the memory that the journal can do without.
+    public func memoryPressure() async { journal.releaseMemory() }
 }

@@ -99,7 +99,7 @@ struct ChatCommand: AsyncParsableCommand {
     private func chat(_ reprise: Reprise, as user: String) async throws -> Int {
         let bell = Bell()
         let channel = try reprise.channel(channel)
-        let room = ChatRoom(channel, user: user, bell: bell)
+        let room = ChatRoom(channel, in: reprise.journal, user: user, bell: bell)
         let terminal = RawTerminal()
         defer { terminal?.restore() }
         let lines = ChatLines(room: room, channel: channel, patience: .seconds(patience))

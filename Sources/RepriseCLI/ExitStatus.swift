@@ -30,7 +30,8 @@ enum ExitStatus: Int32 {
         .diskFull: .diskFailed, .diskFailed: .diskFailed,
         .journalOwned: .tryAgain, .ownershipLost: .tryAgain, .busy: .tryAgain,
         .portInUse: .tryAgain, .full: .tryAgain,
-        .notReprise: .protocol, .refused: .protocol,
+        .notReprise: .protocol, .refused: .protocol, .untrusted: .protocol,
+        .unauthorized: .protocol, .tokenExpired: .protocol, .forbidden: .protocol,
         .notWritable: .noPermission,
         .badConfiguration: .badConfiguration,
     ]

@@ -14,6 +14,7 @@ struct ListenCommand: AsyncParsableCommand {
         usage: """
             reprise listen CHANNEL... --journal DIR [--server URL] [--json]
                            [--until-complete] [--wait]
+            reprise listen CHANNEL... --journal DIR --debug [--json]
             """,
         discussion: """
             Keeps a journal in DIR and goes on where it stopped: what was printed is
@@ -24,8 +25,13 @@ struct ListenCommand: AsyncParsableCommand {
             {"channel":…,"seq":…,"id":…,"body":…,"attempt":…}. Without it control
             characters are written out, so that no message can harm a terminal.
 
+            --debug prints no messages but where each channel stands: its mode and what
+            is missing, and how the connection fares; in place in a terminal, else once
+            a second. What comes meanwhile is printed by the next run without it.
+
             EXAMPLES
               reprise listen general --journal ./inbox
+              reprise listen general --journal ./inbox --debug
               reprise listen general news --journal ./inbox --json | jq .body
               reprise listen general --journal ./inbox --until-complete
 
@@ -43,9 +49,13 @@ struct ListenCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOption
     @Flag(help: "Print an object a line.") var json = false
     @Flag(help: "End when everything that the server has is printed.") var untilComplete = false
+    @Flag(help: "Show where the channels stand, not what they say.") var debug = false
     @Flag(help: "Go on trying if no server answers at the start.") var wait = false
 
     func validate() throws {
+        guard !debug || !untilComplete else {
+            throw ValidationError("--debug goes on until it is ended: leave out --until-complete.")
+        }
         do { for name in channel { _ = try ChannelName(name) } } catch let error as RepriseError {
             throw ValidationError(error.line)
         }
@@ -59,6 +69,7 @@ struct ListenCommand: AsyncParsableCommand {
                 "reprise: What was in the journal is no sound database; it is kept at "
                     + "\(place.path), and a new journal was begun.")
         }
+        guard !debug else { return try await watch(reprise) }
         let listener = Listener(
             reprise: reprise, channels: Array(Set(channel)).sorted(),
             printer: MessagePrinter(isJSON: json, showsChannel: channel.count > 1),
@@ -75,5 +86,15 @@ struct ListenCommand: AsyncParsableCommand {
             throw CommandFailure(
                 .incomplete, "Ended before everything was printed; start it again to go on.")
         }
+    }
+
+    private func watch(_ reprise: Reprise) async throws {
+        let watch = DebugWatch(
+            reprise: reprise, channels: Array(Set(channel)).sorted(), isJSON: json)
+        do { _ = try await Interruption.cancelling { try await watch.run() } } catch {
+            await reprise.close()
+            throw error
+        }
+        await reprise.close()
     }
 }

@@ -32,9 +32,9 @@ struct RepriseCommand: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
-            LedgerCommand.self, ChannelsCommand.self, MembersCommand.self, HistoryCommand.self,
-            DemoCommand.self,
-            SimulateCommand.self, BackupCommand.self, RestoreCommand.self, DeviceCommand.self,
+            LedgerCommand.self, DeadLettersCommand.self, TokenCommand.self, ChannelsCommand.self,
+            MembersCommand.self, HistoryCommand.self, DemoCommand.self, SimulateCommand.self,
+            BackupCommand.self, RestoreCommand.self, DeviceCommand.self,
             CatchUpDeviceCommand.self,
         ])
 }

@@ -13,7 +13,11 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Run a server.",
         usage: """
-            reprise serve [--host HOST] [--port PORT] [--data DIR] [--dev]
+            reprise serve [--host HOST] [--port PORT] [--data DIR]
+                          [--dev | --keys FILE | --jwks URL] [--audience NAME]
+                          [--tls-cert FILE --tls-key FILE] [--origin URL ...]
+                          [--connections-per-user COUNT]
+                          [--publishes-per-second COUNT]
                           [--keep-messages COUNT] [--keep-days DAYS] [--restored]
                           [--config FILE] [--log-level LEVEL] [--json]
             """,
@@ -23,8 +27,18 @@ struct ServeCommand: AsyncParsableCommand {
             5 s: what was accepted is stored and acknowledged, and clients are told to
             come back.
 
-            There is no authentication yet: who reaches the port may read and publish.
-            That is why it listens on this machine alone unless --host says otherwise.
+            WHO MAY COME IN
+              --keys, --jwks  who has a JSON Web Token signed with ES256 or HS256 by
+                              one of these keys, for the audience. FILE is a JSON Web
+                              Key Set, a PEM or a secret in base64.
+              --dev           the same, with a key of its own, and a token for
+                              whoever asks on this machine: see reprise token.
+              none of them    whoever reaches it, without a name. Only on this
+                              machine; with another --host it refuses to start.
+
+            RELOADING
+              SIGHUP makes it read keys and certificate again, without touching a
+              connection. What cannot be used leaves the old in place.
 
             RESTORING A BACKUP
               Put the backup's messages.sqlite into DIR, remove messages.sqlite-wal and
@@ -45,13 +59,26 @@ struct ServeCommand: AsyncParsableCommand {
               --keep-messages  REPRISE_KEEP_MESSAGES  keepMessages
               --keep-days      REPRISE_KEEP_DAYS      keepDays
               --dev            REPRISE_DEV            dev
+              --keys           REPRISE_KEYS           keys
+              --jwks           REPRISE_JWKS           jwks
+              --audience       REPRISE_AUDIENCE       audience
+              --tls-cert       REPRISE_TLS_CERT       tlsCert
+              --tls-key        REPRISE_TLS_KEY        tlsKey
+              --origin         REPRISE_ORIGINS        origins
+              --connections-per-user
+                       REPRISE_CONNECTIONS_PER_USER   connectionsPerUser
+              --publishes-per-second
+                       REPRISE_PUBLISHES_PER_SECOND   publishesPerSecond
               --log-level      REPRISE_LOG_LEVEL      logLevel
 
               The file is JSON: {"port": 8080, "data": "/var/lib/reprise"}
 
             EXAMPLES
               reprise serve
+              reprise serve --dev
               reprise serve --port 0 --data /tmp/try
+              reprise serve --host 0.0.0.0 --keys keys.json \
+                            --tls-cert chain.pem --tls-key key.pem
               REPRISE_PORT=9000 reprise serve --config reprise.json
 
             EXIT CODES
@@ -78,8 +105,32 @@ struct ServeCommand: AsyncParsableCommand {
     var keepDays: Int?
     @Flag(help: "DIR was restored from a backup: give the log a new epoch, this once.")
     var restored = false
-    @Flag(help: "For development: refuse to listen beyond this machine, and log more.")
+    @Flag(help: "For development: give tokens to whoever asks on this machine, and log more.")
     var dev = false
+    @Option(help: ArgumentHelp("The keys that tokens are signed with.", valueName: "file"))
+    var keys: String?
+    @Option(help: ArgumentHelp("Where the set of keys is, over https.", valueName: "url"))
+    var jwks: String?
+    @Option(
+        help: ArgumentHelp(
+            "What the aud of a token must name. (default: reprise)", valueName: "name"))
+    var audience: String?
+    @Option(help: ArgumentHelp("The certificate and its chain, in PEM.", valueName: "file"))
+    var tlsCert: String?
+    @Option(help: ArgumentHelp("The key of the certificate, in PEM.", valueName: "file"))
+    var tlsKey: String?
+    @Option(
+        help: ArgumentHelp(
+            "Web pages of this origin may connect; may be repeated.", valueName: "url"))
+    var origin: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "How many connections a user has at most. (default: 32)", valueName: "count"))
+    var connectionsPerUser: Int?
+    @Option(
+        help: ArgumentHelp(
+            "How many messages a user publishes a second. (default: 200)", valueName: "count"))
+    var publishesPerSecond: Int?
     @Option(help: ArgumentHelp("Read settings from a JSON file.", valueName: "file"))
     var config: String?
     @Option(
@@ -94,7 +145,10 @@ struct ServeCommand: AsyncParsableCommand {
         let settings = try await ServeSettings(
             flags: .init(
                 host: host, port: port, data: data, keepMessages: keepMessages,
-                keepDays: keepDays, isDevelopment: dev ? true : nil, logLevel: logLevel),
+                keepDays: keepDays, isDevelopment: dev ? true : nil, keys: keys, jwks: jwks,
+                audience: audience, tlsCertificate: tlsCert, tlsKey: tlsKey, origins: origin,
+                connectionsPerUser: connectionsPerUser, publishesPerSecond: publishesPerSecond,
+                logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         var logger = Logger(label: "reprise")
@@ -104,15 +158,27 @@ struct ServeCommand: AsyncParsableCommand {
         let server = Server(configuration: configuration, logger: logger) { address in
             announce(address, settings)
         }
-        var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: server)]
+        if settings.isDevelopment { Self.warn() }
+        var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
+            .init(service: server),
+            .init(service: ReloadWatch(server: server), successTerminationBehavior: .ignore),
+        ]
         if untilInputEnds { services.append(InputWatch.service) }
         let group = ServiceGroupConfiguration(
             services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         try await ServiceGroup(configuration: group).run()
     }
 
+    /// So that nobody takes it for a server to rely on.
+    private static func warn() {
+        Terminal.error.writeLine(
+            "reprise: --dev: for development. Whoever is on this machine gets a token for any user."
+        )
+    }
+
     private func announce(_ address: Server.Address, _ settings: ServeSettings) {
-        var line = "Reprise is ready at \(address.url) (messages in \(settings.data))"
+        let mode = settings.isDevelopment ? " for development" : ""
+        var line = "Reprise is ready\(mode) at \(address.url) (messages in \(settings.data))"
         if json {
             var writer = JSONWriter()
             writer.object { json in
@@ -124,6 +190,9 @@ struct ServeCommand: AsyncParsableCommand {
                 json.integer(Int64(address.port))
                 json.key("data")
                 json.string(settings.data)
+                guard settings.isDevelopment else { return }
+                json.key("dev")
+                json.bool(true)
             }
             line = String(decoding: writer.bytes, as: UTF8.self)
         }

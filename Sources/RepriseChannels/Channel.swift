@@ -120,6 +120,31 @@ public struct Channel: Sendable {
         try await channels.publish(json, id: id, to: name)
     }
 
+    /// Replaces the body of an earlier message; sent behind what was published before.
+    ///
+    /// Only its author may, and not once it was deleted; the server refuses others, and the edit is a dead letter.
+    ///
+    /// - Parameters:
+    ///   - id: of the message, which may still wait to be sent.
+    ///   - json: the new body: one JSON value, at most ``RepriseWire/WireLimits/bodyBytes``.
+    /// - Returns: the id of the edit.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, `.full`, and what the journal throws.
+    @discardableResult
+    public func edit(_ id: EntryID, _ json: String) async throws -> EntryID {
+        try await channels.publish(Array(json.utf8), id: .random(), edits: id, to: name)
+    }
+
+    /// Deletes an earlier message: its sequence stays, its body is blanked wherever it is.
+    ///
+    /// One of one's own that was never sent is gone at once; see ``Outbox/withdraw(_:)``.
+    ///
+    /// - Parameter id: of the message.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full`, and what the journal throws.
+    public func delete(_ id: EntryID) async throws { try await channels.delete(id, in: name) }
+
+    /// What waits to be sent to this channel, and what will not be.
+    public var outbox: Outbox { Outbox(channels: channels, channel: name) }
+
     /// Where the channel stands now.
     public var state: ChannelState { channels.state(of: name) }
 

@@ -29,17 +29,27 @@ public enum ChannelState: Hashable, Sendable {
 public enum ConnectionState: Equatable, Sendable {
     /// The client is not running.
     case idle
-    /// Dials, or waits for the server's welcome.
+    /// Asks the app for a token, dials, or waits for the server's welcome.
     case connecting
     /// The server has welcomed this device.
     case connected
+    /// Connected, but the token ends and the app has returned no other; it is asked again, and ``connected`` follows.
+    ///
+    /// Without one the server ends the connection when the token ends.
+    case expiring(RepriseError)
     /// What the server sends cannot be written to the journal: a full disk, say.
     ///
     /// Nothing is lost: it is tried again, with growing pauses, and ``connected`` follows.
     case stuck(RepriseError)
     /// The connection could not be made, or ended; the next attempt comes after `delay`.
     case waiting(delay: Duration, because: Disconnection)
+    /// There is no network; it is dialled as soon as there is one.
+    case offline
+    /// The app is in the background and its time there is over; it is dialled as soon as it is in the foreground.
+    case suspended
     /// The client has given up, because coming back would end the same way.
+    ///
+    /// If the error's code is `.unauthorized` or `.wrongUser`, somebody has to sign in: then ``Channels/reconnect()`` goes on.
     case stopped(Disconnection)
 }
 

@@ -9,11 +9,12 @@ import Synchronization
 /// The facade makes one; see `Reprise`.
 public final class Channels: Sendable {
     /// The kinds of entries that this door records, for `Journal.open`.
-    public static let kinds = [Outbox.kind]
+    public static let kinds = [OutboxMachine.kind]
 
     let journal: Journal
     let configuration: Configuration
     let readers: Readers
+    let presence: Presence
     let driver: ChannelsDriver
     private let connection: Announcer<ConnectionState>
     private let announcers = Mutex<[ChannelName: Announcer<ChannelState>]>([:])
@@ -35,9 +36,11 @@ public final class Channels: Sendable {
         self.configuration = configuration
         readers = Readers(journal: journal, configuration: configuration)
         connection = Announcer(.idle)
+        presence = Presence(journal: journal, bells: readers.bells, configuration: configuration)
         driver = ChannelsDriver(
             store: ChannelStore(journal: journal), server: server, dialer: dialer,
-            readers: readers, states: connection, configuration: configuration)
+            readers: readers, presence: presence, states: connection,
+            configuration: configuration)
     }
 
     /// A handle on a channel.
@@ -55,7 +58,7 @@ public final class Channels: Sendable {
     ///   `.closed`. Cancellation is no error.
     public func run() async throws {
         let outbox = driver.outbox
-        await journal.handle(Outbox.kind.name) { entry in try await outbox.send(entry) }
+        journal.handleBatches(of: OutboxMachine.kind.name) { batch in outbox.handedOver(batch) }
         try await withThrowingTaskGroup(of: Void.self) { [driver, readers] group in
             group.addTask { try await driver.run() }
             group.addTask { try await readers.run() }
@@ -63,6 +66,22 @@ public final class Channels: Sendable {
             try await group.next()
         }
     }
+
+    /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed in again.
+    ///
+    /// It goes on from ``ConnectionState/stopped(_:)``, if that was for the token. Without a network, and where there is a connection, it
+    /// does nothing but look whether that is alive.
+    public func reconnect() async { await driver.reconnect() }
+
+    /// The app is in the background: see ``RepriseCore/AppLife/background(granted:)``.
+    public func background(granted: Duration) async {
+        await driver.background(granted: granted)
+        // Whatever was handed over and has ended is written down behind this.
+        try? await journal.write { _ in }
+    }
+
+    /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
+    public func foreground() async { await driver.foreground() }
 
     /// Where the connection stands: first now, then each change.
     ///
@@ -87,19 +106,6 @@ extension Channels {
 
     func forget(_ reader: String, in name: ChannelName) async throws {
         try await readers.forget(.init(channel: name, name: reader))
-    }
-
-    func publish(_ json: [UInt8], id: EntryID, to name: ChannelName) async throws -> EntryID {
-        guard json.count <= WireLimits.bodyBytes else {
-            throw RepriseError(
-                .tooLarge,
-                "A message has at most \(WireLimits.bodyBytes) bytes, not \(json.count).",
-                remedy: "Put large content elsewhere and publish where it is.")
-        }
-        try JSONScanner.validate(json)
-        try await journal.record(
-            NewEntry(id: id, kind: Outbox.kind.name, payload: json, lane: name.text))
-        return id
     }
 
     func state(of name: ChannelName) -> ChannelState { announcer(of: name).value }

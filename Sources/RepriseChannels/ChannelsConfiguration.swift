@@ -20,8 +20,23 @@ extension Channels {
         /// After how long an attempted message of the outbox is not sent again, because the server may have forgotten its
         /// id: DESIGN gives 30 days.
         public var outboxWindow: Duration = .seconds(30 * 86_400)
+        /// How often the position up to which this device has everything is told to the server, at most…
+        public var receiptInterval: Duration = .seconds(1)
+        /// …unless it has moved by so many sequences.
+        public var receiptStep: Int64 = 100
+        /// How many messages may wait to be sent; beyond it publishing throws `.full`.
+        public var outboxLimit = 10_000
         /// Name and version of the app, for the server's log; at most 256 bytes.
         public var client = "reprise-swift"
+
+        /// Who is signed in; nil: nobody, which a server that asks for tokens refuses.
+        public var identity: Identity?
+        /// How long the app may take to return a token.
+        public var tokenPatience: Duration = .seconds(30)
+        /// Says whether there is a network; nil: it is dialled, network or not.
+        public var network: (any NetworkStatus)?
+        /// How long before the end of the time granted in the background the connection is closed.
+        public var backgroundMargin: Duration = .seconds(2)
 
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
@@ -39,6 +54,7 @@ extension Channels {
                 connection: .init(reconnect: reconnect),
                 subscription: .init(
                     inactivity: inactivity, noProgress: noProgress, askAgain: askAgain),
+                tokens: .init(user: identity?.user, patience: tokenPatience),
                 framesPerCommit: framesPerCommit, client: client)
         }
     }

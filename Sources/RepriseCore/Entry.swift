@@ -79,10 +79,14 @@ public struct Entry: Identifiable, Sendable {
     public let state: EntryState
     /// Why it ended as it did, or why the last attempt failed.
     public let reason: String?
+    /// The one before it in its lane that had not ended when this one was handed over, where several of a lane may be in
+    /// hand.
+    package let predecessor: EntryID?
 
     package init(
         id: EntryID, kind: String, source: String, payload: [UInt8], lane: String?,
-        recordedAt: WallTime, attempt: Int, state: EntryState, reason: String?
+        recordedAt: WallTime, attempt: Int, state: EntryState, reason: String?,
+        predecessor: EntryID? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -93,5 +97,6 @@ public struct Entry: Identifiable, Sendable {
         self.attempt = attempt
         self.state = state
         self.reason = reason
+        self.predecessor = predecessor
     }
 }

@@ -65,6 +65,11 @@ public struct EntryKind: Hashable, Sendable {
     public var beforeSignIn: AnonymousEntry
     /// How many entries of this kind may be in hand at the same time; at least 1.
     public var parallel: Int
+    /// How many entries of one lane may be in hand at the same time; at least 1.
+    ///
+    /// With more than 1 they are still handed over in the order recorded, and one that has to wait for another attempt holds up
+    /// those behind it that are not in hand yet.
+    public var laneWindow: Int
 
     /// Declares a kind.
     ///
@@ -77,10 +82,11 @@ public struct EntryKind: Hashable, Sendable {
     ///   - onInterruption: what an interrupted hand-over becomes.
     ///   - beforeSignIn: what an entry recorded before sign-in becomes.
     ///   - parallel: how many may be in hand at the same time.
+    ///   - laneWindow: how many of one lane may be in hand at the same time; it stays 1 where the bound delivers.
     public init(
         _ name: String, requires: Set<Readiness> = [], bound: Bound? = nil, attemptLimit: Int = 10,
         backoff: Backoff = Backoff(), onInterruption: Interruption = .again,
-        beforeSignIn: AnonymousEntry = .adopt, parallel: Int = 1
+        beforeSignIn: AnonymousEntry = .adopt, parallel: Int = 1, laneWindow: Int = 1
     ) {
         self.name = name
         self.requires = requires
@@ -90,5 +96,7 @@ public struct EntryKind: Hashable, Sendable {
         self.onInterruption = onInterruption
         self.beforeSignIn = beforeSignIn
         self.parallel = max(1, parallel)
+        // What its bound releases would overtake what that has not released yet.
+        self.laneWindow = bound?.then == .deliver ? 1 : max(1, laneWindow)
     }
 }

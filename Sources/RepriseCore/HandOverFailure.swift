@@ -46,3 +46,13 @@ public struct HandOverFailure: Error, Hashable, Sendable, CustomStringConvertibl
     /// The reason.
     public var description: String { reason }
 }
+
+/// What a handler throws for an entry that could not be handled only because one before it in its lane was not, or because its
+/// gate has just closed.
+///
+/// It goes back to its place in the lane, counts as no failure, and comes again without a wait of its own.
+package struct BackInLane: Error, Hashable, Sendable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ reason: String) { description = reason }
+}

@@ -102,12 +102,16 @@ extension RepriseError.Code {
     public static let notReprise = Self("notReprise")
     /// The server refused; sending the same again will be refused again.
     public static let refused = Self("refused")
+    /// The server does not prove that it is who it should be: its certificate is not one to trust.
+    public static let untrusted = Self("untrusted")
     /// There is no token, or not one that the server takes.
     public static let unauthorized = Self("unauthorized")
     /// The token was good once; a fresh one is needed.
     public static let tokenExpired = Self("tokenExpired")
     /// Whoever asks is known, and may not.
     public static let forbidden = Self("forbidden")
+    /// The token belongs to another user than the one who is signed in.
+    public static let wrongUser = Self("wrongUser")
     /// No answer within the time allowed; it may have been done.
     public static let timedOut = Self("timedOut")
     /// The port to listen on is taken.

@@ -24,6 +24,18 @@ public protocol Socket: Sendable {
 
     /// The close code that the peer sent, once the connection has ended.
     var closeCode: UInt16? { get async }
+
+    /// Asks the peer for a sign of life (RFC 6455 §5.5.2); returns when it has come.
+    ///
+    /// A transport that cannot ask need not implement it; then a connection that may be dead is made anew.
+    ///
+    /// - Throws: ``SocketFailure`` when the connection has ended, or when the transport cannot ask.
+    func ping() async throws
+}
+
+extension Socket {
+    /// Says that this transport cannot ask.
+    public func ping() async throws { throw SocketFailure("This transport has no ping.") }
 }
 
 /// Opens connections.

@@ -51,12 +51,7 @@ extension Journal {
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
     public func discard(_ id: EntryID) async throws {
-        try await writer.write { db in
-            try db.execute(
-                sql: "UPDATE entry SET state = 15, payload = x'' WHERE id = ? AND state = 13",
-                arguments: [id.text])
-            guard db.changesCount == 1 else { throw EntryStore.noDeadLetter(id) }
-        }
+        try await writer.write { [self] db in try discard(id, in: db) }
     }
 
     private static func seq(of id: EntryID, in db: Database) throws -> Int64 {
@@ -68,6 +63,25 @@ extension Journal {
 }
 
 extension Journal {
+    /// How many entries have not ended; in a transaction.
+    package var pending: Int { store.books.withLock { $0.pending } }
+
+    /// Gives a dead letter a new start, in a transaction that is under way.
+    package func retry(_ id: EntryID, in db: Database) throws { try store.retry(id, in: db) }
+
+    /// Throws a dead letter away, in a transaction that is under way.
+    package func discard(_ id: EntryID, in db: Database) throws {
+        try db.execute(
+            sql: "UPDATE entry SET state = 15, payload = x'' WHERE id = ? AND state = 13",
+            arguments: [id.text])
+        guard db.changesCount == 1 else { throw EntryStore.noDeadLetter(id) }
+    }
+
+    /// Looks an entry up in a transaction or a reading that is under way.
+    package static func entry(_ id: EntryID, in db: Database) throws -> Entry? {
+        try EntryStore.entry(id, in: db)
+    }
+
     /// Ends an entry that waits, for the door that it belongs to: withdrawn, superseded, refused for good.
     ///
     /// An entry that is in hand is left alone, because nobody can take its effect back.

@@ -68,7 +68,7 @@ struct EntryRow: Sendable {
 }
 
 extension EntryRow {
-    private init(handingOver row: EntryRow, incarnation: Int64) {
+    private init(handingOver row: EntryRow, incarnation: Int64, predecessor: EntryID?) {
         let old = row.entry
         seq = row.seq
         failures = row.failures
@@ -79,12 +79,13 @@ extension EntryRow {
         entry = Entry(
             id: old.id, kind: old.kind, source: old.source, payload: old.payload, lane: old.lane,
             recordedAt: old.recordedAt, attempt: old.attempt + 1,
-            state: .handedOver(incarnation: incarnation), reason: old.reason)
+            state: .handedOver(incarnation: incarnation), reason: old.reason,
+            predecessor: predecessor)
     }
 
     /// The entry as a handler sees it.
-    func handedOver(by incarnation: Int64) -> EntryRow {
-        EntryRow(handingOver: self, incarnation: incarnation)
+    func handedOver(by incarnation: Int64, predecessor: EntryID? = nil) -> EntryRow {
+        EntryRow(handingOver: self, incarnation: incarnation, predecessor: predecessor)
     }
 }
 

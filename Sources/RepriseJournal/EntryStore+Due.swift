@@ -38,15 +38,21 @@ extension EntryStore {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
-                    UPDATE entry SET state = 0, due = NULL WHERE seq IN
+                    UPDATE entry SET state = CASE WHEN lane IS NULL THEN 0 ELSE 1 END, due = NULL
+                    WHERE seq IN
                     (SELECT seq FROM entry WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?)
-                    RETURNING kind
+                    RETURNING kind, lane
                     """), arguments: [now.milliseconds, Self.page])
-        books.withLock { books in
-            for row in rows {
-                if let kind = String.fromDatabaseValue(row[0]) { books.news.kinds.insert(kind) }
+        var lanes: Set<String> = []
+        for row in rows {
+            if let lane = String.fromDatabaseValue(row[1]) {
+                lanes.insert(lane)
+            } else if let kind = String.fromDatabaseValue(row[0]) {
+                books.withLock { _ = $0.news.kinds.insert(kind) }
             }
         }
+        // One before it may wait for longer.
+        for lane in lanes { try advance(lane, in: db) }
         return rows.count
     }
 

@@ -43,11 +43,15 @@ extension EntryStore {
             .execute(arguments: [seq])
     }
 
-    /// Puts an entry back whose handler was never started.
-    func putBackAtOnce(_ seq: Int64, in db: Database) throws {
+    /// Puts an entry back that can be taken again as soon as it is its turn; its lane has to advance then.
+    func putBackAtOnce(_ seq: Int64, lane: String?, reason: String? = nil, in db: Database) throws {
+        let state: StateCode = lane == nil ? .ready : .queued
         try db.cachedStatement(
-            sql: "UPDATE entry SET state = 0, incarnation = NULL WHERE seq = ? AND state = 3"
-        ).execute(arguments: [seq])
+            sql: """
+                UPDATE entry SET state = ?, incarnation = NULL, reason = COALESCE(?, reason)
+                WHERE seq = ? AND state = 3
+                """
+        ).execute(arguments: [state.rawValue, reason?.kept, seq])
     }
 
     /// Puts back all that was in hand when its handlers' process ended or gave up: nobody knows whether their effects
@@ -66,12 +70,16 @@ extension EntryStore {
                 reason: "The process ended \(JournalLimits.interruptions) times while handling it.",
                 in: db)
         }
-        try db.execute(
+        let lanes = try Row.fetchAll(
+            db,
             sql: """
-                UPDATE entry SET state = 0, incarnation = NULL, interrupted = 1,
-                interruptions = interruptions + 1 WHERE state = 3
-                """)
-        return db.changesCount
+                UPDATE entry SET state = CASE WHEN lane IS NULL THEN 0 ELSE 1 END,
+                incarnation = NULL, interrupted = 1, interruptions = interruptions + 1
+                WHERE state = 3 RETURNING lane
+                """
+        ).map { String.fromDatabaseValue($0[0]) }
+        for lane in Set(lanes.compactMap { $0 }) { try advance(lane, in: db) }
+        return lanes.count
     }
 
     /// Ends what was interrupted of a kind that forbids a second try.

@@ -12,6 +12,8 @@ final class EntryStore: Sendable {
     let configuration: Journal.Configuration
     let incarnation: Int64
     let books: Mutex<Books>
+    /// The most entries of one lane that may be in hand.
+    private let widestLane: Int
     private let folder: JournalFolder
 
     init(
@@ -25,6 +27,7 @@ final class EntryStore: Sendable {
         self.incarnation = incarnation
         self.folder = folder
         self.books = Mutex(books)
+        widestLane = kinds.values.map(\.laneWindow).max() ?? 1
     }
 
     var now: WallTime { books.withLock { $0.now } }
@@ -69,7 +72,7 @@ final class EntryStore: Sendable {
         let recorded = min(recordedAt ?? now, now)
         let due = new.delay.flatMap { $0 > .zero ? recorded.later(by: $0) : nil }
         let bound = kind.bound.map { recorded.later(by: $0.after) }
-        let state = try firstState(lane: new.lane, due: due, in: db)
+        let (state, advances) = try firstState(lane: new.lane, kind, due: due, in: db)
         try db.cachedStatement(
             sql: """
                 INSERT INTO entry (id, kind, source, lane, recordedAt, state, due, bound, payload)
@@ -87,6 +90,7 @@ final class EntryStore: Sendable {
             if let due { books.due(due) }
             if let bound { books.due(bound) }
         }
+        if advances, let lane = new.lane { try advance(lane, in: db) }
         return .accepted
     }
 
@@ -101,17 +105,25 @@ final class EntryStore: Sendable {
             arguments: [id.text]) ?? false
     }
 
-    private func firstState(lane: String?, due: WallTime?, in db: Database) throws -> StateCode {
+    /// - Returns: whether the lane is to be asked if it may take its turn at once, too.
+    func firstState(lane: String?, _ kind: EntryKind?, due: WallTime?, in db: Database)
+        throws -> (StateCode, advances: Bool)
+    {
         if let lane {
-            let isTaken = try Bool.fetchOne(
+            let last = try Int.fetchOne(
                 db.cachedStatement(
                     sql: """
-                        SELECT EXISTS (SELECT 1 FROM entry
-                        WHERE lane = ? AND lane IS NOT NULL AND state < 10)
+                        SELECT state FROM entry WHERE lane = ? AND lane IS NOT NULL AND state < 10
+                        ORDER BY seq DESC LIMIT 1
                         """), arguments: [lane])
-            if isTaken == true { return .queued }
+            if let last {
+                // Behind one that waits it waits too, so that a backlog costs nothing here.
+                let isMoving =
+                    last == StateCode.ready.rawValue || last == StateCode.inHand.rawValue
+                return (.queued, isMoving && (kind?.laneWindow ?? 1) > 1)
+            }
         }
-        return due == nil ? .ready : .delayed
+        return (due == nil ? .ready : .delayed, false)
     }
 
     // MARK: Ending
@@ -132,12 +144,12 @@ final class EntryStore: Sendable {
         if let lane { try advance(lane, in: db) }
     }
 
-    /// Puts an entry back to rest for `wait`.
+    /// Puts an entry back to rest for `wait`; those behind it in its lane that are not in hand wait for it.
     ///
     /// `attempts` counts those that were made and are not counted yet.
     func putBack(
-        _ seq: Int64, after wait: Duration, failed: Bool, attempts: Int = 0, reason: String?,
-        in db: Database
+        _ seq: Int64, lane: String?, after wait: Duration, failed: Bool, attempts: Int = 0,
+        reason: String?, in db: Database
     ) throws {
         let due = now.later(by: wait)
         try db.cachedStatement(
@@ -148,28 +160,72 @@ final class EntryStore: Sendable {
                 """
         ).execute(arguments: [due.milliseconds, failed, attempts, reason?.kept, seq])
         books.withLock { $0.due(due) }
+        guard let lane, widestLane > 1 else { return }
+        try db.cachedStatement(
+            sql: """
+                UPDATE entry SET state = 1
+                WHERE lane = ? AND lane IS NOT NULL AND state = 0 AND seq > ?
+                """
+        ).execute(arguments: [lane, seq])
     }
 
-    /// Lets the first entry of a lane that has not ended take its turn.
+    /// Lets the first entries of a lane that have not ended take their turn, as many as its window has room for.
+    ///
+    /// One that waits for its time, or is of another kind, holds up those behind it.
     func advance(_ lane: String, in db: Database) throws {
-        let head = try Row.fetchOne(
+        for (seq, state, kind) in try promotions(in: lane, db) {
+            try db.cachedStatement(sql: "UPDATE entry SET state = ? WHERE seq = ?").execute(
+                arguments: [state.rawValue, seq])
+            if state == .ready { books.withLock { _ = $0.news.kinds.insert(kind) } }
+        }
+    }
+
+    private func promotions(in lane: String, _ db: Database) throws
+        -> [(seq: Int64, StateCode, kind: String)]
+    {
+        let rows = try Row.fetchCursor(
             db.cachedStatement(
                 sql: """
                     SELECT seq, state, due, kind FROM entry
-                    WHERE lane = ? AND lane IS NOT NULL AND state < 10 ORDER BY seq LIMIT 1
-                    """), arguments: [lane])
-        guard let head, StateCode.queued.rawValue == Int.fromDatabaseValue(head[1]) else { return }
-        let due = Int64.fromDatabaseValue(head[2])
-        let next = due == nil ? StateCode.ready : .delayed
-        try db.cachedStatement(sql: "UPDATE entry SET state = ? WHERE seq = ?").execute(
-            arguments: [next.rawValue, Int64.fromDatabaseValue(head[0])])
-        books.withLock { books in
-            if let due {
-                books.due(WallTime(milliseconds: due))
-            } else if let kind = String.fromDatabaseValue(head[3]) {
-                books.news.kinds.insert(kind)
+                    WHERE lane = ? AND lane IS NOT NULL AND state < 10 ORDER BY seq LIMIT ?
+                    """), arguments: [lane, widestLane])
+        var found: [(Int64, StateCode, String)] = []
+        var place = 0
+        var first: String?
+        while let row = try rows.next() {
+            guard let kind = String.fromDatabaseValue(row[3]),
+                let seq = Int64.fromDatabaseValue(row[0]),
+                let state = Int.fromDatabaseValue(row[1]).flatMap(StateCode.init(rawValue:))
+            else { break }
+            guard place == 0 || kind == first && place < kinds[kind]?.laneWindow ?? 1 else { break }
+            first = kind
+            place += 1
+            if state == .delayed { break }
+            guard state == .queued else { continue }
+            if let due = Int64.fromDatabaseValue(row[2]) {
+                books.withLock { $0.due(WallTime(milliseconds: due)) }
+                found.append((seq, .delayed, kind))
+                break
             }
+            found.append((seq, .ready, kind))
         }
+        return found
+    }
+
+    /// The one before an entry in its lane that has not ended.
+    func predecessor(of seq: Int64, in lane: String, _ db: Database) throws
+        -> (id: EntryID?, isInHand: Bool)
+    {
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT id, state FROM entry
+                    WHERE lane = ? AND lane IS NOT NULL AND state < 10 AND seq < ?
+                    ORDER BY seq DESC LIMIT 1
+                    """), arguments: [lane, seq])
+        guard let row else { return (nil, false) }
+        let id = String.fromDatabaseValue(row[0]).flatMap { try? EntryID($0) }
+        return (id, Int.fromDatabaseValue(row[1]) == StateCode.inHand.rawValue)
     }
 
     /// Takes a row that cannot be read out of everybody's way.

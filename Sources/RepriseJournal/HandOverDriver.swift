@@ -10,20 +10,29 @@ final class HandOverDriver: Sendable {
             isApplied: (@Sendable (EntryID) async throws -> Bool)?,
             body: @Sendable (Entry) async throws -> Void)
         case transaction(TurnWork.Transaction)
+        /// Is given what was taken together, in order, and must not wait; it says later what became of each.
+        case batch(@Sendable ([Lent]) -> Void)
 
         var work: Turn.Work {
             switch self {
-            case .effect: .effect
+            case .effect, .batch: .effect
             case .transaction: .transaction
             }
         }
     }
+
+    /// What a turn has taken for handlers of batches, called outside of the lock.
+    private typealias Batches = [(handler: @Sendable ([Lent]) -> Void, entries: [Lent])]
 
     private struct State {
         var machine: HandOverMachine
         var handlers: [String: Handler] = [:]
         /// What runs, by its row.
         var running: [Int64: Task<Void, Never>] = [:]
+        /// What handlers of batches have in hand, by its row.
+        var lent: [Int64: EntryRow] = [:]
+        /// What is to be written with the end of an entry, by its row.
+        var alongside: [Int64: TurnWork.Alongside] = [:]
         var timer: (until: Duration, task: Task<Void, Never>)?
         /// Resumed when nothing is in hand and nothing is on its way to the disk any more.
         var drained: CheckedContinuation<Void, Never>?
@@ -112,28 +121,41 @@ final class HandOverDriver: Sendable {
             switch state.handlers[take.kind] {
             case .transaction(let body): transactions[take.kind] = body
             case .effect(.some, _): asking.insert(take.kind)
-            case .effect(nil, _), nil: break
+            case .effect(nil, _), .batch, nil: break
             }
         }
         return TurnWork(
             turn: turn, gate: { [self] in self.state.withLock { $0.machine.gate } },
-            transactions: transactions, asking: asking, store: store)
+            transactions: transactions, asking: asking,
+            alongside: Self.alongside(turn.settlements, state), store: store)
+    }
+
+    private static func alongside(_ settlements: [Settlement], _ state: State)
+        -> [Int64: TurnWork.Alongside]
+    {
+        guard !state.alongside.isEmpty else { return [:] }
+        let found = settlements.map { ($0.seq, state.alongside[$0.seq]) }
+        return Dictionary(found) { first, _ in first }.compactMapValues { $0 }
     }
 
     private func perform(_ work: TurnWork) {
         guard let writer = writer.withLock({ $0 }) else { return }
-        writer.enqueue({ db in try work.perform(in: db) }, finish: { [self] in turnEnded($0) })
+        let settled = Array(work.alongside.keys)
+        writer.enqueue({ db in try work.perform(in: db) }) { [self] in turnEnded($0, settled) }
     }
 
-    private func turnEnded(_ result: Result<TurnWork.Outcome, any Error>) {
+    private func turnEnded(_ result: Result<TurnWork.Outcome, any Error>, _ settled: [Int64]) {
         let now = clock.uptime()
         switch result {
         case .success(let outcome):
+            var batches: Batches = []
             happened { state in
+                for seq in settled { state.alongside[seq] = nil }
                 state.machine.turnCommitted(outcome.result, now: now)
-                for row in outcome.taken { start(row, &state) }
+                for row in outcome.taken { start(row, &state, &batches) }
                 resumeIfDrained(&state)
             }
+            for batch in batches { batch.handler(batch.entries) }
         case .failure(let error):
             let isFinal = HandOverMachine.isFinal(error)
             let jitter = store.configuration.jitter()
@@ -147,20 +169,52 @@ final class HandOverDriver: Sendable {
 
     // MARK: Handlers
 
-    private func start(_ row: EntryRow, _ state: inout State) {
-        guard state.machine.mayStart(kind: row.entry.kind, isReleased: row.released),
-            case .effect(let isApplied, let body)? = state.handlers[row.entry.kind]
-        else {
-            state.machine.handlerEnded(settlement(row, .notStarted))
-            return
+    private func start(_ row: EntryRow, _ state: inout State, _ batches: inout Batches) {
+        let handler = state.handlers[row.entry.kind]
+        guard state.machine.mayStart(kind: row.entry.kind, isReleased: row.released) else {
+            return state.machine.handlerEnded(settlement(row, .notStarted))
         }
-        state.running[row.seq] = Task { [self] in
-            let verdict = await run(row, isApplied: isApplied, body: body)
-            happened { state in
-                state.running[row.seq] = nil
-                state.machine.handlerEnded(settlement(row, verdict))
+        switch handler {
+        case .effect(let isApplied, let body):
+            state.running[row.seq] = Task { [self] in
+                let verdict = await run(row, isApplied: isApplied, body: body)
+                happened { state in
+                    state.running[row.seq] = nil
+                    state.machine.handlerEnded(settlement(row, verdict))
+                }
             }
+        case .batch(let body):
+            state.lent[row.seq] = row
+            let lent = Lent(entry: row.entry) { [weak self] error, alongside in
+                self?.returned(row, error, alongside)
+            }
+            if let index = batches.firstIndex(where: { $0.entries[0].entry.kind == row.entry.kind })
+            {
+                batches[index].entries.append(lent)
+            } else {
+                batches.append((body, [lent]))
+            }
+        case .transaction, nil:
+            state.machine.handlerEnded(settlement(row, .notStarted))
         }
+    }
+
+    /// A handler of batches says what became of an entry; only its first word counts.
+    private func returned(_ row: EntryRow, _ error: (any Error)?, _ alongside: TurnWork.Alongside?)
+    {
+        let verdict = error.map { self.verdict(row, $0) } ?? .applied
+        happened { state in
+            guard state.lent[row.seq]?.entry.attempt == row.entry.attempt else { return }
+            state.lent[row.seq] = nil
+            state.alongside[row.seq] = verdict.isEnd ? alongside : nil
+            state.machine.handlerEnded(settlement(row, verdict))
+        }
+    }
+
+    private func verdict(_ row: EntryRow, _ error: any Error) -> Settlement.Verdict {
+        guard let kind = store.kinds[row.entry.kind] else { return .notStarted }
+        return .after(
+            error, kind: kind, failures: row.failures, jitter: store.configuration.jitter())
     }
 
     private func run(
@@ -174,9 +228,7 @@ final class HandOverDriver: Sendable {
             try await body(row.entry)
             return .applied
         } catch {
-            guard let kind = store.kinds[row.entry.kind] else { return .notStarted }
-            return .after(
-                error, kind: kind, failures: row.failures, jitter: store.configuration.jitter())
+            return verdict(row, error)
         }
     }
 
@@ -189,15 +241,20 @@ final class HandOverDriver: Sendable {
     /// Takes nothing more, waits for what is in hand, cancels it, waits again.
     ///
     /// - Returns: what handlers reported that is not written yet.
-    func close(grace: Duration) async -> [Settlement] {
+    func close(grace: Duration) async -> (
+        settlements: [Settlement], alongside: [Int64: TurnWork.Alongside]
+    ) {
         happened { $0.machine.closing() }
         await drained(within: grace)
-        for task in state.withLock({ Array($0.running.values) }) { task.cancel() }
+        let (running, lent) = state.withLock { ($0.running.values.map(\.self), $0.lent) }
+        for task in running { task.cancel() }
+        for row in lent.values { returned(row, CancellationError(), nil) }
         await drained(within: grace)
         return state.withLock { state in
             state.timer?.task.cancel()
             state.timer = nil
-            return state.machine.stop()
+            let settlements = state.machine.stop()
+            return (settlements, Self.alongside(settlements, state))
         }
     }
 

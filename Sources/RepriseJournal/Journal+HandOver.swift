@@ -50,6 +50,20 @@ extension Journal {
         driver.handle(kind, by: .transaction(handler))
     }
 
+    /// Sets a handler that is given what was taken together, in the order recorded.
+    ///
+    /// For a kind with a wide ``RepriseCore/EntryKind/laneWindow``: handlers of their own for each entry would run in no order.
+    ///
+    /// - Parameters:
+    ///   - kind: the name of a kind declared at opening, which does not forbid a second try.
+    ///   - handler: must not wait; it ends each entry later, with ``Lent/end(_:alongside:)``.
+    package func handleBatches(
+        of kind: String, _ handler: @escaping @Sendable ([Lent]) -> Void
+    ) {
+        precondition(store.kinds[kind] != nil, Self.undeclared(kind))
+        driver.handle(kind, by: .batch(handler))
+    }
+
     private static func undeclared(_ kind: String) -> String {
         "Journal.handle: declare the kind \(kind) in Journal.open first"
     }

@@ -230,14 +230,17 @@ public final class Journal: Sendable {
         try LedgerReading.sum(at: JournalFolder(folder), schemas: schemas)
     }
 
+    /// Gives back the memory of caches; what is under way goes on.
+    public func releaseMemory() { pool.releaseMemoryEventually() }
+
     /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels those that are left.
     ///
     /// What is in hand even then returns to pending. A second call does nothing.
     public func close() async {
         let unwritten = await driver.close(grace: store.configuration.closeGrace)
         let work = TurnWork(
-            turn: Turn(settlements: unwritten), gate: { GateMachine(kinds: []) }, transactions: [:],
-            asking: [], store: store)
+            turn: Turn(settlements: unwritten.settlements), gate: { GateMachine(kinds: []) },
+            transactions: [:], asking: [], alongside: unwritten.alongside, store: store)
         let isOurs = await withCheckedContinuation { continuation in
             writer.enqueue(last: true) { [store] db in
                 _ = try work.perform(in: db)

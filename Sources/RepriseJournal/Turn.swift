@@ -51,6 +51,8 @@ package struct Settlement: Hashable, Sendable {
         case notStarted
         case dead(reason: String)
         case retry(after: Duration, countsAsFailure: Bool, reason: String)
+        /// It comes again when it is its turn in its lane, and only after `unless` if the one before it is in hand.
+        case backInLane(unless: Duration, reason: String)
     }
 
     package var seq: Int64
@@ -67,6 +69,14 @@ package struct Settlement: Hashable, Sendable {
 }
 
 extension Settlement.Verdict {
+    /// Whether the entry ends by it.
+    var isEnd: Bool {
+        switch self {
+        case .applied, .appliedBefore, .dead: true
+        case .notStarted, .retry, .backInLane: false
+        }
+    }
+
     /// What becomes of an entry whose handler threw after `failures` earlier ones; `jitter`, in 0..<1, is drawn by the
     /// driver.
     package static func after(
@@ -74,6 +84,7 @@ extension Settlement.Verdict {
     ) -> Self {
         let reason = "\(error)"
         let wait = kind.backoff.delay(failures: failures + 1, jitter: jitter)
+        if error is BackInLane { return .backInLane(unless: wait, reason: reason) }
         switch (error as? HandOverFailure)?.advice {
         case .permanent:
             return .dead(reason: reason)

@@ -5,6 +5,7 @@ import Synchronization
 /// Performs a turn inside the writer's transaction.
 struct TurnWork: Sendable {
     typealias Transaction = @Sendable (Database, Entry) throws -> Void
+    typealias Alongside = @Sendable (Database) throws -> Void
 
     /// What the turn did: the machine's part, and the entries whose handlers can start.
     struct Outcome: Sendable {
@@ -17,6 +18,8 @@ struct TurnWork: Sendable {
     let gate: @Sendable () -> GateMachine
     let transactions: [String: Transaction]
     let asking: Set<String>
+    /// What is written together with the end of an entry, by its row.
+    var alongside: [Int64: Alongside] = [:]
     let store: EntryStore
 
     /// The longest that handlers in the transaction keep others from writing in one turn.
@@ -24,7 +27,7 @@ struct TurnWork: Sendable {
 
     func perform(in db: Database) throws -> Outcome {
         var outcome = Outcome()
-        for settlement in turn.settlements { try settle(settlement, in: db) }
+        try settle(in: db)
         if turn.looksAtDue {
             let due = try store.lookAtDue(db)
             outcome.result.soonest = due.soonest
@@ -49,22 +52,49 @@ struct TurnWork: Sendable {
 
     // MARK: Settling
 
+    /// Lanes move on once, after all has been settled.
+    private func settle(in db: Database) throws {
+        for settlement in turn.settlements { try settle(settlement, in: db) }
+        // Only now it is known which of those before them are in hand still.
+        for settlement in turn.settlements {
+            guard case .backInLane(let wait, let reason) = settlement.verdict else { continue }
+            try putBackInLane(settlement, unless: wait, reason, in: db)
+        }
+        for lane in Set(turn.settlements.compactMap(\.lane)) { try store.advance(lane, in: db) }
+    }
+
     private func settle(_ settlement: Settlement, in db: Database) throws {
         let (seq, lane) = (settlement.seq, settlement.lane)
         switch settlement.verdict {
         case .applied:
-            try store.end(seq, lane: lane, as: .applied, in: db)
+            try alongside[seq]?(db)
+            try store.end(seq, lane: nil, as: .applied, in: db)
         case .appliedBefore:
             try store.uncountAttempt(seq, in: db)
-            try store.end(seq, lane: lane, as: .applied, in: db)
+            try store.end(seq, lane: nil, as: .applied, in: db)
         case .notStarted:
             try store.uncountAttempt(seq, in: db)
-            try store.putBackAtOnce(seq, in: db)
+            try store.putBackAtOnce(seq, lane: lane, in: db)
         case .dead(let reason):
-            try store.end(seq, lane: lane, as: .dead, reason: reason, in: db)
+            try alongside[seq]?(db)
+            try store.end(seq, lane: nil, as: .dead, reason: reason, in: db)
         case .retry(let wait, let counts, let reason):
-            try store.putBack(seq, after: wait, failed: counts, reason: reason, in: db)
+            try store.putBack(
+                seq, lane: lane, after: wait, failed: counts, reason: reason, in: db)
+        case .backInLane: break
         }
+    }
+
+    private func putBackInLane(
+        _ settlement: Settlement, unless wait: Duration, _ reason: String, in db: Database
+    ) throws {
+        let seq = settlement.seq
+        guard let lane = settlement.lane, try !store.predecessor(of: seq, in: lane, db).isInHand
+        else {
+            return try store.putBack(
+                seq, lane: settlement.lane, after: wait, failed: false, reason: reason, in: db)
+        }
+        try store.putBackAtOnce(seq, lane: lane, reason: reason, in: db)
     }
 
     // MARK: Taking
@@ -78,7 +108,12 @@ struct TurnWork: Sendable {
         for found in page {
             guard let row = try admit(found, kind: kind, gate, in: db) else { continue }
             try store.markInHand(row.seq, in: db)
-            outcome.taken.append(row.handedOver(by: store.incarnation))
+            var predecessor: EntryID?
+            if kind.laneWindow > 1, let lane = row.entry.lane {
+                predecessor = try store.predecessor(of: row.seq, in: lane, db).id
+            }
+            outcome.taken.append(
+                row.handedOver(by: store.incarnation, predecessor: predecessor))
             outcome.result.taken[take.kind, default: 0] += 1
         }
     }
@@ -91,13 +126,18 @@ struct TurnWork: Sendable {
         let clock = store.configuration.timekeeper
         let end = clock.uptime() + Self.longestTransaction
         var handled = 0
+        var failed: Set<String> = []
         while handled < take.limit, clock.uptime() < end {
             let limit = min(take.limit - handled, 32)
             let page = try store.ready(take, limit: limit, in: db)
             for found in page {
                 handled += 1
+                // One before it on this page has to wait, and so does it.
+                if let lane = try? found.get().entry.lane, failed.contains(lane) { continue }
                 guard let row = try admit(found, kind: kind, gate, in: db) else { continue }
-                try handle(row.handedOver(by: store.incarnation), kind: kind, by: body, in: db)
+                let isDone = try handle(
+                    row.handedOver(by: store.incarnation), kind: kind, by: body, in: db)
+                if !isDone, let lane = row.entry.lane { failed.insert(lane) }
             }
             if page.isEmpty { return }
         }
@@ -105,9 +145,11 @@ struct TurnWork: Sendable {
     }
 
     /// The effect and the outcome in one savepoint: neither is there without the other.
+    ///
+    /// - Returns: whether it has ended, so that those behind it in its lane may go on.
     private func handle(
         _ row: EntryRow, kind: EntryKind, by body: Transaction, in db: Database
-    ) throws {
+    ) throws -> Bool {
         let before = store.books.withLock { $0 }
         do {
             try db.inSavepoint {
@@ -116,16 +158,23 @@ struct TurnWork: Sendable {
                 try store.end(row.seq, lane: row.entry.lane, as: .applied, in: db)
                 return .commit
             }
+            return true
         } catch {
             // A full disk is no fault of the entry: the turn is made again.
             guard db.isInsideTransaction, !JournalFailure.isFullDisk(error) else { throw error }
             store.books.withLock { $0 = before }
             try store.countAttempt(row.seq, in: db)
-            let verdict = Settlement.Verdict.after(
+            var verdict = Settlement.Verdict.after(
                 error, kind: kind, failures: row.failures, jitter: store.configuration.jitter())
+            if case .backInLane(let wait, let reason) = verdict {
+                verdict = .retry(after: wait, countsAsFailure: false, reason: reason)
+            }
+            let lane = row.entry.lane
             try settle(
-                Settlement(seq: row.seq, kind: kind.name, lane: row.entry.lane, verdict: verdict),
-                in: db)
+                Settlement(seq: row.seq, kind: kind.name, lane: lane, verdict: verdict), in: db)
+            if let lane { try store.advance(lane, in: db) }
+            if case .dead = verdict { return true }
+            return false
         }
     }
 

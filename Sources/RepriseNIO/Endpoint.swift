@@ -9,39 +9,38 @@ package struct Endpoint: Hashable, Sendable {
     /// A name, an IPv4 address, or an IPv6 address without its brackets.
     package let host: String
     package let port: Int
+    /// Whether it speaks TLS.
+    package let isSecure: Bool
     /// Path and query, as the request line has them.
     package let target: String
 
     /// Reads a URL.
     ///
-    /// - Parameter url: `ws://` or `http://`, a host, and where needed a port, a path and a query.
+    /// - Parameter url: `ws://`, `http://`, `wss://` or `https://`, a host, and where needed a port, a path and a query.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
     package init(_ url: String) throws {
         guard let (scheme, rest) = Self.split(url, at: "://") else { throw Self.unusable(url) }
         switch scheme.lowercased() {
-        case "ws", "http": break
-        case "wss", "https":
-            throw RepriseError(
-                .badConfiguration, "TLS is not built into this transport yet: \(url).",
-                remedy: "Use http:// or ws:// on a network that you trust, or a proxy beside you "
-                    + "that speaks TLS.")
+        case "ws", "http": isSecure = false
+        case "wss", "https": isSecure = true
         default: throw Self.unusable(url)
         }
         let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
-        (host, port) = try Self.authority(rest[..<end], of: url)
+        (host, port) = try Self.authority(
+            rest[..<end], of: url, usualPort: isSecure ? 443 : 80)
         let path = rest[end...].prefix { $0 != "#" }
         guard path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else { throw Self.unusable(url) }
         target = path.first == "/" ? String(path) : "/" + path
     }
 
-    /// As the `Host` header has it: the brackets of IPv6, and the port unless it is 80.
+    /// As the `Host` header has it: the brackets of IPv6, and the port unless it is the usual one.
     package var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
-        return port == 80 ? name : "\(name):\(port)"
+        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
 
     private static func authority(
-        _ text: Substring, of url: String
+        _ text: Substring, of url: String, usualPort: Int
     ) throws -> (host: String, port: Int) {
         var host = text
         var port: Substring?
@@ -59,7 +58,7 @@ package struct Endpoint: Hashable, Sendable {
         guard !host.isEmpty,
             host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && !"@[]".utf8.contains($0) })
         else { throw unusable(url) }
-        guard let port else { return (String(host), 80) }
+        guard let port else { return (String(host), usualPort) }
         guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(port),
             number > 0
         else { throw unusable(url) }
@@ -80,5 +79,5 @@ package struct Endpoint: Hashable, Sendable {
 
 extension Endpoint: CustomStringConvertible {
     /// As a person writes it.
-    package var description: String { "http://\(authority)" }
+    package var description: String { "\(isSecure ? "https" : "http")://\(authority)" }
 }

@@ -57,6 +57,10 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if let failure = CertificateFailure.explain(error, context, request.endpoint) {
+            promise.fail(failure)
+            return context.close(promise: nil)
+        }
         promise.fail(
             RepriseError(
                 .unreachable, "The connection to \(request.endpoint) broke during the handshake.",

@@ -1,5 +1,6 @@
 public import NIOCore
 import NIOPosix
+import NIOSSL
 public import RepriseCore
 
 /// Opens WebSocket connections on SwiftNIO: for Linux, for tests and for the command line.
@@ -8,9 +9,12 @@ public import RepriseCore
 /// let socket = try await NIODialer().dial(
 ///     url: "ws://127.0.0.1:8080/v1/connect", protocol: "reprise.v1", maximumFrameBytes: 1_048_576)
 /// ```
+///
+/// Over `wss://` and `https://` the server must prove that it is the host of the URL, by a certificate of an authority that is trusted.
 public struct NIODialer: SocketDialer {
     private let group: any EventLoopGroup
     private let timeout: Duration
+    private let trust: TrustedServers
     /// How long ``RepriseCore/Socket/close(code:)`` waits for frames to leave and for the peer's answer.
     package var closePatience = Duration.seconds(1)
 
@@ -18,28 +22,33 @@ public struct NIODialer: SocketDialer {
     ///
     /// - Parameters:
     ///   - group: the threads that connections run on; nil for those that the process shares.
-    ///   - timeout: how long connecting and upgrading may take together.
+    ///   - timeout: how long connecting, proving and upgrading may take together.
+    ///   - authorities: the path of certificates in PEM, whose owners are trusted beside those that the system trusts.
     public init(
-        group: (any EventLoopGroup)? = nil, timeout: Duration = .seconds(10)
+        group: (any EventLoopGroup)? = nil, timeout: Duration = .seconds(10),
+        authorities: String? = nil
     ) {
+        trust = TrustedServers(authorities: authorities)
         self.group = group ?? MultiThreadedEventLoopGroup.singleton
         self.timeout = timeout
     }
 
-    /// Opens a WebSocket connection (RFC 6455), without TLS.
+    /// Opens a WebSocket connection (RFC 6455), over TLS where the URL says so.
     ///
     /// - Parameters:
-    ///   - url: `ws://` or `http://`, with host, port and path.
+    ///   - url: `ws://`, `http://`, `wss://` or `https://`, with host, port and path.
     ///   - protocol: the subprotocol to ask for.
     ///   - maximumFrameBytes: a larger frame, and a larger message of many frames, closes the connection with 1009.
     /// - Returns: the open connection.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a URL that cannot be dialled; `.unreachable` if nothing answers;
-    ///   `.unavailable` if the server is overloaded; `.notReprise` if it does not upgrade to our subprotocol; `.timedOut`.
+    ///   `.unavailable` if the server is overloaded; `.notReprise` if it does not upgrade to our subprotocol;
+    ///   `.untrusted` if its certificate is not one to trust, saying what is wrong with it; `.timedOut`.
     ///   `CancellationError` if the task was cancelled.
     public func dial(
         url: String, protocol: String, maximumFrameBytes: Int
     ) async throws -> any Socket {
         let endpoint = try Endpoint(url)
+        let context = endpoint.isSecure ? try trust.context() : nil
         let loop = group.next()
         let promise = loop.makePromise(of: NIOSocket.self)
         let request = HandshakeRequest(endpoint: endpoint, subprotocol: `protocol`)
@@ -48,7 +57,7 @@ public struct NIODialer: SocketDialer {
         }
         defer { deadline.cancel() }
         let patience = closePatience
-        connect(to: endpoint, on: loop, promise) {
+        connect(to: endpoint, on: loop, context, promise) {
             HandshakeHandler(
                 request: request, maximumFrameBytes: maximumFrameBytes, closePatience: patience,
                 promise: promise)
@@ -61,7 +70,8 @@ public struct NIODialer: SocketDialer {
     }
 
     private func connect(
-        to endpoint: Endpoint, on loop: any EventLoop, _ promise: EventLoopPromise<NIOSocket>,
+        to endpoint: Endpoint, on loop: any EventLoop, _ context: NIOSSLContext?,
+        _ promise: EventLoopPromise<NIOSocket>,
         handler: @escaping @Sendable () -> HandshakeHandler
     ) {
         ClientBootstrap(group: loop)
@@ -69,7 +79,13 @@ public struct NIODialer: SocketDialer {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(handler())
+                    let operations = channel.pipeline.syncOperations
+                    if let context {
+                        try operations.addHandler(
+                            NIOSSLClientHandler(
+                                context: context, serverHostname: endpoint.certifiedName))
+                    }
+                    try operations.addHandler(handler())
                 }
             }
             .connect(host: endpoint.host, port: endpoint.port)

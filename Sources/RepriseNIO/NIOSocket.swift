@@ -35,6 +35,16 @@ final class NIOSocket: Socket {
         _ = try? await channel.closeFuture.get()
     }
 
+    func ping() async throws {
+        let promise = channel.eventLoop.makePromise(of: Void.self)
+        channel.triggerUserOutboundEvent(SocketHandler.PingRequest(), promise: promise)
+        do {
+            try await promise.futureResult.get()
+        } catch {
+            throw SocketFailure("The connection has ended: \(error)")
+        }
+    }
+
     var closeCode: UInt16? {
         get async { inbox.peerCode }
     }

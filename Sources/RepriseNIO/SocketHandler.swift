@@ -1,4 +1,5 @@
 import NIOCore
+import NIOSSL
 import NIOWebSocket
 import RepriseCore
 
@@ -14,12 +15,17 @@ final class SocketHandler: ChannelDuplexHandler {
     /// Asks for a close frame with this code; sent through the pipeline, so that it stays behind what was written before.
     struct CloseRequest: Sendable { let code: UInt16 }
 
+    /// Asks for a ping; its promise is kept when the next pong comes.
+    struct PingRequest: Sendable {}
+
     private let inbox: Inbox
     /// How long a close may take.
     private let patience: Duration
     private var assembler: MessageAssembler
     private var batch: [[UInt8]] = []
     private var isClosing = false
+    /// Who waits for a pong.
+    private var pings: [EventLoopPromise<Void>] = []
     /// The code with which we have complained of the peer.
     ///
     /// Its answer repeats that (RFC 6455 §5.5.1) and says nothing of what the peer wants: taken for its verdict, bytes damaged on the way would keep a client from ever coming back.
@@ -42,7 +48,8 @@ final class SocketHandler: ChannelDuplexHandler {
         }
         switch assembler.frameReceived(frame) {
         case .message(let message): batch.append(message)
-        case .none: break
+        case .none:
+            if frame.opcode == .pong { endPings { $0.succeed() } }
         case .ping(let payload):
             // RFC 6455 §5.5.3 lets us answer only some: so pings that a peer sends without reading the pongs cost nothing.
             guard context.channel.isWritable else { return }
@@ -62,7 +69,14 @@ final class SocketHandler: ChannelDuplexHandler {
     func channelInactive(context: ChannelHandlerContext) {
         hand()
         inbox.finish(SocketFailure("The connection ended without a close frame."))
+        endPings { $0.fail(ChannelError.ioOnClosedChannel) }
         context.fireChannelInactive()
+    }
+
+    private func endPings(_ end: (EventLoopPromise<Void>) -> Void) {
+        let ended = pings
+        pings = []
+        for ping in ended { end(ping) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -70,6 +84,8 @@ final class SocketHandler: ChannelDuplexHandler {
         switch error {
         case NIOWebSocketError.invalidFrameLength:
             fail(context, 1009, "A frame is larger than was agreed.")
+        // A peer that has sent its close frame need not say goodbye again below it.
+        case NIOSSLError.uncleanShutdown: break
         case is NIOWebSocketError:
             fail(context, 1002, "The peer sent what is not a WebSocket frame.")
         default:
@@ -129,6 +145,7 @@ final class SocketHandler: ChannelDuplexHandler {
     func triggerUserOutboundEvent(
         context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?
     ) {
+        if event is PingRequest { return ping(context, promise) }
         guard let request = event as? CloseRequest else {
             context.triggerUserOutboundEvent(event, promise: promise)
             return
@@ -137,6 +154,18 @@ final class SocketHandler: ChannelDuplexHandler {
         beginClosing(context, request.code)
         context.read()  // the peer's answer may wait behind what nobody will read now
         promise?.succeed()
+    }
+
+    private func ping(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+        guard let promise else { return }
+        guard !isClosing, context.channel.isActive else {
+            return promise.fail(ChannelError.ioOnClosedChannel)
+        }
+        pings.append(promise)
+        let frame = FrameWriter.control(
+            .ping, context.channel.allocator.buffer(capacity: 0),
+            allocator: context.channel.allocator)
+        context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }
 
     private func beginClosing(_ context: ChannelHandlerContext, _ code: UInt16) {

@@ -6,6 +6,7 @@ import NIOPosix
 import RepriseCore
 import RepriseWire
 public import ServiceLifecycle
+import Synchronization
 
 /// A Reprise server: HTTP and WebSocket on one port, over a durable message log.
 ///
@@ -28,9 +29,13 @@ public struct Server: Service {
         /// The real port, also where 0 was configured.
         public let port: Int
 
-        /// The address as clients take it: `http://host:port`.
+        /// Whether it speaks TLS.
+        public let isSecure: Bool
+
+        /// The address as clients take it: `http://host:port`, or `https://host:port`.
         public var url: String {
-            host.contains(":") ? "http://[\(host)]:\(port)" : "http://\(host):\(port)"
+            let name = host.contains(":") ? "[\(host)]" : host
+            return "\(isSecure ? "https" : "http")://\(name):\(port)"
         }
     }
 
@@ -38,6 +43,7 @@ public struct Server: Service {
     private let logger: Logger
     private let onReady: @Sendable (Address, Gateway) async -> Void
     private let openLog: @Sendable () throws -> any MessageLog
+    private let entrances = Entrances()
     private let admission: Admission?
 
     /// Makes a server that is not running yet.
@@ -82,15 +88,21 @@ public struct Server: Service {
         let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
         let clock = SystemTimekeeper()
         let log = MeasuredLog(try openLog(), metrics: metrics, clock: clock)
+        let entrance: Entrance
         let accounts: Accounts
         do {
+            entrance = try await Entrance(configuration, clock: clock, logger: logger)
             accounts = try Accounts.open(
                 at: configuration.data, implicitChannels: configuration.implicitChannels)
         } catch {
             await log.close()
             throw error
         }
-        warnIfOpenToOthers()
+        entrances.opened(entrance)
+        warnIfUnsafe()
+        let admission =
+            self.admission
+            ?? entrance.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
         let committer = Committer(
@@ -101,7 +113,7 @@ public struct Server: Service {
             authenticator: admission?.authenticator, accounts: admission?.accounts,
             metrics: metrics, clock: clock, logger: logger)
         async let storing: Void = committer.run()
-        let result = await serve(on: group, gateway, log, accounts)
+        let result = await serve(on: group, gateway, log, accounts, entrance)
         committer.shutdown()
         await storing
         await accounts.close()
@@ -112,46 +124,66 @@ public struct Server: Service {
     /// Serves, keeping house meanwhile; when it returns nothing uses the log but the committer.
     private func serve(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ accounts: Accounts
+        _ accounts: Accounts, _ entrance: Entrance
     ) async -> Result<Void, any Error> {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
         async let _: Void = Housekeeping(
-            log: log, policy: policy, clock: SystemTimekeeper(), logger: logger
+            log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()
         do {
-            try await listen(on: group, gateway, log, accounts)
+            try await listen(on: group, gateway, log, accounts, entrance)
             return .success(())
         } catch {
             return .failure(Self.explain(error, configuration))
         }
     }
 
-    private func warnIfOpenToOthers() {
-        guard !["127.0.0.1", "::1", "localhost"].contains(configuration.host) else { return }
-        logger.warning(
-            "this version knows no accounts: whoever reaches the server can read and write",
-            metadata: ["host": "\(configuration.host)"])
+    /// Reads keys and certificate again, without touching a connection; what cannot be used leaves the old in place, and is logged.
+    public func reload() async { await entrances.reload() }
+
+    private func warnIfUnsafe() {
+        switch configuration.access {
+        case .open:
+            logger.warning(
+                "nobody is asked who he is: whoever reaches the server reads and writes",
+                metadata: ["host": "\(configuration.host)"])
+        case .tokens(.development):
+            logger.warning("for development: tokens are given to whoever asks on this machine")
+        case .tokens:
+            guard configuration.tls == nil, !configuration.isLoopback else { return }
+            logger.warning(
+                "tokens and messages come and go unencrypted: leave that to a proxy beside you, or use TLS",
+                metadata: ["host": "\(configuration.host)"])
+        }
     }
 
     /// Returns when every connection has ended.
     private func listen(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ accounts: Accounts
+        _ accounts: Accounts, _ entrance: Entrance
     ) async throws {
+        let isSecure = entrance.certificate != nil
         let router = Router()
+        router.add(middleware: BrowserGuard(rules: entrance.browsers, isSecure: isSecure))
         HTTPRoutes(services(gateway, log, accounts)).add(to: router)
         UpgradeRequiredRoute().add(to: router)
+        if let issuer = entrance.issuer {
+            DevelopmentTokenRoute(issuer: issuer, clock: gateway.clock).add(to: router)
+        }
         router.refuseOtherMethods()
         let application = Application(
             responder: router.buildResponder(),
-            server: HTTPServerBuilder { GatewayChannel(gateway: gateway, responder: $0) },
+            server: HTTPServerBuilder {
+                GatewayChannel(gateway: gateway, entrance: entrance, responder: $0)
+            },
             configuration: ApplicationConfiguration(
                 address: .hostname(configuration.host, port: configuration.port),
                 serverName: "reprise", backlog: 1_024),
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? configuration.port
-                await onReady(Address(host: configuration.host, port: port), gateway)
+                await onReady(
+                    Address(host: configuration.host, port: port, isSecure: isSecure), gateway)
             },
             eventLoopGroupProvider: .shared(group), logger: logger)
         try await withShutdownDeadline(gateway) { try await application.run() }
@@ -220,4 +252,13 @@ public struct Server: Service {
         default: return error
         }
     }
+}
+
+/// What a running server reads again when it is told to; a copy of the server sees it too.
+private final class Entrances: Sendable {
+    private let entrance = Mutex<Entrance?>(nil)
+
+    func opened(_ entrance: Entrance) { self.entrance.withLock { $0 = entrance } }
+
+    func reload() async { await entrance.withLock(\.self)?.reload() }
 }

@@ -1,3 +1,5 @@
+import RepriseCore
+
 /// What a server needs to know before it starts.
 ///
 /// ```swift
@@ -28,6 +30,10 @@ public struct ServerConfiguration: Hashable, Sendable {
     public var audience = "reprise"
     /// How far the clocks of those who sign tokens may be off.
     public var tokenLeeway: Duration = .seconds(60)
+    /// Certificate and key, for TLS; nil serves without.
+    public var tls: TLSFiles?
+    /// Web pages of these origins may connect, beside the server's own: `https://chat.example.org`.
+    public var origins: [String] = []
     private var makesChannels: Bool?
 
     /// Whether a channel that nobody made is public, and made by its first publish.
@@ -53,5 +59,39 @@ public struct ServerConfiguration: Hashable, Sendable {
         self.port = port
         self.data = data
         self.limits = limits
+    }
+}
+
+extension ServerConfiguration {
+    /// Refuses, without touching a file, what cannot be or would let strangers in.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
+    public func check() throws {
+        try checkAccess()
+        if case .tokens(.jwks(let url)) = access { _ = try KeySetURL(url) }
+        _ = try BrowserRules(origins: origins, asksNobody: false)
+    }
+
+    /// Whether only this machine reaches the server.
+    package var isLoopback: Bool { LoopbackName.isOne(host) }
+
+    func checkAccess() throws {
+        guard !isLoopback else { return }
+        switch access {
+        case .open:
+            throw RepriseError(
+                .badConfiguration,
+                "On \(host) others reach the server, and it would ask nobody who he is.",
+                remedy: "Give it keys to check tokens with (--keys FILE or --jwks URL), "
+                    + "or use --host 127.0.0.1.")
+        case .tokens(.development):
+            throw RepriseError(
+                .badConfiguration,
+                "--dev gives a token to whoever asks, so it listens on this machine alone, "
+                    + "not on \(host).",
+                remedy: "Leave out --dev and give --keys FILE or --jwks URL, "
+                    + "or use --host 127.0.0.1.")
+        case .tokens: break
+        }
     }
 }

@@ -19,6 +19,8 @@ public final class MemorySocket: Sendable {
         var failure: SocketFailure?
         var closeCode: UInt16?
         var clientCloseCode: UInt16?
+        var isSilent = false
+        var pings: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
@@ -33,7 +35,7 @@ public final class MemorySocket: Sendable {
     /// - Parameter frames: UTF-8.
     public func push(_ frames: [[UInt8]]) {
         change { state in
-            guard !state.ended else { return }
+            guard !state.ended, !state.isSilent else { return }
             state.incoming += frames
         }
     }
@@ -58,6 +60,9 @@ public final class MemorySocket: Sendable {
             state.failure = SocketFailure("The connection was cut.")
         }
     }
+
+    /// Lets the connection die without a word, as in a sleep: nothing arrives any more, and no ping is answered.
+    public func fallSilent() { state.withLock { $0.isSilent = true } }
 
     /// The next frame that the client sends; nil when the connection has ended or the task is cancelled.
     public func sent() async -> [UInt8]? {
@@ -100,8 +105,9 @@ public final class MemorySocket: Sendable {
             defer {
                 state.receiver = nil
                 state.taker = nil
+                if state.ended { state.pings = [] }
             }
-            return [state.receiver, state.taker]
+            return [state.receiver, state.taker] + (state.ended ? state.pings : [])
         }
         for continuation in waiting { continuation?.resume() }
     }
@@ -151,6 +157,19 @@ extension MemorySocket: Socket {
             state.ended = true
             state.clientCloseCode = code
         }
+    }
+
+    /// Returns at once, unless the connection has fallen silent: then when it ends.
+    public func ping() async throws {
+        await withCheckedContinuation { continuation in
+            let isDone = state.withLock { state in
+                guard state.isSilent, !state.ended else { return true }
+                state.pings.append(continuation)
+                return false
+            }
+            if isDone { continuation.resume() }
+        }
+        if hasEnded { throw SocketFailure("The connection has ended.") }
     }
 
     /// What the test has ended the connection with.

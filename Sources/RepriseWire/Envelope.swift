@@ -3,7 +3,7 @@ package import RepriseCore
 /// The fields of one frame, or of one message in an HTTP body, found but not yet read.
 package struct Envelope {
     /// More fields than any frame has, with room for those a later version adds.
-    static let fieldLimit = 32
+    package static let fieldLimit = 32
 
     private struct Field {
         let key: JSONScanner.Value
@@ -12,17 +12,17 @@ package struct Envelope {
         let unescapedKey: [UInt8]?
     }
 
-    let scanner: JSONScanner
+    package let scanner: JSONScanner
     private let fields: [Field]
 
-    package init(_ bytes: UnsafeBufferPointer<UInt8>) throws {
+    package init(_ bytes: UnsafeBufferPointer<UInt8>, fieldLimit: Int = fieldLimit) throws {
         var scanner = JSONScanner(bytes)
         self.scanner = scanner
         var found: [Field] = []
         found.reserveCapacity(8)
         try scanner.object { [scanner] key, value in
-            guard found.count < Self.fieldLimit else {
-                throw scanner.malformed("a frame has at most \(Self.fieldLimit) fields")
+            guard found.count < fieldLimit else {
+                throw scanner.malformed("there are at most \(fieldLimit) fields")
             }
             let field = Field(
                 key: key, value: value,

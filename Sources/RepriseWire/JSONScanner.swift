@@ -104,6 +104,11 @@ package struct JSONScanner {
         guard index == bytes.count else { throw malformed("something follows the value") }
     }
 
+    /// A scanner that begins at a value that was found before.
+    package func at(_ value: Value) -> JSONScanner {
+        JSONScanner(bytes, from: value.range.lowerBound)
+    }
+
     // MARK: Reading values
 
     /// The bytes of a value as they stand.

@@ -68,7 +68,9 @@ struct ChatScreenTests {
     func bounds(width: Int, height: Int) {
         var chat = ChatSnapshot(channel: "general", user: "ada")
         let wide = String(repeating: "漢字 ", count: 40) + String(repeating: "x", count: 200)
-        chat.items = (1...30 as ClosedRange<Int64>).map { item($0, "someone with a long name", wide) }
+        chat.items = (1...30 as ClosedRange<Int64>).map {
+            item($0, "someone with a long name", wide)
+        }
         chat.notice = [wide, wide]
         chat.typists = [wide]
         chat.trouble = wide
@@ -150,11 +152,11 @@ struct ChatScreenTests {
     func commands() {
         #expect(ChatCommandLine("hello /there") == .say("hello /there"))
         #expect(ChatCommandLine("//etc") == .say("/etc"))
-        #expect(ChatCommandLine("/edit  new text ") == .edit("new text"))
-        #expect(ChatCommandLine("/delete") == .delete)
+        #expect(ChatCommandLine("/withdraw  a1 ") == .withdraw("a1"))
+        #expect(ChatCommandLine("/who") == .who)
         #expect(ChatCommandLine("/retry a1") == .retry("a1"))
         #expect(ChatCommandLine("/retry") == .retry(nil))
-        for line in ["/edit", "/", "/nonsense"] {
+        for line in ["/", "/nonsense"] {
             guard case .unknown = ChatCommandLine(line) else {
                 Issue.record("\(line) is \(ChatCommandLine(line))")
                 continue

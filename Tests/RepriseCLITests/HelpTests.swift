@@ -7,8 +7,9 @@ struct HelpTests {
     @Test(
         "every command explains itself in 80 columns, with examples and exit codes",
         arguments: [
-            [], ["serve"], ["publish"], ["listen"], ["ledger"], ["demo"], ["simulate"],
+            [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"], ["demo"], ["simulate"],
             ["channels"], ["members"], ["history"], ["chat"], ["backup"], ["restore"],
+            ["dead-letters"],
         ])
     func help(command: [String]) async throws {
         let result = try await Tool.run(command + ["--help"])

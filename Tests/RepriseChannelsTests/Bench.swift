@@ -83,7 +83,7 @@ final class Bench: Sendable {
     }
 
     /// Accepts the next connection and welcomes the device.
-    func accept() async throws -> ScriptedServer {
+    func accept(as user: UserID? = nil) async throws -> ScriptedServer {
         let server = ScriptedServer(socket: try await dialer.accept())
         guard case .hello = try await server.next() else {
             throw RepriseError(.malformed, "hello comes first")
@@ -91,7 +91,8 @@ final class Bench: Sendable {
         server.push([
             .welcome(
                 .init(
-                    version: 1, time: time.wall(), heartbeat: .seconds(25), server: "scripted"))
+                    version: 1, time: time.wall(), heartbeat: .seconds(25), server: "scripted",
+                    session: user.map { .init(user: $0, expires: time.wall()) }))
         ])
         return server
     }

@@ -15,7 +15,7 @@ private struct Bed {
     /// Connected and welcomed, with the channel subscribed to and nothing stored.
     static func ready() throws -> Bed {
         var bed = try Bed()
-        _ = bed.machine.started(as: try EntryID("device"))
+        _ = bed.machine.started(as: try EntryID("device"), at: bed.now)
         _ = bed.machine.dialSucceeded(at: bed.now)
         _ = bed.machine.subscribed(bed.general, stored: nil, at: bed.now)
         _ = bed.receive([
@@ -78,7 +78,9 @@ extension [ChannelsMachine.Action] {
         compactMap { if case .wake(let moment) = $0 { moment } else { nil } }
     }
     fileprivate var dials: Int { count { if case .dial = $0 { true } else { false } } }
-    fileprivate var waits: Int { count { if case .wait = $0 { true } else { false } } }
+    fileprivate var waits: Int {
+        count { if case .announce(.waiting) = $0 { true } else { false } }
+    }
 }
 
 @Suite("Channels machine")
@@ -161,7 +163,7 @@ struct ChannelsMachineTests {
         let failed = bed.machine.commitFailed(RepriseError(.busy, ""), at: bed.now, jitter: 0)
         #expect(failed.waits == 1)
         #expect(bed.machine.isStale)
-        let waited = bed.machine.waited(at: bed.now + .seconds(60))
+        let waited = bed.machine.woke(at: bed.now + .seconds(60), jitter: 0)
         #expect(waited.reloads == [[bed.general]] && waited.dials == 0)
         let reloaded = bed.machine.reloaded([bed.general: nil], at: bed.now, jitter: 0)
         #expect(reloaded.dials == 1 && !bed.machine.isStale)
@@ -226,7 +228,7 @@ struct ChannelsMachineTests {
     @Test("timers that are due together fire in the same order in every process")
     func order() throws {
         var bed = try Bed()
-        _ = bed.machine.started(as: try EntryID("device"))
+        _ = bed.machine.started(as: try EntryID("device"), at: bed.now)
         _ = bed.machine.dialSucceeded(at: bed.now)
         let names = try (0..<40).map { try ChannelName("c\($0)") }
         for name in names { _ = bed.machine.subscribed(name, stored: nil, at: bed.now) }

@@ -66,7 +66,6 @@ struct VectorRun {
     private var machine = ChannelsMachine()
     private var now: Duration = .seconds(1_000)
     private var alarm: Duration?
-    private var dialDue: Duration?
     private var connection = "waiting"
     private var hasClosed = false
     private var sent: [[String: Any]] = []
@@ -77,7 +76,7 @@ struct VectorRun {
     private var lost: [String: Int64] = [:]
 
     init(_ vector: Vector) throws {
-        try perform(machine.started(as: EntryID("device")))
+        try perform(machine.started(as: EntryID("device"), at: now))
         for (index, channel) in vector.channels.enumerated() {
             let name = try ChannelName(#require(channel["channelId"] as? String))
             var before: ChannelStore.Stored?
@@ -119,17 +118,10 @@ struct VectorRun {
         _ time: Duration, isLongEnough: (Self) -> Bool = { _ in false }
     ) throws {
         let end = now + time
-        while !isLongEnough(self),
-            let due = [alarm, dialDue].compactMap({ $0 }).filter({ $0 <= end }).min()
-        {
+        while !isLongEnough(self), let due = alarm, due <= end {
             now = max(now, due)
-            if dialDue == due {
-                dialDue = nil
-                try perform(machine.waited(at: now))
-            } else {
-                alarm = nil
-                try perform(machine.woke(at: now, jitter: 0.5))
-            }
+            alarm = nil
+            try perform(machine.woke(at: now, jitter: 0.5))
         }
         if !isLongEnough(self) { now = end }
     }
@@ -148,7 +140,6 @@ struct VectorRun {
             case .dial:
                 connection = "connected"
                 try perform(machine.dialSucceeded(at: now))
-            case .wait(let delay): dialDue = now + delay
             case .stop: connection = "stopped"
             case .send(let frames): try note(frames)
             case .close:

@@ -7,11 +7,13 @@ import Testing
 struct OutboxMachineTests {
     private static let start = WallTime(milliseconds: 1_800_000_000_000)
 
-    private static func entry(_ id: String, attempt: Int = 1) throws -> Entry {
+    private static func entry(_ id: String, attempt: Int = 1, after: String? = nil) throws -> Entry
+    {
         Entry(
             id: try EntryID(id), kind: OutboxMachine.kind.name, source: "app",
             payload: Array("1".utf8), lane: "general", recordedAt: start, attempt: attempt,
-            state: .handedOver(incarnation: 1), reason: nil)
+            state: .handedOver(incarnation: 1), reason: nil,
+            predecessor: try after.map { try EntryID($0) })
     }
 
     private static func connected() -> OutboxMachine {
@@ -28,7 +30,7 @@ struct OutboxMachineTests {
     func offline() throws {
         var machine = OutboxMachine()
         let error = #expect(throws: HandOverFailure.self) {
-            try machine.handedOver(try Self.entry("a"), wall: Self.start)
+            try machine.handedOver(try Self.entry("a"), wall: Self.start, at: .zero)
         }
         #expect(error?.advice == .notReady)
     }
@@ -37,14 +39,14 @@ struct OutboxMachineTests {
     func answers() throws {
         var machine = Self.connected()
         let (a, b) = (try Self.entry("a"), try Self.entry("b"))
-        _ = try machine.handedOver(a, wall: Self.start)
-        _ = try machine.handedOver(b, wall: Self.start)
+        _ = try machine.handedOver(a, wall: Self.start, at: .zero)
+        _ = try machine.handedOver(b, wall: Self.start, at: .zero)
         #expect(machine.published(try Self.published("b")) == b.id)
         #expect(machine.isAnswered(b.id) && !machine.isAnswered(a.id))
-        try machine.ended(b, jitter: 0)
+        #expect(try machine.ended(b, jitter: 0) == 1)
         #expect(machine.disconnected() == [a.id])
-        let error = #expect(throws: HandOverFailure.self) { try machine.ended(a, jitter: 0) }
-        #expect(error?.advice == .notReady)
+        let error = #expect(throws: BackInLane.self) { _ = try machine.ended(a, jitter: 0) }
+        #expect(error != nil)
     }
 
     @Test("the first answer counts; one for a message that is not in hand is nobody's")
@@ -52,11 +54,11 @@ struct OutboxMachineTests {
         var machine = Self.connected()
         let a = try Self.entry("a")
         #expect(machine.published(try Self.published("a")) == nil)
-        _ = try machine.handedOver(a, wall: Self.start)
+        _ = try machine.handedOver(a, wall: Self.start, at: .zero)
         let isFirst = machine.answered(a.id, .timedOut)
         #expect(isFirst)
         #expect(machine.published(try Self.published("a")) == nil)
-        #expect(throws: HandOverFailure.self) { try machine.ended(a, jitter: 0) }
+        #expect(throws: HandOverFailure.self) { _ = try machine.ended(a, jitter: 0) }
     }
 
     @Test("a refusal for now is obeyed and spread out, one for good ends it")
@@ -67,11 +69,13 @@ struct OutboxMachineTests {
             (.rateLimited, .retry(after: .seconds(5) + .milliseconds(500))),
             (.forbidden, .permanent),
         ] {
-            _ = try machine.handedOver(a, wall: Self.start)
+            _ = try machine.handedOver(a, wall: Self.start, at: .zero)
             let refused = ServerFrame.Refused(
                 channel: "general", id: "a", code: code, message: "", retryAfter: .seconds(5))
             #expect(machine.refused(refused) == a.id)
-            let error = #expect(throws: HandOverFailure.self) { try machine.ended(a, jitter: 0.5) }
+            let error = #expect(throws: HandOverFailure.self) {
+                _ = try machine.ended(a, jitter: 0.5)
+            }
             #expect(error?.advice == advice)
         }
     }
@@ -87,7 +91,41 @@ struct OutboxMachineTests {
             machine.connected(serverTime: Self.start.advanced(by: server))
             let entry = try Self.entry("a", attempt: attempt)
             let wall = Self.start.advanced(by: wall)
-            #expect(((try? machine.handedOver(entry, wall: wall)) != nil) == isSent)
+            #expect(((try? machine.handedOver(entry, wall: wall, at: .zero)) != nil) == isSent)
         }
+    }
+
+    @Test("each names the one before it that has not ended, and waits for it if the server says so")
+    func predecessor() throws {
+        var machine = Self.connected()
+        let (a, b) = (try Self.entry("a"), try Self.entry("b", after: "a"))
+        var decoder = FrameDecoder()
+        for (entry, after) in [(a, nil), (b, a.id)] {
+            let bytes = try machine.handedOver(entry, wall: Self.start, at: .zero)
+            guard case .publish(let publish) = try decoder.clientFrame(bytes) else {
+                Issue.record("not a publish")
+                return
+            }
+            #expect(publish.after == after)
+        }
+        for entry in [a, b] {
+            let refused = ServerFrame.Refused(
+                channel: "general", id: entry.id.text, code: .predecessorMissing, message: "")
+            #expect(machine.refused(refused) == entry.id)
+        }
+        #expect(throws: BackInLane.self) { _ = try machine.ended(b, jitter: 0) }
+        // One that names nobody is not to be told so again and again without a pause.
+        #expect(throws: HandOverFailure.self) { _ = try machine.ended(a, jitter: 0) }
+    }
+
+    @Test("what is not answered in time is nobody's answer: the first sent is late first")
+    func patience() throws {
+        var machine = Self.connected()
+        #expect(machine.due == nil)
+        _ = try machine.handedOver(try Self.entry("a"), wall: Self.start, at: .seconds(1))
+        _ = try machine.handedOver(try Self.entry("b"), wall: Self.start, at: .seconds(2))
+        #expect(machine.due == .seconds(31))
+        #expect(machine.timerFired(at: .seconds(31)) == [try EntryID("a")])
+        #expect(machine.due == .seconds(32))
     }
 }

@@ -73,34 +73,6 @@ struct OutboxTests {
         try await bench.finish()
     }
 
-    @Test("a temporary refusal is obeyed and keeps the order")
-    func temporary() async throws {
-        let bench = try await Bench()
-        try await bench.general.publish("1")
-        try await bench.general.publish("2")
-        bench.start()
-        let server = try await bench.accept()
-        let first = try await server.publish()
-        server.push([
-            .refused(
-                .init(
-                    channel: "general", id: first.id.text, code: .rateLimited, message: "Slower.",
-                    retryAfter: .seconds(5)))
-        ])
-        try await eventually("it waits") {
-            try await bench.journal.entry(first.id)?.reason?.contains("Slower.") == true
-        }
-        try await eventually("it is sent again") {
-            bench.time.advance(by: .seconds(1))
-            return try await bench.journal.entry(first.id)?.attempt == 2
-        }
-        let again = try await server.publish()
-        #expect(again.id == first.id)
-        server.push([Self.published(again, seq: 1)])
-        #expect(try await server.publish().body == Array("2".utf8))
-        try await bench.finish()
-    }
-
     @Test(
         "an attempted message older than the server's memory of ids is a dead letter, never sent again"
     )

@@ -12,6 +12,8 @@ struct EndpointTests {
             ("HTTP://example.org:1?a=b#c", "example.org", 1, "/?a=b"),
             ("ws://[::1]:65535/x?y=z", "::1", 65_535, "/x?y=z"),
             ("ws://[::1]", "::1", 80, "/"),
+            ("wss://a/x", "a", 443, "/x"),
+            ("HTTPS://a:8443", "a", 8443, "/"),
         ])
     func parses(url: String, host: String, port: Int, target: String) throws {
         let endpoint = try Endpoint(url)
@@ -27,7 +29,7 @@ struct EndpointTests {
             "ws://a:65536",
             "ws://a:-1", "ws://a:+1", "ws://a:8 0", "ws://a b", "ws://[::1", "ws://[::1]x",
             "ws://ä",
-            "ws://me:secret@a", "ws://a/\r\nX: y", "wss://a", "https://a", "http://[[*1]:80/",
+            "ws://me:secret@a", "ws://a/\r\nX: y", "wss://", "https://a:x", "http://[[*1]:80/",
             "http://a]b",
         ])
     func refuses(url: String) {

@@ -8,7 +8,12 @@ struct CatchUp {
     let channel: String
 
     /// Publishes `count` messages, 1,024 in flight.
-    func fill(_ count: Int) async throws {
+    ///
+    /// - Parameters:
+    ///   - count: how many.
+    ///   - place: the channel of each, by its number; this catch-up's own if nothing is said.
+    /// - Throws: what the connection throws.
+    func fill(_ count: Int, to place: (@Sendable (Int) -> String)? = nil) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { Task { try? await group.shutdownGracefully() } }
         let loop = group.next()
@@ -21,7 +26,7 @@ struct CatchUp {
         try await Task.sleep(for: .milliseconds(200))
         try await loop.submit {
             let filler = Filler(connection.value, count: count, done: done) { number in
-                #"{"type":"publish","channelId":"\#(channel)","id":"\#(run)-\#(number)","body":"\#(body)"}"#
+                #"{"type":"publish","channelId":"\#(place?(number) ?? channel)","id":"\#(run)-\#(number)","body":"\#(body)"}"#
             }
             connection.value.onRead = { filler.answered($0.frames) }
             filler.answered(connection.value.frames)

@@ -9,6 +9,8 @@ struct FanOut {
     /// Whether to speak the protocol, or to the bare pipeline that sends back what it gets.
     var isBare = false
     var subscribers = 100
+    /// So many more subscribers that never read what they are sent.
+    var stopped = 0
     var window = 256
     var duration: Duration = .seconds(5)
 
@@ -17,6 +19,7 @@ struct FanOut {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { Task { try? await group.shutdownGracefully() } }
         let loop = group.next()
+        var connections: [NIOLoopBound<RawConnection>] = []
         let state = try await loop.submit {
             NIOLoopBound(State(window: window, subscribers: subscribers), eventLoop: loop)
         }.get()
@@ -28,6 +31,15 @@ struct FanOut {
                     connection.value.send(#"{"type":"subscribe","channels":[{"channelId":"fan"}]}"#)
                 }
                 state.value.add(connection.value)
+            }.get()
+        }
+        for index in 0..<stopped {
+            let connection = try await RawConnection.open(
+                to: server, device: "stopped-\(index)", on: loop)
+            connections.append(connection)
+            try await loop.submit {
+                connection.value.send(#"{"type":"subscribe","channels":[{"channelId":"fan"}]}"#)
+                connection.value.stopReading()
             }.get()
         }
         let publisher = try await RawConnection.open(to: server, device: "pub", on: loop)

@@ -12,7 +12,10 @@ struct Main: AsyncParsableCommand {
             """,
         subcommands: [Serve.self, Bare.self])
 
-    @Option(help: "Which: codec, fan-out, publish, catch-up, device, idle; separated by commas.")
+    @Option(
+        help:
+            "Which: codec, fan-out, stopped, publish, catch-up, device, complete, channels, latency, idle; separated by commas."
+    )
     var only: String?
 
     @Flag(help: "Figures as JSON instead of a table.")

@@ -65,6 +65,11 @@ final class RawConnection: ChannelInboundHandler {
 
     func flush() { context?.flush() }
 
+    /// From now on what comes stays in the system's buffers, and then with the server.
+    func stopReading() {
+        try? context?.channel.syncOptions?.setOption(.autoRead, value: false)
+    }
+
     /// A client's frame, masked with zeros: valid to the server, free for us.
     static func writeFrame(_ text: String, into buffer: inout ByteBuffer) {
         let count = text.utf8.count

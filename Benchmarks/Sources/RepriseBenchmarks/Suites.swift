@@ -6,7 +6,8 @@ enum Suites {
 
     static let all: [(name: String, suite: Suite)] = [
         ("codec", codec), ("fan-out", fanOut), ("publish", publish), ("catch-up", catchUp),
-        ("device", device), ("idle", idle),
+        ("device", device), ("idle", idle), ("complete", complete), ("channels", manyChannels),
+        ("latency", latency), ("stopped", stopped),
     ]
 
     private static func withServer<T>(
@@ -109,6 +110,61 @@ enum Suites {
                     value: try await Idle(server: server).run() / 1_024,
                     unit: "KB of server memory",
                     target: 12, smallerIsBetter: true)
+            ]
+        }
+    }
+
+    @Sendable private static func complete() async throws -> [Figure] {
+        try await withServer { server in
+            [
+                Figure(
+                    name: "last backlog event to live, p99 of 200 devices",
+                    value: try await Completion.afterLastEvent(server: server), unit: "ms",
+                    target: 5, smallerIsBetter: true)
+            ]
+        }
+    }
+
+    @Sendable private static func manyChannels() async throws -> [Figure] {
+        try await withServer { server in
+            [
+                Figure(
+                    name: "1,000 channels of one connection, 10 missed messages each, all live",
+                    value: try await Completion.ofManyChannels(server: server), unit: "s",
+                    target: 1, smallerIsBetter: true)
+            ]
+        }
+    }
+
+    @Sendable private static func latency() async throws -> [Figure] {
+        let outcome = try await withServer { try await Latency(server: $0.address).run() }
+        return [
+            Figure(
+                name: "publish to arrival, 1,000 connections in 100 channels, p99",
+                value: outcome.arrival, unit: "ms", target: 20, smallerIsBetter: true),
+            Figure(
+                name: "publish to applied in a device's journal, at the same time, p99",
+                value: outcome.applied, unit: "ms", target: 20, smallerIsBetter: true),
+            Figure(
+                name: "the rate at which they were published", value: outcome.rate,
+                unit: "messages/s", target: 9_900),
+        ]
+    }
+
+    @Sendable private static func stopped() async throws -> [Figure] {
+        try await withServer { server in
+            let all = try await FanOut(server: server.address).run()
+            let before = server.residentBytes
+            let rest = try await FanOut(server: server.address, stopped: 1).run()
+            let memory = Double(server.residentBytes - before) / 1_048_576
+            return [
+                Figure(
+                    name: "fan-out 1 → 100 beside one reader that has stopped", value: rest,
+                    unit: "deliveries/s", baseline: all, baselineName: "all reading",
+                    target: all * 0.95),
+                Figure(
+                    name: "what the server's memory grew by meanwhile", value: memory, unit: "MB",
+                    smallerIsBetter: true),
             ]
         }
     }

@@ -3,8 +3,7 @@ import RepriseCore
 /// What a person means by a line.
 enum ChatCommandLine: Hashable, Sendable {
     case say(String)
-    case edit(String)
-    case delete, who, unread, dead, quit, help
+    case who, unread, dead, quit, help
     case retry(String?)
     case withdraw(String?)
     /// It begins with a slash, and nobody knows it.
@@ -24,8 +23,6 @@ enum ChatCommandLine: Hashable, Sendable {
         let rest = parts.count > 1 ? parts[1].trimmingSpaces : nil
         self =
             switch parts.first {
-            case "edit": rest.map { .edit($0) } ?? .unknown("/edit needs the new text")
-            case "delete": .delete
             case "who": .who
             case "unread": .unread
             case "dead": .dead
@@ -38,10 +35,9 @@ enum ChatCommandLine: Hashable, Sendable {
     }
 
     static let helpLines = [
-        "/edit TEXT   changes your last message      /delete   deletes it",
-        "/who         who is here, and how far       /unread   what you have not read",
-        "/dead        what could not be sent         /retry [ID]  /withdraw [ID]",
-        "/quit        ends; what waits is sent next time. A line with // begins with /",
+        "/who    who has said something      /unread   what you have not read",
+        "/dead   what could not be sent      /retry [ID]   /withdraw [ID]",
+        "/quit   ends; what waits is sent next time. A line with // begins with /",
     ]
 }
 

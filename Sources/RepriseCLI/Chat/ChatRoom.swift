@@ -2,6 +2,7 @@ import Foundation
 import Reprise
 import RepriseChannels
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// One channel as the chat takes part in it: what it shows, and what a person can do.
@@ -10,6 +11,7 @@ actor ChatRoom {
     static let shown = 200
 
     private let channel: Channel
+    private let journal: Journal
     private let user: String
     private let bell: Bell
     private(set) var snapshot: ChatSnapshot
@@ -21,10 +23,12 @@ actor ChatRoom {
 
     /// - Parameters:
     ///   - channel: the channel.
+    ///   - journal: what keeps its messages.
     ///   - user: whom messages are published as.
     ///   - bell: rung when the snapshot has changed.
-    init(_ channel: Channel, user: String, bell: Bell) {
+    init(_ channel: Channel, in journal: Journal, user: String, bell: Bell) {
         self.channel = channel
+        self.journal = journal
         self.user = user
         self.bell = bell
         snapshot = ChatSnapshot(channel: channel.name.text, user: user)
@@ -112,8 +116,10 @@ actor ChatRoom {
         case .say(let text): try await say(text)
         case .help: snapshot.notice = ChatCommandLine.helpLines
         case .quit: return false
-        case .edit, .delete, .who, .dead, .retry, .withdraw:
-            snapshot.notice = ["Not in this version."]
+        case .who: snapshot.notice = who
+        case .dead: snapshot.notice = try await deadLetters().map { Self.words($0) }.orNone
+        case .retry(let id): try await settle(id) { try await $0.retry($1) }
+        case .withdraw(let id): try await settle(id) { try await $0.discard($1) }
         case .unread: snapshot.notice = ["\(snapshot.unread.grouped) unread."]
         case .unknown(let what): snapshot.notice = [what + "."]
         }
@@ -144,6 +150,45 @@ actor ChatRoom {
     }
 }
 
+/// Who is there, and what could not be sent.
+extension ChatRoom {
+    /// Whose messages are on the screen, newest first.
+    private var who: [String] {
+        var known: Set<String> = []
+        return snapshot.items.reversed()
+            .filter { known.insert($0.author).inserted }
+            .map { "\($0.author)\($0.isMine ? " (you)" : ""), last at \($0.time.hourAndMinute)" }
+            .prefix(10).map(\.self).orNone
+    }
+
+    private func deadLetters() async throws -> [Entry] {
+        let name = channel.name.text
+        return try await journal.deadLetters(limit: 1_000).filter { $0.lane == name }
+    }
+
+    private static func words(_ entry: Entry) -> String {
+        "\(entry.id.text.prefix(8))  \(entry.reason ?? "")  \(ChatBody(entry.payload).text)"
+    }
+
+    /// Does something about a dead letter: the one whose id begins so, or the newest.
+    private func settle(
+        _ prefix: String?, _ body: (Journal, EntryID) async throws -> Void
+    ) async throws {
+        let letters = try await deadLetters()
+        let found = prefix.map { prefix in letters.filter { $0.id.text.hasPrefix(prefix) } }
+        guard let letter = (found ?? letters).last, found?.count ?? 1 == 1 else {
+            snapshot.notice = ["There is no such dead letter, or more than one. /dead lists them."]
+            return
+        }
+        try await body(journal, letter.id)
+        snapshot.notice = ["Done: " + Self.words(letter)]
+    }
+}
+
+extension [String] {
+    fileprivate var orNone: [String] { isEmpty ? ["None."] : self }
+}
+
 extension ChatItem.Status {
     fileprivate init(_ status: ChannelMessage.Status) {
         self =
@@ -164,6 +209,9 @@ extension ConnectionState {
         case .idle: "not connected"
         case .connecting: "connecting …"
         case .connected: "connected"
+        case .expiring(let error): "connected, but not for long: \(error.message)"
+        case .offline: "offline, until there is a network"
+        case .suspended: "in the background"
         case .stuck(let error): "cannot write: \(error.message)"
         case .waiting(let delay, let reason):
             "offline, again in \(delay.shown): \(reason.description)"

@@ -56,6 +56,11 @@ final class ChildProcess: @unchecked Sendable {
         }
     }
 
+    /// Writes a line to it; that it has ended is known otherwise.
+    func say(_ line: String) {
+        try? input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+    }
+
     private var lastWords: String {
         let words = (try? String(contentsOf: log, encoding: .utf8))?
             .split(whereSeparator: \.isNewline).last.map(String.init)

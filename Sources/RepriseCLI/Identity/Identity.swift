@@ -28,7 +28,7 @@ struct Identity: Sendable {
         switch source {
         case .nobody: nil
         case .token(let token): token
-        case .development(let user): try await DevelopmentToken.fetch(for: user, from: server)
+        case .development(let user): try await DevToken.fetch(server: server, user: user)
         }
     }
 }

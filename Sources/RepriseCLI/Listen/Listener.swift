@@ -86,7 +86,7 @@ struct Listener: Sendable {
             case .waiting(_, let reason) where !waits, .stopped(let reason):
                 throw reason.error
                     ?? RepriseError(.unavailable, reason.description, remedy: "Try again later.")
-            case .idle, .connecting, .waiting, .stuck: continue
+            case .idle, .connecting, .expiring, .offline, .suspended, .waiting, .stuck: continue
             }
         }
     }

@@ -15,6 +15,14 @@ struct ServeSettings: Sendable {
         var keepMessages: Int?
         var keepDays: Int?
         var isDevelopment: Bool?
+        var keys: String?
+        var jwks: String?
+        var audience: String?
+        var tlsCertificate: String?
+        var tlsKey: String?
+        var origins: [String] = []
+        var connectionsPerUser: Int?
+        var publishesPerSecond: Int?
         var logLevel: String?
     }
 
@@ -24,6 +32,12 @@ struct ServeSettings: Sendable {
     let keepMessages: Int?
     let keepDays: Int?
     let isDevelopment: Bool
+    let access: Access
+    let audience: String
+    let tls: TLSFiles?
+    let origins: [String]
+    let connectionsPerUser: Int?
+    let publishesPerSecond: Int?
     let logLevel: Logger.Level
 
     /// Reads the settings.
@@ -48,9 +62,19 @@ struct ServeSettings: Sendable {
         keepMessages = reader.int(forKey: "keepMessages")
         keepDays = reader.int(forKey: "keepDays")
         isDevelopment = reader.bool(forKey: "dev", default: false)
+        audience = reader.string(forKey: "audience", default: "reprise")
+        connectionsPerUser = reader.int(forKey: "connectionsPerUser")
+        publishesPerSecond = reader.int(forKey: "publishesPerSecond")
+        origins = reader.stringArray(forKey: "origins", default: [])
+        let keys = reader.string(forKey: "keys")
+        let jwks = reader.string(forKey: "jwks")
+        let certificate = reader.string(forKey: "tlsCert")
+        let key = reader.string(forKey: "tlsKey")
         let level = reader.string(forKey: "logLevel", default: isDevelopment ? "info" : "notice")
         if let fault = faults.first { throw fault }
         logLevel = try Self.level(level)
+        access = try Self.access(keys, jwks, isDevelopment)
+        tls = try Self.tls(certificate, key)
         try check()
     }
 
@@ -58,12 +82,42 @@ struct ServeSettings: Sendable {
         var configuration = ServerConfiguration(host: host, port: port, data: data)
         configuration.keptMessages = keepMessages.map(Int64.init)
         configuration.keptFor = keepDays.map { .seconds($0 * 86_400) }
+        configuration.access = access
+        configuration.audience = audience
+        configuration.tls = tls
+        configuration.origins = origins
+        if let connectionsPerUser { configuration.limits.connectionsPerUser = connectionsPerUser }
+        if let publishesPerSecond { configuration.limits.publishesPerSecond = publishesPerSecond }
         return configuration
     }
 
     /// Whether only this machine reaches the server.
-    var isLoopback: Bool {
-        host == "localhost" || host == "::1" || host.hasPrefix("127.")
+    var isLoopback: Bool { LoopbackName.isOne(host) }
+
+    private static func access(
+        _ keys: String?, _ jwks: String?, _ isDevelopment: Bool
+    ) throws -> Access {
+        switch (keys, jwks, isDevelopment) {
+        case (nil, nil, false): return .open
+        case (nil, nil, true): return .tokens(.development)
+        case (let path?, nil, false): return .tokens(.file(path))
+        case (nil, let url?, false): return .tokens(.jwks(url))
+        default:
+            throw RepriseError(
+                .badConfiguration, "Keys come from one place: --keys, --jwks or --dev.",
+                remedy: "Leave out all but one; look at the environment and the file too.")
+        }
+    }
+
+    private static func tls(_ certificate: String?, _ key: String?) throws -> TLSFiles? {
+        switch (certificate, key) {
+        case (nil, nil): return nil
+        case (let certificate?, let key?): return TLSFiles(certificate: certificate, key: key)
+        default:
+            throw RepriseError(
+                .badConfiguration, "TLS needs a certificate and its key.",
+                remedy: "Give both --tls-cert and --tls-key, or neither.")
+        }
     }
 
     private func check() throws {
@@ -76,14 +130,20 @@ struct ServeSettings: Sendable {
                 .badConfiguration, "\(name) is between 1 and 1000000000, not \(value).",
                 remedy: "Leave it out to keep everything.")
         }
+        for (name, value) in [
+            ("connectionsPerUser", connectionsPerUser), ("publishesPerSecond", publishesPerSecond),
+        ] {
+            guard let value, !(1...1_000_000).contains(value) else { continue }
+            throw RepriseError(
+                .badConfiguration, "\(name) is between 1 and 1000000, not \(value).")
+        }
         guard !host.isEmpty, !data.isEmpty else {
             throw RepriseError(.badConfiguration, "Neither host nor data may be empty.")
         }
-        guard isLoopback || !isDevelopment else {
-            throw RepriseError(
-                .badConfiguration, "--dev listens on this machine alone, not on \(host).",
-                remedy: "Leave out --dev, or use --host 127.0.0.1.")
+        guard !audience.isEmpty else {
+            throw RepriseError(.badConfiguration, "The audience may not be empty.")
         }
+        try configuration.check()
     }
 
     private static func level(_ text: String) throws -> Logger.Level {
@@ -99,6 +159,8 @@ struct ServeSettings: Sendable {
 
     private static let keys: Set<String> = [
         "host", "port", "data", "keepMessages", "keepDays", "dev", "logLevel",
+        "keys", "jwks", "audience", "tlsCert", "tlsKey", "origins",
+        "connectionsPerUser", "publishesPerSecond",
     ]
 
     private static func provider(_ path: String) async throws -> any ConfigProvider {
@@ -142,6 +204,22 @@ extension ServeSettings.Flags {
         }
         if let keepDays { values["keepDays"] = ConfigValue(.int(keepDays), isSecret: false) }
         if let isDevelopment { values["dev"] = ConfigValue(.bool(isDevelopment), isSecret: false) }
+        let texts = [
+            "keys": keys, "jwks": jwks, "audience": audience, "tlsCert": tlsCertificate,
+            "tlsKey": tlsKey,
+        ]
+        for case (let name, let text?) in texts {
+            values[AbsoluteConfigKey([name])] = ConfigValue(.string(text), isSecret: false)
+        }
+        let numbers = [
+            "connectionsPerUser": connectionsPerUser, "publishesPerSecond": publishesPerSecond,
+        ]
+        for case (let name, let number?) in numbers {
+            values[AbsoluteConfigKey([name])] = ConfigValue(.int(number), isSecret: false)
+        }
+        if !origins.isEmpty {
+            values["origins"] = ConfigValue(.stringArray(origins), isSecret: false)
+        }
         if let logLevel { values["logLevel"] = ConfigValue(.string(logLevel), isSecret: false) }
         return InMemoryProvider(name: "flags", values: values)
     }

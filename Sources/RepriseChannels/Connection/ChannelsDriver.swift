@@ -7,15 +7,15 @@ actor ChannelsDriver {
     /// What the loop does next.
     private enum Step {
         case dial
-        case wait(Duration)
         case stop(any Error)
     }
 
-    let outbox: Outbox
+    let outbox: OutboxDriver
     let store: ChannelStore
     private let server: String
     private let dialer: any SocketDialer
     private let readers: Readers
+    private let presence: Presence
     let connectionStates: Announcer<ConnectionState>
     let configuration: Channels.Configuration
 
@@ -23,8 +23,13 @@ actor ChannelsDriver {
     var states: [ChannelName: Announcer<ChannelState>] = [:]
     /// Set while a connection is up.
     private var socket: (any Socket)?
+    private var uplink: Uplink?
     private var step: Step?
     private var alarm: Task<Void, any Error>?
+    /// The dial under way.
+    private var dialling: Task<any Socket, any Error>?
+    /// The app's answer that is waited for.
+    private var asking: Task<Void, Never>?
     /// Channels that are to be subscribed to, with the next reading of the journal.
     var wishes: [Wish] = []
     var isReadingWishes = false
@@ -35,14 +40,16 @@ actor ChannelsDriver {
 
     init(
         store: ChannelStore, server: String, dialer: any SocketDialer, readers: Readers,
-        states: Announcer<ConnectionState>, configuration: Channels.Configuration
+        presence: Presence, states: Announcer<ConnectionState>,
+        configuration: Channels.Configuration
     ) {
         self.store = store
         self.server = server
         self.dialer = dialer
         self.readers = readers
+        self.presence = presence
         self.configuration = configuration
-        outbox = Outbox(configuration: configuration)
+        outbox = OutboxDriver(bells: readers.bells, configuration: configuration)
         connectionStates = states
         machine = ChannelsMachine(settings: configuration.machine)
     }
@@ -58,26 +65,34 @@ actor ChannelsDriver {
     func run() async throws {
         let device = try await store.device()
         defer {
+            asking?.cancel()
             for channel in snapshotTasks.keys { stopLoadingSnapshot(of: channel) }
             for action in machine.stopped() { announce(action) }
         }
-        await perform(machine.started(as: device))
+        let network = Task { await watchNetwork() }
+        defer { network.cancel() }
+        await perform(machine.started(as: device, at: now))
         while !Task.isCancelled {
-            await wait { step != nil }
+            await waitCancellably { step != nil }
             let next = step
             step = nil
             switch next {
             case .dial where !Task.isCancelled: await converse()
-            case .wait(let delay):
-                do {
-                    try await configuration.timekeeper.sleep(for: delay)
-                } catch {
-                    return
-                }
-                await perform(machine.waited(at: now))
             case .stop(let error): throw error
             case .dial, nil: break
             }
+        }
+    }
+
+    private func watchNetwork() async {
+        guard let network = configuration.network else { return }
+        // A platform says at once how it is now, which is no change as long as there is a network.
+        var known = NetworkPath(isUsable: true, interface: nil)
+        for await path in network.paths {
+            let isNews = path.isUsable != known.isUsable || known.interface != nil && path != known
+            known = path
+            guard isNews else { continue }
+            await perform(machine.networkChanged(isUsable: path.isUsable, at: now))
         }
     }
 
@@ -89,9 +104,7 @@ actor ChannelsDriver {
     private func converse() async {
         let socket: any Socket
         do {
-            socket = try await dialer.dial(
-                url: url, protocol: WireHandshake.subprotocol,
-                maximumFrameBytes: WireLimits.frameBytes)
+            socket = try await dial()
         } catch {
             return await perform(machine.dialFailed(error, at: now, jitter: jitter))
         }
@@ -110,7 +123,22 @@ actor ChannelsDriver {
         let code = await socket.closeCode.map { CloseCode($0) }
         await perform(
             machine.disconnected(closeCode: code, error: failure, at: now, jitter: jitter))
-        await wait { step != nil }
+        await wait { machine.isSettled }
+    }
+
+    private func dial() async throws -> any Socket {
+        let task = Task { [dialer, url] in
+            try await dialer.dial(
+                url: url, protocol: WireHandshake.subprotocol,
+                maximumFrameBytes: WireLimits.frameBytes)
+        }
+        dialling = task
+        defer { dialling = nil }
+        return try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            task.cancel()
+        }
     }
 
     /// Reads until the connection ends; returns how, if it was not in good order.
@@ -136,6 +164,7 @@ actor ChannelsDriver {
 
     func unsubscribe(_ channel: ChannelName) async {
         stopLoadingSnapshot(of: channel)
+        presence.left(channel)
         await perform(machine.unsubscribed(channel))
     }
 
@@ -146,7 +175,10 @@ actor ChannelsDriver {
         for action in actions {
             switch action {
             case .dial: proceed(.dial)
-            case .wait(let delay): proceed(.wait(delay))
+            case .abandonDial: dialling?.cancel()
+            case .askToken(let number, let reason): askToken(number, reason)
+            case .abandonToken: asking?.cancel()
+            case .probe(let number): probe(number)
             case .stop(let error): proceed(.stop(error))
             case .send(let frames): await send(frames)
             case .close(let code): await socket?.close(code: code.number)
@@ -154,10 +186,13 @@ actor ChannelsDriver {
             case .reload(let channels): Task { await reload(channels) }
             case .wake(let moment): setAlarm(at: moment)
             case .announce, .enter: announce(action)
-            case .openSession(let time): await openSession(serverTime: time)
+            case .openSession(let time, let user): await openSession(serverTime: time, user: user)
             case .closeSession:
-                outbox.disconnected()
+                uplink = nil
                 await store.journal.close(.session)
+                outbox.disconnected()
+                presence.disconnected()
+            case .heard(let frame): presence.heard(frame)
             case .published(let published): outbox.published(published)
             case .refused(let refused): outbox.refused(refused)
             case .requestSnapshot(let channel, let snapshot): load(snapshot, of: channel)
@@ -189,6 +224,10 @@ actor ChannelsDriver {
         } catch {
             return await perform(machine.commitFailed(error, at: now, jitter: jitter))
         }
+        for segment in batch.segments {
+            presence.delivered(
+                segment.channel, through: segment.coverage.watermark, of: segment.of)
+        }
         await perform(machine.committed(moved, at: now, jitter: jitter))
     }
 
@@ -202,8 +241,13 @@ actor ChannelsDriver {
         await perform(machine.reloaded(found, at: now, jitter: jitter))
     }
 
-    private func openSession(serverTime: WallTime) async {
-        if let socket { outbox.connected(to: socket, serverTime: serverTime) }
+    private func openSession(serverTime: WallTime, user: UserID?) async {
+        if let socket {
+            let uplink = Uplink(socket)
+            self.uplink = uplink
+            outbox.connected(by: uplink, serverTime: serverTime)
+            presence.connected(by: uplink, as: user)
+        }
         await store.journal.serverTimeReceived(serverTime)
         await store.journal.open(.session)
     }
@@ -218,9 +262,56 @@ actor ChannelsDriver {
         }
     }
 
+    private func askToken(_ number: Int, _ reason: TokenRequest.Reason) {
+        guard let identity = configuration.identity else { return }
+        asking = Task {
+            do {
+                let token = try await identity.tokens(.init(user: identity.user, reason: reason))
+                await perform(
+                    machine.tokenReceived(token, for: number, at: now, jitter: jitter))
+            } catch {
+                await perform(machine.tokenFailed(error, for: number, at: now, jitter: jitter))
+            }
+        }
+    }
+
+    private func probe(_ number: Int) {
+        guard let socket else { return }
+        Task {
+            do {
+                try await socket.ping()
+                await perform(machine.probeAnswered(number, at: now))
+            } catch {
+                await perform(machine.probeFailed(number, at: now))
+            }
+        }
+    }
+
     private func ring() async { await perform(machine.woke(at: now, jitter: jitter)) }
 
+    // MARK: The app's life
+
+    func reconnect() async { await perform(machine.dialRequested(at: now)) }
+
+    /// Returns once everything is closed and durable, or the app is in the foreground again.
+    func background(granted: Duration) async {
+        let moment = now
+        let end = moment + max(granted - configuration.backgroundMargin, .zero)
+        await perform(machine.backgrounded(until: end, at: moment))
+        await wait { machine.isAtRest || machine.isAwake }
+    }
+
+    func foreground() async { await perform(machine.foregrounded(at: now)) }
+
     // MARK: Waiting for the machine
+
+    private func waitCancellably(until condition: () -> Bool) async {
+        await withTaskCancellationHandler {
+            await wait { condition() || Task.isCancelled }
+        } onCancel: {
+            Task { await self.wake() }
+        }
+    }
 
     func wait(until condition: () -> Bool) async {
         while !condition() { await withCheckedContinuation { waiters.append($0) } }

@@ -111,7 +111,7 @@ extension ChannelsMachine {
         }
         if dialsAfterReload {
             dialsAfterReload = false
-            emit(.dial)
+            fetchToken(at: now)
         }
         flush()
         finishEnding(at: now, jitter: jitter)
@@ -125,7 +125,7 @@ extension ChannelsMachine {
         guard !dialsAfterReload else {
             dialsAfterReload = false
             disconnection = Disconnection(error: Self.described(error))
-            perform(connection.dialFailed(at: now, jitter: jitter))
+            perform(connection.dialFailed(at: now, jitter: jitter), at: now)
             return take()
         }
         failedCommits += 1

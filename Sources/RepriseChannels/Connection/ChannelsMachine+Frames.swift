@@ -11,11 +11,12 @@ extension ChannelsMachine {
     ) -> [Action] {
         precondition(mayRead, "driver bug: framesReceived while \(disk)")
         connection.framesReceived(at: now)
+        guard !isStranger else { return take() }
         tally.framesRead += Int64(frames.count)
         var reading = Reading(now: now, jitter: jitter)
         for bytes in frames { read(bytes, &reading) }
         finish(&reading)
-        if let welcome = reading.welcome { greet(welcome, at: now) }
+        if let welcome = reading.welcome { greet(welcome, at: now, jitter: jitter) }
         flush()
         submit(reading.batch)
         return take()
@@ -60,7 +61,8 @@ extension ChannelsMachine {
         case .event: break  // the hot path, above
         case .welcome(let frame): reading.welcome = frame
         case .published(let published): emit(.published(published))
-        case .authenticated, .positions, .receipt, .typing: break
+        case .authenticated(let session): authenticated(session, at: now, jitter: jitter)
+        case .positions, .receipt, .typing: emit(.heard(frame))
         case .error(let code, let message):
             connection.errorReceived(code)
             disconnection = Disconnection(
@@ -80,6 +82,7 @@ extension ChannelsMachine {
                 subscriptions[place].cut(into: &reading.batch)
             }
             with(subscribed.channel.text, &reading) { $0.subscribedReceived(subscribed, at: now) }
+            emit(.heard(frame))
         case .gone(let channel, let gone): with(channel.text, &reading) { $0.goneReceived(gone) }
         case .syncComplete(let complete):
             with(complete.channel.text, &reading) {
@@ -117,10 +120,12 @@ extension ChannelsMachine {
         }
     }
 
-    private mutating func greet(_ welcome: ServerFrame.Welcome, at now: Duration) {
+    private mutating func greet(_ welcome: ServerFrame.Welcome, at now: Duration, jitter: Double) {
+        if let mistake = tokens.mismatch(welcome.session) { return refuse(mistake, at: now) }
         let steps = connection.welcomeReceived(welcome, at: now)
-        perform(steps)
+        perform(steps, at: now)
         guard steps.contains(.begin) else { return }
+        perform(tokens.welcomed(welcome, at: now, jitter: jitter), at: now, jitter: jitter)
         tally.welcomes += 1
         tally.connectedAt = now
         emit(.announce(.connected))
@@ -128,6 +133,6 @@ extension ChannelsMachine {
             perform(subscriptions[place].machine.connected(at: now), of: place)
         }
         flush()
-        emit(.openSession(serverTime: welcome.time))
+        emit(.openSession(serverTime: welcome.time, user: welcome.session?.user))
     }
 }

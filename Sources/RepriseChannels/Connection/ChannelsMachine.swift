@@ -14,6 +14,7 @@ package struct ChannelsMachine: Sendable {
     package struct Settings: Sendable {
         package var connection: ConnectionMachine.Settings
         package var subscription: SubscriptionMachine.Settings
+        package var tokens: TokenMachine.Settings
         /// How many frames may share one transaction: the most that ``ChannelsMachine/framesReceived(_:at:jitter:)`` is
         /// given at once.
         package var framesPerCommit: Int
@@ -22,11 +23,13 @@ package struct ChannelsMachine: Sendable {
 
         package init(
             connection: ConnectionMachine.Settings = .init(),
-            subscription: SubscriptionMachine.Settings = .init(), framesPerCommit: Int = 1_000,
+            subscription: SubscriptionMachine.Settings = .init(),
+            tokens: TokenMachine.Settings = .init(), framesPerCommit: Int = 1_000,
             client: String = "reprise-swift"
         ) {
             self.connection = connection
             self.subscription = subscription
+            self.tokens = tokens
             self.framesPerCommit = framesPerCommit
             self.client = client
         }
@@ -35,8 +38,14 @@ package struct ChannelsMachine: Sendable {
     package enum Action: Sendable {
         /// Answered by `dialSucceeded` or `dialFailed`.
         case dial
-        /// Dial again after this; answered by `waited`.
-        case wait(Duration)
+        /// End the dial under way; it is answered all the same.
+        case abandonDial
+        /// Ask the app for a token; answered by `tokenReceived` or `tokenFailed` with this number.
+        case askToken(Int, TokenRequest.Reason)
+        /// Nobody waits for the app's token any more.
+        case abandonToken
+        /// Ping the peer; answered by `probeAnswered` or `probeFailed` with this number.
+        case probe(Int)
         /// Going on is useless.
         case stop(any Error)
         case send([[UInt8]])
@@ -50,8 +59,10 @@ package struct ChannelsMachine: Sendable {
         case announce(ConnectionState)
         case enter(ChannelName, ChannelState)
         /// The outbox may send.
-        case openSession(serverTime: WallTime)
+        case openSession(serverTime: WallTime, user: UserID?)
         case closeSession
+        /// The server says where everybody stands, or who types.
+        case heard(ServerFrame)
         /// The server has answered the outbox.
         case published(ServerFrame.Published)
         case refused(ServerFrame.Refused)
@@ -62,6 +73,8 @@ package struct ChannelsMachine: Sendable {
     }
 
     enum Timer: Hashable, Comparable, Sendable {
+        case sleep
+        case token
         case connection
         case reload
         case channel(ChannelName)
@@ -83,6 +96,7 @@ package struct ChannelsMachine: Sendable {
     let settings: Settings
     var device = EntryID(unchecked: "")
     var connection: ConnectionMachine
+    var tokens: TokenMachine
     var decoder = FrameDecoder()
     /// In the order in which they were made: nothing here depends on an order of hashes.
     var subscriptions: [Subscription] = []
@@ -111,6 +125,12 @@ package struct ChannelsMachine: Sendable {
     var fatal: (any Error)?
     /// A dial waits for memory to be read again.
     var dialsAfterReload = false
+    /// A dial waits for the app's token.
+    var awaitsToken = false
+    /// The server takes this connection for somebody else's: nothing on it is read.
+    var isStranger = false
+    /// What the last connection ended with.
+    var verdict: CloseCode?
     var ending: Ending?
     /// Why the last connection ended.
     var disconnection = Disconnection()
@@ -122,6 +142,7 @@ package struct ChannelsMachine: Sendable {
     package init(settings: Settings = Settings()) {
         self.settings = settings
         connection = ConnectionMachine(settings: settings.connection)
+        tokens = TokenMachine(settings: settings.tokens)
     }
 
     // MARK: What the driver asks
@@ -152,20 +173,23 @@ package struct ChannelsMachine: Sendable {
     // MARK: The life of the connection
 
     /// The driver runs, as the device of this id.
-    package mutating func started(as device: EntryID) -> [Action] {
+    package mutating func started(as device: EntryID, at now: Duration) -> [Action] {
         self.device = device
-        connection = ConnectionMachine(settings: settings.connection)
         fatal = nil
         disconnection = Disconnection()
         for subscription in subscriptions {
             emit(.enter(subscription.channel, subscription.machine.state))
         }
-        perform(connection.started())
+        perform(connection.started(at: now), at: now)
         return take()
     }
 
     /// The driver runs no more.
     package mutating func stopped() -> [Action] {
+        connection.stopped()
+        dialsAfterReload = false
+        awaitsToken = false
+        perform(tokens.abandoned(), at: .zero, jitter: 0)
         emit(.announce(.idle))
         for subscription in subscriptions { emit(.enter(subscription.channel, .closed)) }
         return take()
@@ -174,7 +198,7 @@ package struct ChannelsMachine: Sendable {
     package mutating func dialSucceeded(at now: Duration) -> [Action] {
         disconnection = Disconnection()
         decoder = FrameDecoder()
-        perform(connection.dialSucceeded(at: now))
+        perform(connection.dialSucceeded(at: now), at: now)
         return take()
     }
 
@@ -183,13 +207,7 @@ package struct ChannelsMachine: Sendable {
     {
         disconnection = Disconnection(error: Self.described(error))
         tally.lastError = disconnection.error
-        perform(connection.dialFailed(at: now, jitter: jitter))
-        return take()
-    }
-
-    /// The wait before a dial is over.
-    package mutating func waited(at now: Duration) -> [Action] {
-        perform(connection.timerFired(at: now))
+        perform(connection.dialFailed(at: now, jitter: jitter), at: now)
         return take()
     }
 
@@ -197,7 +215,10 @@ package struct ChannelsMachine: Sendable {
         alarm = nil
         for timer in timers.take(at: now) {
             switch timer {
-            case .connection: perform(connection.timerFired(at: now))
+            case .sleep: perform(connection.sleepDue(at: now), at: now)
+            case .token:
+                perform(tokens.timerFired(at: now, jitter: jitter), at: now, jitter: jitter)
+            case .connection: perform(connection.timerFired(at: now), at: now)
             case .reload: reload()
             case .channel(let name):
                 guard let place = places[name] else { continue }
@@ -227,8 +248,9 @@ package struct ChannelsMachine: Sendable {
         emit(.closeSession)
         asks = []
         wantsReconnect = false
-        timers.cancelAll()
-        if alarm != nil { wake(at: nil) }
+        tokens.disconnected()
+        timers.cancelAll { $0 == .sleep || $0 == .token }
+        if alarm != timers.soonest { wake(at: timers.soonest) }
         for place in subscriptions.indices {
             subscriptions[place].drop()
             show(subscriptions[place].machine.disconnected(), of: place)
@@ -243,45 +265,41 @@ package struct ChannelsMachine: Sendable {
     mutating func finishEnding(at now: Duration, jitter: Double) {
         guard let ending, isSettled else { return }
         self.ending = nil
-        let steps = connection.ended(closeCode: ending.closeCode, at: now, jitter: jitter)
+        let isForgiven = judgeToken(connection.verdict(closeCode: ending.closeCode))
+        let steps = connection.ended(
+            closeCode: ending.closeCode, isForgiven: isForgiven, at: now, jitter: jitter)
         if let fatal { return emit(.stop(fatal)) }
-        perform(steps)
+        perform(steps, at: now)
     }
 
     // MARK: Decided together
 
-    mutating func perform(_ steps: [ConnectionMachine.Action]) {
+    mutating func perform(_ steps: [ConnectionMachine.Action], at now: Duration) {
         for step in steps {
             switch step {
-            case .dial: dial()
+            case .dial: dial(at: now)
+            case .abandonDial: abandonDial(at: now)
             case .wait(let delay):
                 emit(.announce(.waiting(delay: delay, because: disconnection)))
-                emit(.wait(delay))
-            case .stop: emit(.stop(refusal()))
+                schedule(.connection, at: now + delay)
+            case .awaitNetwork: emit(.announce(.offline))
+            case .awaitForeground: emit(.announce(.suspended))
+            case .confirm: emit(.announce(.connected))
+            case .stop: giveUp()
             case .sayHello:
-                let hello = ClientFrame.Hello(device: device, client: settings.client)
+                let hello = ClientFrame.Hello(
+                    device: device, client: settings.client, token: tokens.token)
                 emit(.send([ClientFrame.hello(hello).encoded()]))
             case .begin: break  // `greet` knows what the server said
             case .close(let code):
                 if let error = Self.reason(code) { disconnection = Disconnection(error: error) }
                 emit(.close(code))
+            case .probe(let number): emit(.probe(number))
             case .scheduleTimer(let moment): schedule(.connection, at: moment)
+            case .scheduleSleep(let moment):
+                if let moment { schedule(.sleep, at: moment) } else { timers.cancel(.sleep) }
             }
         }
-    }
-
-    private mutating func dial() {
-        emit(.announce(.connecting))
-        guard isStale else { return emit(.dial) }
-        dialsAfterReload = true
-        reload()
-    }
-
-    private mutating func refusal() -> RepriseError {
-        emit(.announce(.stopped(disconnection)))
-        return RepriseError(
-            .refused, "The server refuses this client. \(disconnection)",
-            remedy: "Update the app, or check its credentials.", cause: disconnection.error)
     }
 
     private static func reason(_ code: CloseCode) -> RepriseError? {
@@ -347,7 +365,7 @@ package struct ChannelsMachine: Sendable {
     mutating func flush() {
         if wantsReconnect {
             wantsReconnect = false
-            perform(connection.reconnectRequested())
+            perform(connection.reconnectRequested(), at: .zero)  // it closes, and that takes no time
         }
         guard !asks.isEmpty else { return }
         emit(.send(SubscribeFrames.encoded(asks)))

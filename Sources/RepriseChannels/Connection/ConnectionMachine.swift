@@ -1,9 +1,10 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides when to dial, when to give a connection up, and when never to come back.
+/// Decides when to dial, when to give a connection up, and when to come back.
 ///
-/// `idle → dialing → greeting → ready → closing → waiting → dialing…`; `stopped` is terminal.
+/// `idle → dialing → greeting → ready → closing → waiting → dialing…`; from `stopped` only a person leads back. Without a network,
+/// or while the app sleeps, it stays `waiting` whatever the time.
 package struct ConnectionMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         package var reconnect: Backoff
@@ -18,6 +19,10 @@ package struct ConnectionMachine: Sendable {
         package var settled: Duration
         /// So many ends for a broken frame, none of them after a connection that worked for a while, are not the network's doing.
         package var brokenFrames = 3
+        /// The least time between two dials that were not waited for: a network that comes and goes must not make a storm.
+        package var spacing: Duration = .seconds(2)
+        /// How long the peer may take to answer a ping.
+        package var probe: Duration = .seconds(5)
 
         package init(
             reconnect: Backoff = Backoff(base: .milliseconds(500), longest: .seconds(60)),
@@ -34,12 +39,24 @@ package struct ConnectionMachine: Sendable {
 
     package enum Action: Hashable, Sendable {
         case dial
+        /// The dial under way is of no use any more; it is answered by its failure.
+        case abandonDial
         case sayHello
         /// The server has welcomed us: subscribe, and send what waits.
         case begin
         case close(CloseCode)
+        /// Ask the peer for a sign of life; answered by `probeAnswered` or `probeFailed` with this number.
+        case probe(Int)
         case scheduleTimer(at: Duration)
+        /// When the app will be asleep; nil: it stays awake.
+        case scheduleSleep(at: Duration?)
         case wait(Duration)
+        /// Not before the network is back.
+        case awaitNetwork
+        /// Not before the app is in the foreground.
+        case awaitForeground
+        /// The connection has shown that it works.
+        case confirm
         /// Coming back would end the same way.
         case stop
     }
@@ -51,11 +68,28 @@ package struct ConnectionMachine: Sendable {
         case ready(since: Duration, heartbeat: Duration)
         /// We have asked for the end; `because` outweighs what the peer says now.
         case closing(because: CloseCode, readySince: Duration?)
-        case waiting(until: Duration)
+        /// `isOrdered`: the server has said "later", to a whole fleet perhaps, so nothing shortens it.
+        case waiting(until: Duration, isOrdered: Bool)
         case stopped
     }
 
+    /// What the system lets the app do.
+    private enum Presence: Hashable {
+        case awake
+        /// In the background, and running until then.
+        case leaving(at: Duration)
+        case asleep
+    }
+
     private let settings: Settings
+    private var presence = Presence.awake
+    private var hasNetwork = true
+    private var dialledAt: Duration?
+    /// The next wait is left out: something happened that makes the next dial likely to succeed.
+    private var isHurried = false
+    /// The ping that is not answered yet.
+    private var probing: (number: Int, until: Duration)?
+    private var probes = 0
     private var state = State.idle
     private var failures = 0
     /// Ends for which the server says that a frame of ours was broken, since a connection last worked for a while.
@@ -70,10 +104,29 @@ package struct ConnectionMachine: Sendable {
         if case .ready = state { true } else { false }
     }
 
-    package mutating func started() -> [Action] {
+    /// Whether nothing is open and nothing will be opened before the app is in the foreground.
+    package var isAtRest: Bool {
+        switch (state, presence) {
+        case (_, .awake): false
+        case (.idle, _), (.stopped, _), (.waiting, .asleep): true
+        default: false
+        }
+    }
+
+    package var isAwake: Bool { presence == .awake }
+
+    // MARK: Dialling
+
+    package mutating func started(at now: Duration = .zero) -> [Action] {
         guard case .idle = state else { return [] }
-        state = .dialing
-        return [.dial]
+        state = .waiting(until: now, isOrdered: false)
+        return goOn(at: now)
+    }
+
+    /// The driver runs no more; what is known of the network, of the app and of the server's patience stays known.
+    package mutating func stopped() {
+        state = .idle
+        probing = nil
     }
 
     package mutating func dialSucceeded(at now: Duration) -> [Action] {
@@ -81,6 +134,7 @@ package struct ConnectionMachine: Sendable {
         state = .greeting(since: now)
         announced = nil
         lastHeard = now
+        guard hindrance == nil else { return close(.normal, readySince: nil) }
         return [.sayHello, .scheduleTimer(at: now + settings.handshake)]
     }
 
@@ -89,19 +143,75 @@ package struct ConnectionMachine: Sendable {
         return rest(atLeast: .zero, at: now, jitter: jitter)
     }
 
+    /// The app has no token, and says that it will not have one before somebody signs in.
+    package mutating func dialRefused() -> [Action] {
+        guard case .dialing = state else { return [] }
+        state = .stopped
+        return [.stop]
+    }
+
+    /// Somebody wants a connection now, whatever it waits for.
+    package mutating func dialRequested(at now: Duration) -> [Action] {
+        switch state {
+        case .idle: return []
+        case .dialing, .closing:
+            isHurried = true
+            return []
+        case .greeting, .ready: return probe(at: now)
+        case .waiting, .stopped:
+            state = .waiting(until: now, isOrdered: false)
+            return goOn(at: now)
+        }
+    }
+
+    /// Dials if nothing speaks against it, or says what does.
+    private mutating func goOn(at now: Duration, isNews: Bool = false) -> [Action] {
+        guard case .waiting(var until, let isOrdered) = state else { return [] }
+        if let hindrance { return [hindrance] }
+        // The backoff is void, but not the spacing: a network that flaps has no failures to wait for.
+        if isNews, !isOrdered { until = earliest(at: now) }
+        guard now >= until else {
+            state = .waiting(until: until, isOrdered: isOrdered)
+            return [.wait(until - now)]
+        }
+        state = .dialing
+        dialledAt = now
+        return [.dial]
+    }
+
+    private func earliest(at now: Duration) -> Duration {
+        max(now, dialledAt.map { $0 + settings.spacing } ?? now)
+    }
+
+    private var hindrance: Action? {
+        if presence == .asleep { return .awaitForeground }
+        return hasNetwork ? nil : .awaitNetwork
+    }
+
+    // MARK: The connection
+
     package mutating func welcomeReceived(_ welcome: ServerFrame.Welcome, at now: Duration)
         -> [Action]
     {
         guard case .greeting = state else { return [] }  // a second welcome says nothing new
         guard welcome.version == ClientFrame.Hello.currentVersion else {
-            state = .closing(because: .unsupportedVersion, readySince: nil)
-            return [.close(.unsupportedVersion)]
+            return close(.unsupportedVersion, readySince: nil)
         }
         // A heartbeat of nought would make every moment a silence.
         let heartbeat = min(max(welcome.heartbeat, .seconds(1)), .seconds(3_600))
         state = .ready(since: now, heartbeat: heartbeat)
         lastHeard = now
-        return [.begin, .scheduleTimer(at: silence(heartbeat))]
+        isHurried = false
+        return [.begin, .scheduleTimer(at: due(heartbeat))]
+    }
+
+    /// The server takes us for somebody else.
+    package mutating func strangerWelcomed() -> [Action] {
+        switch state {
+        case .greeting: close(.unauthorized, readySince: nil)
+        case .ready(let since, _): close(.unauthorized, readySince: since)
+        case .idle, .dialing, .closing, .waiting, .stopped: []
+        }
     }
 
     /// Anything has come, whatever it was.
@@ -113,45 +223,135 @@ package struct ConnectionMachine: Sendable {
     /// A subscription makes no progress on this connection.
     package mutating func reconnectRequested() -> [Action] {
         guard case .ready(let since, _) = state else { return [] }
-        state = .closing(because: .idle, readySince: since)
-        return [.close(.idle)]
+        return close(.idle, readySince: since)
     }
 
     package mutating func timerFired(at now: Duration) -> [Action] {
         switch state {
         case .idle, .dialing, .closing, .stopped: return []
         case .greeting(let since):
-            let due = since + settings.handshake
+            let due = min(since + settings.handshake, probing?.until ?? since + settings.handshake)
             guard now >= due else { return [.scheduleTimer(at: due)] }
-            state = .closing(because: .handshakeTimedOut, readySince: nil)
-            return [.close(.handshakeTimedOut)]
+            if probing != nil { isHurried = true }
+            return close(.handshakeTimedOut, readySince: nil)
         case .ready(let since, let heartbeat):
-            guard now >= silence(heartbeat) else {
-                return [.scheduleTimer(at: silence(heartbeat))]
-            }
-            state = .closing(because: .idle, readySince: since)
-            return [.close(.idle)]
-        case .waiting(let until):
+            guard now >= due(heartbeat) else { return [.scheduleTimer(at: due(heartbeat))] }
+            if probing != nil { isHurried = true }
+            return close(.idle, readySince: since)
+        case .waiting(let until, _):
+            if let hindrance { return [hindrance] }
             guard now >= until else { return [.wait(until - now)] }
-            state = .dialing
-            return [.dial]
+            return goOn(at: now)
         }
     }
 
-    /// The connection has ended, for whatever reason; `closeCode` is what the peer sent, if it sent one.
-    package mutating func ended(closeCode: CloseCode?, at now: Duration, jitter: Double)
-        -> [Action]
-    {
+    private mutating func close(_ code: CloseCode, readySince: Duration?) -> [Action] {
+        probing = nil
+        state = .closing(because: code, readySince: readySince)
+        return [.close(code)]
+    }
+
+    // MARK: The network and the app
+
+    /// There is no network any more, or there is one; said again that there is one, it is another one.
+    package mutating func networkChanged(isUsable: Bool, at now: Duration) -> [Action] {
+        hasNetwork = isUsable
+        switch state {
+        case .idle, .stopped: return []
+        case .dialing:
+            isHurried = isUsable
+            return [.abandonDial]
+        case .closing:
+            isHurried = isUsable
+            return []
+        case .greeting, .ready:
+            // What is open may survive a short gap; once there is a network again, it has to show that.
+            return isUsable ? probe(at: now) : [.awaitNetwork]
+        case .waiting: return goOn(at: now, isNews: true)
+        }
+    }
+
+    /// The app is in the background; the system lets it run until then.
+    package mutating func backgrounded(until end: Duration, at now: Duration) -> [Action] {
+        guard presence != .asleep else { return [] }
+        presence = .leaving(at: end)
+        return now >= end ? sleepDue(at: now) : [.scheduleSleep(at: end)]
+    }
+
+    /// The background time is nearly over.
+    package mutating func sleepDue(at now: Duration) -> [Action] {
+        guard case .leaving(let end) = presence else { return [] }
+        guard now >= end else { return [.scheduleSleep(at: end)] }
+        presence = .asleep
+        switch state {
+        case .idle, .stopped, .closing: return []
+        case .dialing: return [.abandonDial]
+        case .greeting: return close(.normal, readySince: nil)
+        case .ready(let since, _): return close(.normal, readySince: since)
+        case .waiting: return [.awaitForeground]
+        }
+    }
+
+    package mutating func foregrounded(at now: Duration) -> [Action] {
+        guard presence != .awake else { return [] }
+        presence = .awake
+        switch state {
+        case .idle, .stopped: return [.scheduleSleep(at: nil)]
+        case .dialing, .closing:
+            isHurried = true
+            return [.scheduleSleep(at: nil)]
+        case .greeting, .ready: return [.scheduleSleep(at: nil)] + probe(at: now)
+        case .waiting: return [.scheduleSleep(at: nil)] + goOn(at: now, isNews: true)
+        }
+    }
+
+    /// A connection from before a sleep may be dead without anybody having said so.
+    private mutating func probe(at now: Duration) -> [Action] {
+        guard probing == nil else { return [] }
+        probes += 1
+        probing = (probes, now + settings.probe)
+        return [.probe(probes), .scheduleTimer(at: now + settings.probe)]
+    }
+
+    package mutating func probeAnswered(_ number: Int, at now: Duration) -> [Action] {
+        guard probing?.number == number else { return [] }
+        probing = nil
+        lastHeard = now
+        return isReady && hasNetwork ? [.confirm] : []
+    }
+
+    package mutating func probeFailed(_ number: Int) -> [Action] {
+        guard probing?.number == number else { return [] }
+        isHurried = true
+        switch state {
+        case .greeting: return close(.idle, readySince: nil)
+        case .ready(let since, _): return close(.idle, readySince: since)
+        case .idle, .dialing, .closing, .waiting, .stopped: return []
+        }
+    }
+
+    // MARK: The end
+
+    /// What a connection that ends now has ended with: our own reason outweighs what the peer says.
+    package func verdict(closeCode: CloseCode?) -> CloseCode? {
+        if case .closing(let because, _) = state { return because }
+        return closeCode ?? announced
+    }
+
+    /// The connection has ended; with this code, if the peer sent one.
+    /// `isForgiven`: it ended because of the token, and there may be another.
+    package mutating func ended(
+        closeCode: CloseCode?, isForgiven: Bool = false, at now: Duration, jitter: Double
+    ) -> [Action] {
         let code = closeCode ?? announced
-        var advice = code?.advice ?? .reconnect
+        var advice = (verdict(closeCode: closeCode) ?? .idle).advice
         var readySince: Duration?
+        probing = nil
         switch state {
         case .idle, .dialing, .waiting, .stopped: return []
         case .greeting: break
         case .ready(let since, _): readySince = since
-        case .closing(let because, let since):
-            readySince = since
-            advice = because.advice
+        case .closing(_, let since): readySince = since
         }
         if let readySince, now - readySince >= settings.settled {
             failures = 0
@@ -162,6 +362,7 @@ package struct ConnectionMachine: Sendable {
             brokenFrames += 1
             if brokenFrames < settings.brokenFrames { advice = .reconnectLater }
         }
+        if advice == .stop, isForgiven { advice = .reconnect }
         switch advice {
         case .reconnect: return rest(atLeast: .zero, at: now, jitter: jitter)
         case .reconnectLater: return rest(atLeast: settings.later, at: now, jitter: jitter)
@@ -174,13 +375,18 @@ package struct ConnectionMachine: Sendable {
     private mutating func rest(atLeast least: Duration, at now: Duration, jitter: Double)
         -> [Action]
     {
-        failures += 1
-        let wait = least + settings.reconnect.delay(failures: failures, jitter: jitter)
-        state = .waiting(until: now + wait)
-        return [.wait(wait)]
+        if hindrance == nil { failures += 1 }
+        let isOrdered = least > .zero
+        var wait = least + settings.reconnect.delay(failures: max(failures, 1), jitter: jitter)
+        if isHurried, !isOrdered { wait = min(wait, earliest(at: now) - now) }
+        isHurried = false
+        state = .waiting(until: now + wait, isOrdered: isOrdered)
+        return [hindrance ?? .wait(wait)]
     }
 
-    private func silence(_ heartbeat: Duration) -> Duration {
-        lastHeard + heartbeat + heartbeat + settings.grace
+    /// When a connection that is ready is given up unless something comes.
+    private func due(_ heartbeat: Duration) -> Duration {
+        let silence = lastHeard + heartbeat + heartbeat + settings.grace
+        return min(silence, probing?.until ?? silence)
     }
 }

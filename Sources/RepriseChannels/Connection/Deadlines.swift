@@ -9,7 +9,7 @@ struct Deadlines<Key: Hashable & Comparable & Sendable>: Sendable {
 
     mutating func cancel(_ key: Key) { due[key] = nil }
 
-    mutating func cancelAll() { due = [:] }
+    mutating func cancelAll(except isKept: (Key) -> Bool) { due = due.filter { isKept($0.key) } }
 
     /// Removes and returns what is due: the soonest first, and in the same order in every process.
     mutating func take(at now: Duration) -> [Key] {

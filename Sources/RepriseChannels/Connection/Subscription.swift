@@ -42,6 +42,7 @@ struct Subscription: Sendable {
     mutating func cut(into batch: inout StagedBatch) {
         guard isStaged else { return }
         segment.coverage = machine.coverage
+        segment.of = machine.epoch
         segment.head = machine.knownHead
         batch.segments.append(segment)
         drop()

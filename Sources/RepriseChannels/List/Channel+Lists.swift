@@ -1,3 +1,4 @@
+import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -49,11 +50,21 @@ extension Channels {
         }
     }
 
-    func watch(_ name: ChannelName, last count: Int) -> ListWatch {
+    func watch(_ name: ChannelName, last count: Int) -> ListWatch<[ChannelMessage]> {
         ListWatch(name, bells: readers.bells, timekeeper: configuration.timekeeper) {
             [weak self] in
             guard let self else { throw RepriseError(.closed, "The channels are gone.") }
             return try await messages(of: name, before: nil, limit: count)
         }
+    }
+
+    /// Something of a channel that the journal knows, read again whenever the channel has changed.
+    func watch<Value: Equatable & Sendable>(
+        _ name: ChannelName, _ read: @escaping @Sendable (Database) throws -> Value
+    ) -> AsyncStream<Value> {
+        let watch = ListWatch(name, bells: readers.bells, timekeeper: configuration.timekeeper) {
+            [journal] in try await journal.read(read)
+        }
+        return AsyncStream { await watch.next() }
     }
 }

@@ -15,9 +15,9 @@ public struct ChannelMessage: Identifiable, Hashable, Sendable {
         case pending
         /// The server has it; so it is for every message of somebody else.
         case sent
-        /// It is on a device of everybody else whose position is known.
+        /// It is on a device of somebody else.
         case delivered
-        /// Everybody else whose position is known has read it.
+        /// Somebody else has read it.
         case read
         /// The server will not have it.
         case failed(reason: String)

@@ -15,15 +15,18 @@ struct ListRows: Sendable {
 
     /// The messages before a sequence, nil: the newest; oldest first.
     func page(before: Int64?, limit: Int, _ db: Database) throws -> [ChannelMessage] {
+        let limit = min(max(limit, 1), Self.limit)
         let logs = try Int64.fetchAll(
             db.cachedStatement(
                 sql: "SELECT id FROM channelsLog WHERE channel = ? ORDER BY id DESC LIMIT 2"),
             arguments: [channel.text])
-        guard let log = logs.first else { return [] }
+        let pending =
+            try before == nil ? OwnMessages(channel: channel).pending(limit: limit, db) : []
+        guard let log = logs.first else { return pending.suffix(limit).map(\.self) }
         let user = try String.fetchOne(
             db.cachedStatement(sql: "SELECT user FROM channelsDevice"))
         let keys = try keys(
-            in: log, before: before ?? .max, limit: min(max(limit, 1), Self.limit),
+            in: log, before: before ?? .max, limit: limit,
             hasFormer: logs.count > 1, db)
         var page: [ChannelMessage] = []
         var bytes = 0
@@ -34,7 +37,13 @@ struct ListRows: Sendable {
             bytes += message.body.count
             page.append(message)
         }
-        return page.reversed()
+        let shown = try OwnMessages(channel: channel).standing(of: page.reversed(), db)
+        // What was read just before its own event came is there once: under its sequence.
+        let ids = Set(shown.map(\.id))
+        let own = pending.filter { !ids.contains($0.id) }
+        // One with a sequence stays, so that there is a page before this one.
+        let room = shown.isEmpty ? limit : limit - 1
+        return shown.suffix(limit - min(own.count, room)) + own.suffix(room)
     }
 
     private struct Key {

@@ -38,20 +38,20 @@ final class ChannelBells: Sendable {
 /// Reads a list again whenever its channel has changed and somebody asks for the next one.
 ///
 /// Nothing is read ahead: who is slow gets the newest, and costs nothing meanwhile.
-actor ListWatch {
-    private static let pause: Duration = .seconds(1)
+actor ListWatch<Value: Equatable & Sendable> {
+    private static var pause: Duration { .seconds(1) }
 
     private let channel: ChannelName
     private let bells: ChannelBells
     private let signal = Signal()
     private let id: Int
     private let timekeeper: any Timekeeper
-    private let read: @Sendable () async throws -> [ChannelMessage]
-    private var shown: [ChannelMessage]?
+    private let read: @Sendable () async throws -> Value
+    private var shown: Value?
 
     init(
         _ channel: ChannelName, bells: ChannelBells, timekeeper: any Timekeeper,
-        read: @escaping @Sendable () async throws -> [ChannelMessage]
+        read: @escaping @Sendable () async throws -> Value
     ) {
         self.channel = channel
         self.bells = bells
@@ -64,7 +64,7 @@ actor ListWatch {
     deinit { bells.leave(channel, id) }
 
     /// - Returns: the next list that is not as the one before; nil once the task is cancelled or the journal is closed.
-    func next() async -> [ChannelMessage]? {
+    func next() async -> Value? {
         while true {
             await signal.wait()
             guard !Task.isCancelled else { return nil }

@@ -1,102 +1,121 @@
-import RepriseCore
+import GRDB
+public import RepriseCore
+import RepriseJournal
 import RepriseWire
-import Synchronization
 
-/// Sends what the app has published, and waits for the server's answer.
+/// What waits to be sent, and what will not be: of one channel, or of all.
 ///
-/// The journal hands over one message of a channel at a time, in the order recorded, each after the one before has ended
-/// (the channel is the entry's lane): so a refusal, a wait or a lost connection cannot change the order. A message that was
-/// not answered is sent again with the same id, and the server stores it once. ``OutboxMachine`` decides.
-final class Outbox: Sendable {
-    static let kind = OutboxMachine.kind
+/// ```swift
+/// for letter in try await general.outbox.deadLetters() where letter.code == .forbidden {
+///     try await general.outbox.withdraw(letter.id)
+/// }
+/// ```
+///
+/// A message that fails never holds up those behind it.
+public struct Outbox: Sendable {
+    let channels: Channels
+    /// nil: all channels.
+    let channel: ChannelName?
 
-    private struct State {
-        var machine: OutboxMachine
-        var socket: (any Socket)?
-        var waiters: [EntryID: CheckedContinuation<Void, Never>] = [:]
-    }
-
-    private let configuration: Channels.Configuration
-    private let state: Mutex<State>
-
-    init(configuration: Channels.Configuration) {
-        self.configuration = configuration
-        state = Mutex(State(machine: OutboxMachine(settings: configuration.outbox)))
-    }
-
-    // MARK: From the driver
-
-    func connected(to socket: any Socket, serverTime: WallTime) {
-        state.withLock { state in
-            state.socket = socket
-            state.machine.connected(serverTime: serverTime)
-        }
-    }
-
-    func disconnected() {
-        change { state in
-            state.socket = nil
-            return state.machine.disconnected()
-        }
-    }
-
-    func published(_ published: ServerFrame.Published) {
-        change { state in state.machine.published(published).map { [$0] } ?? [] }
-    }
-
-    func refused(_ refused: ServerFrame.Refused) {
-        change { state in state.machine.refused(refused).map { [$0] } ?? [] }
-    }
-
-    /// Lets those go on whose message is answered.
-    private func change(_ body: (inout State) -> [EntryID]) {
-        let woken = state.withLock { state in
-            body(&state).compactMap { state.waiters.removeValue(forKey: $0) }
-        }
-        for waiter in woken { waiter.resume() }
-    }
-
-    // MARK: From the journal
-
-    /// Sends an entry; returns when the server has it.
+    /// How many messages and changes have neither arrived nor failed.
     ///
-    /// - Throws: ``RepriseCore/HandOverFailure`` or an error, by which the journal decides what becomes of it.
-    func send(_ entry: Entry) async throws {
-        let wall = configuration.timekeeper.wall()
-        let (socket, frame) = try state.withLock { state in
-            (state.socket, try state.machine.handedOver(entry, wall: wall))
-        }
-        do {
-            try await socket?.send([frame])
-        } catch {
-            answer(entry.id, .disconnected)
-        }
-        await waitForAnswer(to: entry.id)
-        let jitter = configuration.jitter()
-        try state.withLock { state in try state.machine.ended(entry, jitter: jitter) }
+    /// - Returns: the number, as of the last commit.
+    /// - Throws: what the journal throws.
+    public func waiting() async throws -> Int {
+        try await channels.journal.read { [channel] db in try Self.waiting(in: channel, db) }
     }
 
-    private func answer(_ id: EntryID, _ answer: OutboxMachine.Answer) {
-        change { state in state.machine.answered(id, answer) ? [id] : [] }
+    /// The messages that the server refused for good, or that are too old to be sent again; oldest first.
+    ///
+    /// - Parameter limit: how many at most, and at most ``OutboxLimits/listed``.
+    /// - Returns: at most `limit` of them. They stay until ``retry(_:)``, ``withdraw(_:)`` or the journal's retention.
+    /// - Throws: what the journal throws.
+    public func deadLetters(limit: Int = 100) async throws -> [DeadLetter] {
+        try await channels.journal.read { [channel] db in
+            try Self.deadLetters(in: channel, limit: limit, db)
+        }
     }
 
-    private func waitForAnswer(to id: EntryID) async {
-        let alarm = Task { [configuration] in
-            try await configuration.timekeeper.sleep(for: configuration.outbox.patience)
-            self.answer(id, .timedOut)
+    /// Sends a dead letter again, with the same id and with all its attempts, in its old place if others of its channel wait.
+    ///
+    /// - Parameter id: of a dead letter.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and what the journal throws.
+    public func retry(_ id: EntryID) async throws {
+        let (channels, journal) = (channels, channels.journal)
+        try await journal.write { [channel] db in
+            guard let entry = try Self.entry(id, in: channel, db) else { throw Self.unknown(id) }
+            try journal.retry(id, in: db)
+            try db.execute(sql: "DELETE FROM channelsRefused WHERE id = ?", arguments: [id.text])
+            if let name = entry.lane.flatMap({ try? ChannelName($0) }) { channels.ring(name, after: db) }
         }
-        defer { alarm.cancel() }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isAnswered = state.withLock { state in
-                    guard !state.machine.isAnswered(id) else { return true }
-                    state.waiters[id] = continuation
-                    return false
-                }
-                if isAnswered { continuation.resume() }
-            }
-        } onCancel: {
-            self.answer(id, .disconnected)
+    }
+
+    /// Takes a message back.
+    ///
+    /// One that was never sent, or that the server has refused, is gone at once. One of which nobody knows whether the server has it, and
+    /// one that it has, is followed by a deletion, which waits for a connection like any message.
+    ///
+    /// - Parameter id: of a message of this device.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if this device has not published it, or so long ago that it is
+    ///   forgotten (then ``Channel/delete(_:)``); `.full`; and what the journal throws.
+    public func withdraw(_ id: EntryID) async throws {
+        let channels = channels
+        try await channels.journal.write { [channel] db in
+            guard let entry = try Self.entry(id, in: channel, db),
+                let name = entry.lane.flatMap({ try? ChannelName($0) })
+            else { throw Self.unknown(id) }
+            try channels.withdraw(entry, from: name, db)
+            channels.ring(name, after: db)
+        }
+    }
+
+    private static func unknown(_ id: EntryID) -> RepriseError {
+        RepriseError(.noSuchEntry, "No message of this device has the id \(id).")
+    }
+
+    static func entry(_ id: EntryID, in channel: ChannelName?, _ db: Database) throws -> Entry? {
+        guard let entry = try Journal.entry(id, in: db), entry.kind == OutboxMachine.kind.name,
+            channel == nil || entry.lane == channel?.text
+        else { return nil }
+        return entry
+    }
+
+    static func waiting(in channel: ChannelName?, _ db: Database) throws -> Int {
+        try Int.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT COUNT(*) FROM entry WHERE lane IS NOT NULL AND state < 10
+                    AND kind = ? AND (lane = ? OR ? IS NULL)
+                    """),
+            arguments: [OutboxMachine.kind.name, channel?.text, channel?.text]) ?? 0
+    }
+
+    private static func deadLetters(in channel: ChannelName?, limit: Int, _ db: Database) throws
+        -> [DeadLetter]
+    {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT e.id, code, message, time FROM entry AS e
+                LEFT JOIN channelsRefused AS r ON r.id = e.id
+                WHERE state = 13 AND kind = ? AND (lane = ? OR ? IS NULL) ORDER BY seq LIMIT ?
+                """,
+            arguments: [
+                OutboxMachine.kind.name, channel?.text, channel?.text,
+                min(max(limit, 0), OutboxLimits.listed),
+            ])
+        return try rows.compactMap { row in
+            guard let id = String.fromDatabaseValue(row[0]).flatMap({ try? EntryID($0) }),
+                let entry = try Journal.entry(id, in: db),
+                let channel = entry.lane.flatMap({ try? ChannelName($0) }),
+                let content = try? OutboxContent(entry)
+            else { return nil }
+            return DeadLetter(
+                id: id, channel: channel, change: content.change, body: content.body,
+                recordedAt: entry.recordedAt,
+                code: String.fromDatabaseValue(row[1]).map { RefusalCode($0) },
+                reason: String.fromDatabaseValue(row[2]) ?? entry.reason ?? "",
+                refusedAt: Int64.fromDatabaseValue(row[3]).map { WallTime(milliseconds: $0) })
         }
     }
 }

@@ -3,8 +3,9 @@ package import RepriseWire
 
 /// Decides what the outbox sends, which answer belongs to which message, and what an answer means for its entry.
 ///
-/// A message is in hand from `handedOver` to `ended`. The first answer counts: one that comes later, or for a message that is not
-/// in hand, is late or meant for an earlier connection.
+/// Many messages of a channel are in hand at the same time, in the order recorded, each naming the one before it that has not
+/// ended: so a refusal in the middle cannot change the order. A message is in hand from `handedOver` to `ended`. The first answer
+/// counts: one that comes later, or for a message that is not in hand, is late or meant for an earlier connection.
 package struct OutboxMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// After how long an attempted message is not sent again, because the server may have forgotten its id.
@@ -19,21 +20,33 @@ package struct OutboxMachine: Sendable {
     }
 
     package enum Answer: Hashable, Sendable {
-        case published
+        case published(seq: Int64)
         case refused(ServerFrame.Refused)
         case disconnected
         case timedOut
     }
 
+    /// Only a permanent refusal or the age of an attempted message ends one: a server that is overloaded for a day costs
+    /// nobody a message.
     package static let kind = EntryKind(
-        "channels.outbox", requires: [.session], attemptLimit: 100, parallel: 64)
+        "channels.outbox", requires: [.session], attemptLimit: .max,
+        parallel: OutboxLimits.inFlight, laneWindow: OutboxLimits.inFlightOfChannel)
+
+    private struct Slot {
+        let number: Int
+        let sentAt: Duration
+        let after: EntryID?
+        var answer: Answer?
+    }
 
     private let settings: Settings
     private var isConnected = false
     /// What the server's clock said when it welcomed us.
     private var serverTime: WallTime?
-    /// Messages in hand, in the order in which they were sent; nil: not answered.
-    private var slots: [(id: EntryID, answer: Answer?)] = []
+    /// Messages in hand.
+    private var slots: [EntryID: Slot] = [:]
+    /// How many were ever sent, so that what happens to many happens in the order in which they were.
+    private var sent = 0
 
     package init(settings: Settings = Settings()) { self.settings = settings }
 
@@ -47,14 +60,12 @@ package struct OutboxMachine: Sendable {
     /// - Returns: the messages that are answered by this: nobody knows whether the server has them.
     package mutating func disconnected() -> [EntryID] {
         isConnected = false
-        let unanswered = slots.filter { $0.answer == nil }.map(\.id)
-        for id in unanswered { _ = answered(id, .disconnected) }
-        return unanswered
+        return answerAll(.disconnected) { _ in true }
     }
 
     /// - Returns: the message that is answered by this, if one is.
     package mutating func published(_ published: ServerFrame.Published) -> EntryID? {
-        answered(published.id, .published) ? published.id : nil
+        answered(published.id, .published(seq: published.seq)) ? published.id : nil
     }
 
     /// - Returns: the message that is answered by this, if one is.
@@ -63,52 +74,92 @@ package struct OutboxMachine: Sendable {
         return answered(id, .refused(refused)) ? id : nil
     }
 
+    // MARK: Time
+
+    /// When to look for messages that were not answered in time; nil: nothing waits for an answer.
+    package var due: Duration? {
+        slots.values.lazy.filter { $0.answer == nil }.map(\.sentAt).min().map {
+            $0 + settings.patience
+        }
+    }
+
+    /// - Returns: the messages that the server did not answer in time.
+    package mutating func timerFired(at now: Duration) -> [EntryID] {
+        let patience = settings.patience
+        return answerAll(.timedOut) { now >= $0.sentAt + patience }
+    }
+
+    private mutating func answerAll(_ answer: Answer, where condition: (Slot) -> Bool) -> [EntryID]
+    {
+        let found = slots.filter { $0.value.answer == nil && condition($0.value) }
+        for id in found.keys { slots[id]?.answer = answer }
+        return found.sorted { $0.value.number < $1.value.number }.map(\.key)
+    }
+
     // MARK: Messages
 
     /// The journal hands an entry over.
     ///
-    /// - Returns: the frame to send; it is to be answered within ``Settings/patience``.
+    /// - Returns: the frame to send.
     /// - Throws: by what the journal decides what becomes of the entry; then it is not in hand.
-    package mutating func handedOver(_ entry: Entry, wall: WallTime) throws -> [UInt8] {
+    package mutating func handedOver(_ entry: Entry, wall: WallTime, at now: Duration) throws
+        -> [UInt8]
+    {
         let channel = try ChannelName(entry.lane ?? "")
+        let content: OutboxContent
+        do {
+            content = try OutboxContent(entry)
+        } catch {
+            throw HandOverFailure.permanent("It cannot be read: \(error)")
+        }
         try checkAge(of: entry, wall: wall)
         guard isConnected else { throw HandOverFailure.notReady("There is no connection.") }
-        slots.removeAll { $0.id == entry.id }
-        slots.append((entry.id, nil))
-        return ClientFrame.publish(.init(channel: channel, id: entry.id, body: entry.payload))
-            .encoded()
+        sent += 1
+        slots[entry.id] = Slot(number: sent, sentAt: now, after: entry.predecessor, answer: nil)
+        let publish = ClientFrame.Publish(
+            channel: channel, id: entry.id, after: entry.predecessor, change: content.change,
+            body: content.body)
+        return ClientFrame.publish(publish).encoded()
     }
 
     /// - Returns: whether it was in hand and not answered before.
     package mutating func answered(_ id: EntryID, _ answer: Answer) -> Bool {
-        guard let index = slots.firstIndex(where: { $0.id == id }), slots[index].answer == nil
-        else { return false }
-        slots[index].answer = answer
+        guard let slot = slots[id], slot.answer == nil else { return false }
+        slots[id]?.answer = answer
         return true
     }
 
     /// Whether a message in hand has its answer.
-    package func isAnswered(_ id: EntryID) -> Bool {
-        slots.contains { $0.id == id && $0.answer != nil }
+    package func isAnswered(_ id: EntryID) -> Bool { slots[id]?.answer != nil }
+
+    /// What a message in hand was refused with.
+    package func refusal(of id: EntryID) -> ServerFrame.Refused? {
+        if case .refused(let refused) = slots[id]?.answer { refused } else { nil }
     }
 
     /// A message is no longer in hand.
     ///
-    /// - Throws: by what the journal decides what becomes of the entry; nothing if the server has it.
-    package mutating func ended(_ entry: Entry, jitter: Double) throws {
-        defer { slots.removeAll { $0.id == entry.id } }
-        switch slots.first(where: { $0.id == entry.id })?.answer {
-        case .published: return
-        case .refused(let refused): throw failure(refused, attempt: entry.attempt, jitter: jitter)
-        case .disconnected, nil: throw HandOverFailure.notReady("The connection ended.")
+    /// - Returns: its sequence: the server has it.
+    /// - Throws: by what the journal decides what becomes of the entry.
+    package mutating func ended(_ entry: Entry, jitter: Double) throws -> Int64 {
+        let slot = slots.removeValue(forKey: entry.id)
+        switch slot?.answer {
+        case .published(let seq): return seq
+        case .refused(let refused):
+            throw failure(refused, after: slot?.after, attempt: entry.attempt, jitter: jitter)
+        // The gate is closed by now, so it does not come back before there is a connection.
+        case .disconnected, nil: throw BackInLane("The connection ended.")
         case .timedOut: throw HandOverFailure.notReady("The server did not answer in time.")
         }
     }
 
-    private func failure(_ refused: ServerFrame.Refused, attempt: Int, jitter: Double) -> any Error
-    {
+    private func failure(
+        _ refused: ServerFrame.Refused, after: EntryID?, attempt: Int, jitter: Double
+    ) -> any Error {
         let reason = "\(refused.code): \(refused.message)"
         guard refused.code.isTemporary else { return HandOverFailure.permanent(reason) }
+        // It waits for the one that it named, or comes again at once without it if that has ended.
+        if refused.code == .predecessorMissing, after != nil { return BackInLane(reason) }
         // Spread out, so that all who were told the same do not come at once.
         let wait = Self.kind.backoff.delay(failures: attempt, jitter: jitter)
         return HandOverFailure.retry(after: (refused.retryAfter ?? .zero) + wait, reason)

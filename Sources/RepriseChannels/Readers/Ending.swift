@@ -20,6 +20,9 @@ package struct Ending: Hashable, Sendable {
             return Ending(
                 state: .waiting, due: now.advanced(by: wait), reason: reason,
                 isFailure: countsAsFailure)
+        case .backInLane(let wait, let reason):
+            return Ending(
+                state: .waiting, due: now.advanced(by: wait), reason: reason, isFailure: false)
         case .dead(let reason):
             return Ending(state: .dead, due: now, reason: reason, isFailure: true)
         case .applied, .appliedBefore, .notStarted:

@@ -17,10 +17,17 @@ extension Channels {
             name: "channels",
             migrations: [
                 { db in try db.execute(sql: ChannelsTables.first) },
-                { db in try db.execute(sql: ChannelsTables.second) },
+                { db in
+                    try db.execute(sql: ChannelsTables.second)
+                    try db.execute(sql: OutboxRows.schema)
+                    try db.execute(sql: ReceiptRows.schema)
+                },
             ],
             ledger: { db in try ChannelsLedger.sum(db) },
-            prune: { db, now in try prune(db, keeping: retention, at: now) },
+            prune: { db, now in
+                let isMore = try OutboxRows.prune(db)
+                return try prune(db, keeping: retention, at: now) || isMore
+            },
             calendarMoved: { db, step in
                 // A wait keeps its length. Bounded, so that no sum is more than a column holds.
                 try db.execute(

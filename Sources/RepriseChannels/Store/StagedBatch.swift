@@ -28,6 +28,8 @@ package struct StagedBatch: Sendable {
         package var snapshot: SnapshotChange?
         /// The log's coverage and head once all this is stored.
         package var coverage = Coverage()
+        /// The epoch that the coverage belongs to.
+        package var of: Epoch?
         package var head: Int64 = 0
 
         package init(channel: ChannelName) { self.channel = channel }

@@ -5,6 +5,7 @@ package import NIOCore
 import NIOHTTP1
 package import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
+import NIOSSL
 import NIOWebSocket
 import RepriseWire
 
@@ -24,9 +25,11 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
 
     package let responder: Responder
     private let gateway: Gateway
+    private let entrance: Entrance
 
-    package init(gateway: Gateway, responder: @escaping Responder) {
+    package init(gateway: Gateway, entrance: Entrance, responder: @escaping Responder) {
         self.gateway = gateway
+        self.entrance = entrance
         self.responder = responder
     }
 
@@ -42,16 +45,24 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
             pipeline.enableErrorHandling = true  // or garbage hangs instead of getting a 400
             pipeline.enableResponseHeaderValidation = false  // HTTPTypes has done it
             let operations = channel.pipeline.syncOperations
+            // First of all, so that the time for the first request is the handshake's too.
+            if let certificate = entrance.certificate {
+                try operations.addHandler(NIOSSLServerHandler(context: certificate.current))
+            }
             let outcome = try operations.configureUpgradableHTTPServerPipeline(
                 configuration: pipeline)
             let upgradeHandler = try operations.handler(
                 type: NIOTypedHTTPServerUpgradeHandler<Outcome>.self)
             try operations.addHandler(
-                UpgradeGuard(timeout: TimeAmount(gateway.limits.handshake)),
+                UpgradeGuard(
+                    timeout: TimeAmount(gateway.limits.handshake), browsers: entrance.browsers,
+                    isSecure: isSecure),
                 position: .before(upgradeHandler))
             return Value(channel: channel, outcome: outcome)
         }
     }
+
+    private var isSecure: Bool { entrance.certificate != nil }
 
     package func handle(value: Value, logger: Logger) async {
         do {
@@ -103,7 +114,7 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
             // Hummingbird answers what cannot be parsed itself; two answers would be one too many.
             operations.removeHandler(
                 try operations.handler(type: HTTPServerProtocolErrorHandler.self), promise: nil)
-            try operations.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+            try operations.addHandler(HTTP1ToHTTPServerCodec(secure: isSecure))
             try operations.addHandler(
                 HTTPConnectionStateHandler(idleTimeout: gateway.limits.httpIdle, logger: logger))
             return .http(

@@ -11,9 +11,15 @@ final class UpgradeGuard: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundOut = HTTPServerRequestPart
 
     private let timeout: TimeAmount
+    private let browsers: BrowserRules
+    private let isSecure: Bool
     private var deadline: Scheduled<Void>?
 
-    init(timeout: TimeAmount) { self.timeout = timeout }
+    init(timeout: TimeAmount, browsers: BrowserRules, isSecure: Bool) {
+        self.timeout = timeout
+        self.browsers = browsers
+        self.isSecure = isSecure
+    }
 
     func handlerAdded(context: ChannelHandlerContext) {
         let channel = context.channel
@@ -29,9 +35,17 @@ final class UpgradeGuard: ChannelInboundHandler, RemovableChannelHandler {
         guard case .head(var head) = unwrapInboundIn(data) else {
             return context.fireChannelRead(data)
         }
-        if !UpgradeRequest.isAcceptable(head) { head.headers.remove(name: "Upgrade") }
+        if !UpgradeRequest.isAcceptable(head) || !isOurs(head) {
+            head.headers.remove(name: "Upgrade")
+        }
         context.fireChannelRead(wrapInboundOut(.head(head)))
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+    }
+
+    private func isOurs(_ head: HTTPRequestHead) -> Bool {
+        browsers.refusal(
+            origins: head.headers["Origin"], host: head.headers.first(name: "Host"),
+            isSecure: isSecure, mustBeOurs: true) == nil
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -23,7 +23,8 @@ extension DeviceLife {
     func send(_ entry: Entry, _ done: @escaping SimulatedJournal.Completion) {
         var frame: [UInt8]
         do {
-            frame = try outbox.machine.handedOver(entry, wall: process.clock.wall())
+            frame = try outbox.machine.handedOver(
+                entry, wall: process.clock.wall(), at: now)
         } catch {
             return done(error)
         }
@@ -34,14 +35,11 @@ extension DeviceLife {
         outbox.waiters[entry.id] = (entry, done)
         socket?.send([frame])
         if simulation.mutation == .outboxEndsWhenSent {
-            _ = outbox.machine.answered(entry.id, .published)
+            _ = outbox.machine.answered(entry.id, .published(seq: 0))
             resolve(entry.id)
         }
         simulation.after(outbox.patience, on: process) { [unowned self] in
-            guard outbox.waiters[entry.id]?.entry.attempt == entry.attempt,
-                outbox.machine.answered(entry.id, .timedOut)
-            else { return }
-            resolve(entry.id)
+            for id in outbox.machine.timerFired(at: now) { resolve(id) }
         }
     }
 
@@ -70,7 +68,7 @@ extension DeviceLife {
     private func resolve(_ id: EntryID) {
         guard let (entry, done) = outbox.waiters.removeValue(forKey: id) else { return }
         do {
-            try outbox.machine.ended(entry, jitter: jitter)
+            _ = try outbox.machine.ended(entry, jitter: jitter)
         } catch {
             return done(error)
         }

@@ -46,7 +46,7 @@ final class DeviceLife {
         journal.handle(OutboxMachine.kind.name) { [unowned self] entry, done in
             send(entry, done)
         }
-        perform(machine.started(as: EntryID(unchecked: device.name)))
+        perform(machine.started(as: EntryID(unchecked: device.name), at: now))
         for plan in device.plan.channels { add(plan) }
     }
 
@@ -125,10 +125,9 @@ final class DeviceLife {
             guard process.survives("\(action)") else { return }
             switch action {
             case .dial: dial()
-            case .wait(let delay):
-                simulation.after(delay, on: process) { [unowned self] in
-                    perform(machine.waited(at: now))
-                }
+            case .abandonDial: break  // it is answered when the network answers
+            case .askToken, .abandonToken: break  // no simulated server asks who a device is
+            case .probe(let number): probe(number)
             case .stop(let error):
                 simulation.trace(device.name, "gives up: \(error)")
                 device.stopped(device, error)
@@ -139,10 +138,11 @@ final class DeviceLife {
             case .wake(let moment): setAlarm(at: moment)
             case .announce(let state): connection = state
             case .enter(let channel, let state): enter(channel, state)
-            case .openSession(let time): openSession(serverTime: time)
+            case .openSession(let time, _): openSession(serverTime: time)
             case .closeSession:
-                hangUpOutbox()
                 journal.close(.session)
+                hangUpOutbox()
+            case .heard: break
             case .published(let published): answered(published)
             case .refused(let refused): answered(refused)
             case .requestSnapshot: break  // no app here takes any
@@ -263,6 +263,16 @@ final class DeviceLife {
         socket.isReading = unread.isEmpty
         guard let code = ended, unread.isEmpty || machine.isFatal else { return }
         hangUp(code)
+    }
+
+    /// The network of the simulation says when a connection ends, so a ping of one that has not is answered.
+    private func probe(_ number: Int) {
+        let probed = socket
+        simulation.after(random.duration(.milliseconds(10), .seconds(8)), on: process) {
+            [unowned self] in
+            guard let probed, probed === socket else { return }
+            perform(machine.probeAnswered(number, at: now))
+        }
     }
 
     private func close(_ code: CloseCode) {

@@ -81,7 +81,7 @@ final class GatesApp {
     // MARK: Handlers
 
     private func register(_ journal: SimulatedJournal) {
-        for name in ["plain", "tap", "banner", "once"] {
+        for name in ["plain", "tap", "banner", "once", "line"] {
             journal.handle(name) { [unowned self] in handle($0, isIdempotent: false, $1) }
         }
         journal.handle("send", isApplied: { [unowned self] in device.applied.contains($0) }) {

@@ -212,6 +212,7 @@ final class GatesDevice {
         case 0: HandOverFailure.permanent("refused")
         case 1: HandOverFailure.retry(after: .seconds(30), "later")
         case 2: HandOverFailure.notReady("not now")
+        case 3...4 where entry.predecessor != nil: BackInLane("the one before it")
         default: GatesFailure()
         }
     }

@@ -16,6 +16,9 @@ enum GatesKinds {
             "banner", requires: [.ui], bound: .init(after: .seconds(25), then: .deliver),
             attemptLimit: 5, backoff: backoff, parallel: 2),
         EntryKind("send", requires: [.session], attemptLimit: 5, backoff: backoff, parallel: 3),
+        EntryKind(
+            "line", requires: [.session], attemptLimit: 5, backoff: backoff, parallel: 4,
+            laneWindow: 3),
         EntryKind("count", requires: [.store], attemptLimit: 5, backoff: backoff),
         EntryKind(
             "once", requires: [cart], attemptLimit: 5, backoff: backoff, onInterruption: .never),
@@ -40,7 +43,9 @@ struct GatesMessage {
         id = EntryID(unchecked: "m\(index)")
         device = index % devices
         kind = GatesKinds.all[draw.index(GatesKinds.all.count)]
-        let hasLane = ["plain", "send", "count"].contains(kind.name) && draw.chance(0.4)
+        let hasLane =
+            ["plain", "send", "count", "line"].contains(kind.name)
+            && draw.chance(kind.name == "line" ? 0.9 : 0.4)
         lane = hasLane ? "\(kind.name)-\(draw.index(2))" : nil
         delay = draw.chance(0.15) ? draw.spread(.seconds(1), .seconds(60)) : nil
         let first = length * draw.fraction()

@@ -12,6 +12,7 @@ final class GatesObserver {
         var acknowledged: Duration?
         var startedBy: GatesApp?
         var answer = Answer.none
+        var answered: Duration = .zero
         var attempt = 0
         var failures = 0
         var effects = 0
@@ -79,7 +80,7 @@ final class GatesObserver {
         checkGate(record, app)
         // What it took before it lost the journal it may still hand over: the new owner counts that as interrupted.
         guard !app.isFormer else { return }
-        checkLane(record)
+        checkLane(record, entry, app)
         if record.hasEnded { violated(.once, "\(entry.id) had ended and is handed over again") }
         if let before = record.startedBy, before === app || !before.isFormer {
             switch record.answer {
@@ -114,19 +115,34 @@ final class GatesObserver {
     }
 
     /// What was acknowledged before this one was recorded at all is before it in its lane.
-    private func checkLane(_ record: Record) {
+    ///
+    /// Where several of a lane may be in hand it is in hand, too, and the entry names the one before it.
+    private func checkLane(_ record: Record, _ entry: Entry, _ app: GatesApp) {
         guard let lane = record.message.lane, let asked = record.firstAsked else { return }
+        let window = record.message.kind.laneWindow
+        var inHand = 1
         for id in lanes[lane] ?? [] where id != record.message.id {
             guard let other = records[id], let first = other.acknowledged, first < asked,
                 !other.mayBeOver
             else { continue }
+            if window > 1, other.startedBy === app, entry.predecessor != nil {
+                if other.answer == .none { inHand += 1 }
+                // Its answer may be on its way to the disk.
+                if other.answer == .none || simulation.now - other.answered < .seconds(1) {
+                    continue
+                }
+            }
             violated(.acknowledged, "\(record.message.id) overtakes \(id) in the lane \(lane)")
+        }
+        if inHand > window {
+            violated(.bounded, "\(inHand) of the lane \(lane) are in hand, \(window) at most")
         }
     }
 
     func answered(_ id: EntryID, by app: GatesApp, _ answer: Answer) {
         guard records[id]?.startedBy === app else { return }
         records[id]?.answer = answer
+        records[id]?.answered = simulation.now
         if case .failure = answer { records[id]?.failures += 1 }
     }
 

@@ -110,7 +110,7 @@ package struct EntryModel {
         return sum
     }
 
-    func entry(_ row: Row) -> Entry {
+    func entry(_ row: Row, after predecessor: EntryID? = nil) -> Entry {
         let state: EntryState =
             row.state.outcome.map { .finished($0) }
             ?? (row.state == .inHand ? .handedOver(incarnation: row.incarnation ?? 0) : .pending)
@@ -118,7 +118,7 @@ package struct EntryModel {
         return Entry(
             id: new.id, kind: new.kind, source: new.source, payload: new.payload, lane: new.lane,
             recordedAt: row.recordedAt, attempt: row.attempt, state: state,
-            reason: row.reason)
+            reason: row.reason, predecessor: predecessor)
     }
 
     /// Every row as `GRDBStore` writes it.

@@ -104,7 +104,7 @@ extension ModelTransaction: EntryTransaction {
         }
         let due = new.delay.flatMap { $0 > .zero ? later($0) : nil }
         let bound = kind.bound.map { later($0.after) }
-        let isBehind = new.lane != nil && head(of: new.lane) != nil
+        let isBehind = new.lane != nil && !unended(of: new.lane).isEmpty
         let first: EntryModel.State = isBehind ? .queued : due == nil ? .ready : .delayed
         state.entries.rows.append(
             EntryModel.Row(
@@ -116,6 +116,7 @@ extension ModelTransaction: EntryTransaction {
         if first == .ready { books.kinds.insert(new.kind) }
         if let due { books.due(WallTime(milliseconds: due)) }
         if let bound { books.due(WallTime(milliseconds: bound)) }
+        advance(new.lane)
         return .accepted
     }
 
@@ -140,21 +141,38 @@ extension ModelTransaction: EntryTransaction {
         advance(state.entries.rows[index].lane)
     }
 
-    private func head(of lane: String?) -> Int? {
-        state.entries.rows.firstIndex { $0.lane == lane && !$0.state.hasEnded }
+    private func unended(of lane: String?) -> [Int] {
+        state.entries.rows.indices.filter {
+            state.entries.rows[$0].lane == lane && !state.entries.rows[$0].state.hasEnded
+        }
     }
 
-    /// Lets the first of a lane that has not ended take its turn.
-    private func advance(_ lane: String?) {
-        guard let lane, let index = head(of: lane), state.entries.rows[index].state == .queued
-        else { return }
-        if let due = state.entries.rows[index].due {
-            state.entries.rows[index].state = .delayed
-            books.due(WallTime(milliseconds: due))
-        } else {
-            state.entries.rows[index].state = .ready
-            books.kinds.insert(state.entries.rows[index].kind)
+    /// Lets the first of a lane that have not ended take their turn, as many as may be in hand together.
+    func advance(_ lane: String?) {
+        guard let lane else { return }
+        let lined = unended(of: lane)
+        guard let first = lined.first else { return }
+        let kind = state.entries.rows[first].kind
+        for index in lined.prefix(rules.kinds[kind]?.laneWindow ?? 1) {
+            guard state.entries.rows[index].kind == kind else { return }
+            if state.entries.rows[index].state == .queued {
+                if let due = state.entries.rows[index].due {
+                    state.entries.rows[index].state = .delayed
+                    books.due(WallTime(milliseconds: due))
+                } else {
+                    state.entries.rows[index].state = .ready
+                    books.kinds.insert(kind)
+                }
+            }
+            // One that waits for its time holds up those behind it.
+            if state.entries.rows[index].state == .delayed { return }
         }
+    }
+
+    /// The one before an entry in its lane that has not ended.
+    func predecessor(of index: Int) -> EntryModel.Row? {
+        guard let lane = state.entries.rows[index].lane else { return nil }
+        return unended(of: lane).last { $0 < index }.map { state.entries.rows[$0] }
     }
 
     func putBack(_ index: Int, after wait: Duration, failed: Bool, reason: String?) {
@@ -167,6 +185,20 @@ extension ModelTransaction: EntryTransaction {
         state.entries.rows[index].reason = reason
         state.entries.rows[index].incarnation = nil
         state.entries.rows[index].interrupted = false
+        for behind in unended(of: state.entries.rows[index].lane)
+        where behind > index && state.entries.rows[index].lane != nil
+            && state.entries.rows[behind].state == .ready
+        {
+            state.entries.rows[behind].state = .queued
+        }
+    }
+
+    /// Puts an entry back that can be taken again as soon as it is its turn.
+    func putBackAtOnce(_ index: Int, reason: String? = nil) {
+        guard state.entries.rows[index].state == .inHand else { return }
+        state.entries.rows[index].state = state.entries.rows[index].lane == nil ? .ready : .queued
+        state.entries.rows[index].incarnation = nil
+        if let reason { state.entries.rows[index].reason = reason }
     }
 
     static let interruption = "The process ended while it was being handled."
@@ -194,11 +226,11 @@ extension ModelTransaction: EntryTransaction {
                 reason: "The process ended \(JournalLimits.interruptions) times while handling it.")
         }
         for index in state.entries.rows.indices where state.entries.rows[index].state == .inHand {
-            state.entries.rows[index].state = .ready
-            state.entries.rows[index].incarnation = nil
+            putBackAtOnce(index)
             state.entries.rows[index].interrupted = true
             state.entries.rows[index].interruptions += 1
         }
+        for lane in Set(state.entries.rows.compactMap(\.lane)).sorted() { advance(lane) }
     }
 
     package func end(_ id: EntryID, as outcome: Outcome, reason: String?) -> Bool {

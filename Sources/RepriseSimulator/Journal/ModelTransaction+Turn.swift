@@ -9,6 +9,8 @@ extension ModelTransaction {
     package func perform(_ work: SimulatedTurn) throws -> SimulatedTurn.Outcome {
         var outcome = SimulatedTurn.Outcome()
         for settlement in work.turn.settlements { settle(settlement) }
+        for settlement in work.turn.settlements { putBackInLane(settlement) }
+        for lane in Set(work.turn.settlements.compactMap(\.lane)).sorted() { advance(lane) }
         if work.turn.looksAtDue { lookAtDue(&outcome.result) }
         for take in work.turn.takes {
             guard let kind = rules.kinds[take.kind] else { continue }
@@ -34,15 +36,24 @@ extension ModelTransaction {
             end(index, as: .applied)
         case .notStarted:
             state.entries.rows[index].attempt -= 1
-            if state.entries.rows[index].state == .inHand {
-                state.entries.rows[index].state = .ready
-                state.entries.rows[index].incarnation = nil
-            }
+            putBackAtOnce(index)
         case .dead(let reason):
             end(index, as: .dead, reason: reason)
         case .retry(let wait, let counts, let reason):
             putBack(index, after: wait, failed: counts, reason: reason)
+        case .backInLane: break
         }
+    }
+
+    /// Once all is settled that is to be settled: only then it is known which of those before it are in hand still.
+    private func putBackInLane(_ settlement: Settlement) {
+        guard case .backInLane(let wait, let reason) = settlement.verdict,
+            let index = state.entries.index(of: settlement.seq)
+        else { return }
+        if settlement.lane == nil || predecessor(of: index)?.state == .inHand {
+            return putBack(index, after: wait, failed: false, reason: reason)
+        }
+        putBackAtOnce(index, reason: reason)
     }
 
     // MARK: What is due
@@ -72,12 +83,20 @@ extension ModelTransaction {
 
     private func wake() -> Int {
         let seqs = due({ $0.due }, where: { $0.state == .delayed })
+        var lanes: Set<String> = []
         for seq in seqs {
             guard let index = state.entries.index(of: seq) else { continue }
-            state.entries.rows[index].state = .ready
+            let lane = state.entries.rows[index].lane
+            state.entries.rows[index].state = lane == nil ? .ready : .queued
             state.entries.rows[index].due = nil
-            books.kinds.insert(state.entries.rows[index].kind)
+            if let lane {
+                lanes.insert(lane)
+            } else {
+                books.kinds.insert(state.entries.rows[index].kind)
+            }
         }
+        // One before it may wait for longer.
+        for lane in lanes.sorted() { advance(lane) }
         return seqs.count
     }
 
@@ -151,9 +170,11 @@ extension ModelTransaction {
             state.entries.rows[index].attempt += 1
             state.entries.rows[index].due = nil
             let row = state.entries.rows[index]
+            let before = kind.laneWindow > 1 ? predecessor(of: index)?.content.new.id : nil
             outcome.taken.append(
                 SimulatedTurn.Taken(
-                    seq: seq, entry: state.entries.entry(row), failures: row.failures,
+                    seq: seq, entry: state.entries.entry(row, after: before),
+                    failures: row.failures,
                     isReleased: row.released))
             outcome.result.taken[kind.name, default: 0] += 1
             if rules.mutation == .endBeforeHandler { end(index, as: .applied) }
@@ -166,18 +187,28 @@ extension ModelTransaction {
     ) {
         guard let body = work.transactions[kind.name] else { return }
         var handled = 0
+        var failed: Set<String> = []
         while handled < take.limit {
             let page = ready(take, limit: min(take.limit - handled, 32))
             if page.isEmpty { return }
             for seq in page {
                 handled += 1
-                if let index = admit(seq, kind, work) { handle(index, kind, body) }
+                if let lane = state.entries.index(of: seq).flatMap({ state.entries.rows[$0].lane }),
+                    failed.contains(lane)
+                {
+                    continue
+                }
+                guard let index = admit(seq, kind, work) else { continue }
+                let lane = state.entries.rows[index].lane
+                if !handle(index, kind, body), let lane { failed.insert(lane) }
             }
         }
         outcome.result.more.insert(kind.name)
     }
 
-    private func handle(_ index: Int, _ kind: EntryKind, _ body: SimulatedTurn.Transaction) {
+    private func handle(_ index: Int, _ kind: EntryKind, _ body: SimulatedTurn.Transaction)
+        -> Bool
+    {
         let row = state.entries.rows[index]
         do {
             try inSavepoint {
@@ -189,11 +220,18 @@ extension ModelTransaction {
                 state.entries.rows[index].attempt += 1
                 end(index, as: .applied)
             }
+            return true
         } catch {
             state.entries.rows[index].attempt += 1
-            let verdict = Settlement.Verdict.after(
+            var verdict = Settlement.Verdict.after(
                 error, kind: kind, failures: row.failures, jitter: rules.jitter())
+            if case .backInLane(let wait, let reason) = verdict {
+                verdict = .retry(after: wait, countsAsFailure: false, reason: reason)
+            }
             settle(Settlement(seq: row.seq, kind: kind.name, lane: row.lane, verdict: verdict))
+            advance(row.lane)
+            if case .dead = verdict { return true }
+            return false
         }
     }
 

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import RepriseCore
+import RepriseServer
 import Synchronization
 
 @testable import RepriseCLI
@@ -40,6 +41,7 @@ enum SettingsProperties {
         try hold((0...65_535).contains(settings.port), "port \(settings.port)")
         try hold(!settings.host.isEmpty && !settings.data.isEmpty, "an empty host or folder")
         try hold(settings.isLoopback || !settings.isDevelopment, "--dev for everybody")
+        try hold(settings.isLoopback || settings.access != .open, "open to everybody")
         for value in [settings.keepMessages, settings.keepDays].compactMap(\.self) {
             try hold((1...1_000_000_000).contains(value), "keep \(value)")
         }

@@ -10,6 +10,8 @@ import Synchronization
 
 /// What a device of `reprise demo catch-up` says of itself, a word a line.
 enum DeviceWord: String, Sendable {
+    /// It will connect when it is told to, by a line.
+    case ready
     /// It has asked for what it misses.
     case catchingUp = "catching-up"
     /// It takes itself to have everything.
@@ -51,10 +53,17 @@ struct CatchUpDeviceCommand: AsyncParsableCommand {
     func run() async throws {
         let names = try channels.map { try ChannelName($0) }
         let device = self
+        let go = Bell()
         _ = try await Interruption.cancelling {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { await InputWatch.untilEnd() }
-                group.addTask { try await device.listen(names) }
+                group.addTask {
+                    let reader = LineReader(descriptor: STDIN_FILENO)
+                    while let line = try? await reader.next() {
+                        _ = line
+                        go.ring()
+                    }
+                }
+                group.addTask { try await device.listen(names, after: go) }
                 try await group.next()
                 group.cancelAll()
             }
@@ -71,18 +80,21 @@ struct CatchUpDeviceCommand: AsyncParsableCommand {
         try? StandardOutput.write(word.rawValue)
     }
 
-    private func listen(_ names: [ChannelName]) async throws {
-        guard role != .reprise else { return try await listenWithReprise(names) }
+    private func listen(_ names: [ChannelName], after go: Bell) async throws {
+        guard role != .reprise else { return try await listenWithReprise(names, after: go) }
         var files: [ChannelName: SeedFile] = [:]
         for name in names { files[name] = try SeedFile(effects(name)) }
         let setup = SeedDevice.Setup(
             server: server, dialer: dialer, version: role == .first ? .first : .repaired,
             hearsCompletion: role == .signalled, speed: speed, say: Self.say)
-        try await SeedDevice(setup, files: files).run()
+        let device = SeedDevice(setup, files: files)
+        Self.say(.ready)
+        await go.wait()
+        try await device.run()
     }
 
     /// The SDK, with an effect outside the journal that is exactly once: the file keeps the ids, and answers for them.
-    private func listenWithReprise(_ names: [ChannelName]) async throws {
+    private func listenWithReprise(_ names: [ChannelName], after go: Bell) async throws {
         let reprise = try await Reprise.open(
             at: URL(fileURLWithPath: folder).appendingPathComponent("journal"), server: server,
             dialer: dialer)
@@ -99,6 +111,8 @@ struct CatchUpDeviceCommand: AsyncParsableCommand {
                     applied.insert(message.id)
                 })
         }
+        Self.say(.ready)
+        await go.wait()
         let announcing = Task { try await announce(names, of: reprise) }
         defer { announcing.cancel() }
         do { try await reprise.run() } catch {

@@ -24,9 +24,9 @@ struct CatchUpPlay {
         return try CatchUpDevice.allCases.allSatisfy { try has($0) }
     }
 
-    /// How much the device has that has the most.
-    func most() throws -> Int {
-        try CatchUpDevice.allCases.map { try watch.look($0).ids.count }.max() ?? 0
+    /// How much the device has that has the least.
+    func least() throws -> Int {
+        try CatchUpDevice.allCases.map { try watch.look($0).ids.count }.min() ?? 0
     }
 
     /// Prints a row of the timeline.

@@ -10,6 +10,7 @@ final class CatchUpWatch: Sendable {
         /// When it said last that it has everything; nil since it has asked again.
         var claims: [CatchUpDevice: ContinuousClock.Instant] = [:]
         var frozen: Set<CatchUpDevice> = []
+        var ready: Set<CatchUpDevice> = []
     }
 
     private let state: Mutex<State>
@@ -24,12 +25,23 @@ final class CatchUpWatch: Sendable {
         state = Mutex(State(logs: logs))
     }
 
+    /// Other processes take the place of the devices.
+    func forget() {
+        state.withLock { state in
+            state.claims = [:]
+            state.ready = []
+        }
+    }
+
+    /// Whether all are there, and wait to be told to connect.
+    var areReady: Bool { state.withLock { $0.ready.count == CatchUpDevice.allCases.count } }
+
     /// Listens to a device until it ends.
     func listen(to device: ChildProcess, as role: CatchUpDevice) async {
-        state.withLock { $0.claims[role] = nil }
         while let line = try? await device.line(within: .seconds(3_600)) {
             state.withLock { state in
                 switch DeviceWord(rawValue: line) {
+                case .ready: state.ready.insert(role)
                 case .complete: state.claims[role] = .now
                 case .catchingUp: state.claims[role] = nil
                 case .frozen:

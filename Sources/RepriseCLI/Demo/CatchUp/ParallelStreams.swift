@@ -135,7 +135,7 @@ extension StreamedSocket.Backlog {
         let stream = next % ParallelStreams.count
         next += 1
         waiting += 1
-        let pause = Int.random(in: 5...35, using: &random) * (stream == slow ? 4 : 1)
+        let pause = Int.random(in: 10...50, using: &random) * (stream == slow ? 4 : 1)
         free[stream] = free[stream].advanced(by: .milliseconds(pause))
         return free[stream]
     }

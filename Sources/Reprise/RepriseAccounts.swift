@@ -1,0 +1,379 @@
+public import Foundation
+public import RepriseChannels
+public import RepriseCore
+import RepriseJournal
+public import RepriseWire
+
+/// The accounts of a device: a journal for each, one of them at work, and what happens in between.
+///
+/// ```swift
+/// let home = try await RepriseAccounts.open(
+///     at: folder, server: "https://chat.example.org", dialer: dialer,
+///     tokens: { request in try AccessToken(await backend.token(for: request.user)) },
+///     prepare: { reprise in
+///         try await reprise.channel("general").read("inbox") { message in try await show(message) }
+///     })
+/// Task { try await home.run() }
+///
+/// try await home.signIn(as: UserID("ada"))      // what was recorded before comes along
+/// let ledger = try await home.signOut()         // what was not sent is in it, as dead
+/// ```
+///
+/// Who is signed in is remembered: the next opening goes on as that user. Signing in as somebody else leaves the former account's journal as it
+/// is, closed, with its work; signing out removes it. Before anybody signs in an anonymous journal is at work, and each
+/// ``RepriseCore/EntryKind`` says whether its entries go along into the account (`.adopt`) or end (`.expire`).
+///
+/// A change waits for handlers that run. So a handler that signs somebody in or out starts a task for it, and does not wait.
+public actor RepriseAccounts {
+    /// Prepares a client before it begins: readers, handlers, readiness.
+    ///
+    /// It is called for every account that gets its turn.
+    public typealias Prepare = @Sendable (Reprise) async throws -> Void
+
+    private let folders: AccountFolders
+    private let server: String
+    private let dialer: any SocketDialer
+    private let configuration: Reprise.Configuration
+    private let tokens: TokenProvider
+    private let prepare: Prepare
+
+    private var client: Reprise?
+    private var runner: Task<Void, any Error>?
+    private var isRunning = false
+    private var isInBackground = false
+    private var isClosed = false
+    /// A change is under way; others wait for it.
+    private var isChanging = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    /// Who is signed in; nil: nobody.
+    public private(set) var user: UserID?
+
+    /// What became of everything that the account before had accepted, if somebody was signed out last: also by a log-out that a kill had
+    /// interrupted, and the opening has finished.
+    public private(set) var finalLedger: LedgerSum?
+
+    private init(
+        folders: AccountFolders, server: String, dialer: any SocketDialer,
+        configuration: Reprise.Configuration, tokens: @escaping TokenProvider,
+        prepare: @escaping Prepare
+    ) {
+        self.folders = folders
+        self.server = server
+        self.dialer = dialer
+        self.configuration = configuration
+        self.tokens = tokens
+        self.prepare = prepare
+    }
+
+    /// Opens the journal of whoever was signed in last, or the anonymous one.
+    ///
+    /// An adoption or a log-out that was interrupted by a kill is finished first. Nothing is sent before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - folder: a folder of its own; it is made if it is not there.
+    ///   - server: `http://` or `https://` with host and port.
+    ///   - dialer: opens connections.
+    ///   - configuration: what can be set, for all accounts. Of a `sharedFolder` each account gets a folder of its own.
+    ///   - tokens: returns a token of the user that is asked for.
+    ///   - prepare: prepares each client before it begins.
+    /// - Returns: the accounts, owned by this process until ``close()``.
+    /// - Throws: as ``Reprise/open(at:server:dialer:identity:configuration:)``, and what `prepare` throws.
+    public static func open(
+        at folder: URL, server: String, dialer: any SocketDialer,
+        configuration: Reprise.Configuration = Reprise.Configuration(),
+        tokens: @escaping TokenProvider, prepare: @escaping Prepare = { _ in }
+    ) async throws -> RepriseAccounts {
+        let folders = try AccountFolders(
+            at: folder, shared: configuration.journal.sharedFolder,
+            takeOver: configuration.journal.takeOver)
+        let accounts = RepriseAccounts(
+            folders: folders, server: server, dialer: dialer, configuration: configuration,
+            tokens: tokens, prepare: prepare)
+        do {
+            try await accounts.begin()
+        } catch {
+            folders.close()
+            throw error
+        }
+        return accounts
+    }
+
+    /// The client of whoever is signed in, or of nobody.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.closed` after ``close()``, and where the last change failed: make it again.
+    public var current: Reprise {
+        get throws {
+            guard let client else {
+                throw RepriseError(
+                    .closed, "No account is open.",
+                    remedy: "Sign in again: the last change of accounts was not finished.")
+            }
+            return client
+        }
+    }
+
+    /// The accounts that have a journal on this device.
+    ///
+    /// - Returns: their users, in order.
+    /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed`.
+    public func users() throws -> [UserID] { try folders.users().map { try UserID($0) } }
+
+    // MARK: Changes
+
+    /// Goes on as `user`: from now on what is recorded and sent is this user's.
+    ///
+    /// What waits in the anonymous journal moves along, or ends, as its kind says. The journal of another user who was signed in is closed and keeps
+    /// its work for the next time. If `user` is signed in already, the client dials again, as after ``ConnectionState/stopped(_:)``.
+    ///
+    /// - Parameter user: the `sub` of the tokens.
+    /// - Returns: the user's client.
+    /// - Throws: what the journals throw; then who was signed in still is, unless ``user`` says otherwise. To try again is safe.
+    @discardableResult
+    public func signIn(as user: UserID) async throws -> Reprise {
+        try await inTurn {
+            if self.user == user, let client {
+                await client.reconnect()
+                return client
+            }
+            // What cannot be opened must not cost the account that is open.
+            let journal = try await openJournal(of: user)
+            return try await replace {
+                do {
+                    try await adopt(by: user, into: journal)
+                    if try folders.give(to: user.text) {
+                        try folders.write(.init(user: user.text))
+                        try await adopt(by: user, into: journal)
+                    } else {
+                        try folders.write(.init(user: user.text))
+                    }
+                } catch {
+                    await journal.close()
+                    throw error
+                }
+                finalLedger = nil
+                return try await begin(journal, of: user)
+            }
+        }
+    }
+
+    /// Ends the account of whoever is signed in on this device, and goes on as nobody.
+    ///
+    /// What was not sent ends as `dead`, with the reason `loggedOut`; then the journal is removed. The server is told nothing. Once this has
+    /// begun, it is finished by the next opening even if the process is killed, and ``finalLedger`` has the result.
+    ///
+    /// - Returns: what became of everything that the account had accepted: nothing is pending in it.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, and what the journal throws; to try again is safe.
+    @discardableResult
+    public func signOut() async throws -> LedgerSum {
+        try await inTurn {
+            guard let user = try user?.text ?? folders.state().leaving else {
+                throw RepriseError(.unauthorized, "Nobody is signed in.")
+            }
+            return try await replace {
+                try folders.write(.init(leaving: user))
+                let sum = try await finishLeaving(user)
+                try await begin(try await openJournal(of: nil), of: nil)
+                return sum
+            }
+        }
+    }
+
+    /// Stops the client, makes the change, and starts what is then the current account, also after a failure.
+    private func replace<T: Sendable>(_ change: () async throws -> T) async throws -> T {
+        await stop()
+        do {
+            return try await change()
+        } catch {
+            // Whatever of the change is durable counts; what cannot be opened now can later.
+            if client == nil { try? await resume() }
+            throw error
+        }
+    }
+
+    private func begin() async throws {
+        try await inTurn { try await resume() }
+    }
+
+    /// Opens what `account.json` says.
+    private func resume() async throws {
+        let state = try folders.state()
+        if let leaving = state.leaving {
+            try await finishLeaving(leaving)
+            try await begin(try await openJournal(of: nil), of: nil)
+            return
+        }
+        finalLedger = state.final?.sum
+        let user = try state.user.map { try UserID($0) }
+        let journal = try await openJournal(of: user)
+        do {
+            if let user { try await adopt(by: user, into: journal) }
+        } catch {
+            await journal.close()
+            throw error
+        }
+        try await begin(journal, of: user)
+    }
+
+    @discardableResult
+    private func begin(_ journal: Journal, of user: UserID?) async throws -> Reprise {
+        let reprise = await Reprise.over(
+            journal, server: server, dialer: dialer,
+            identity: user.map { Identity(user: $0, tokens: tokens) }, configuration: configuration)
+        do {
+            try await prepare(reprise)
+        } catch {
+            await reprise.close()
+            throw error
+        }
+        if isInBackground { await reprise.background(granted: .zero) }
+        self.user = user
+        client = reprise
+        wake()
+        return reprise
+    }
+
+    private func stop() async {
+        let former = client
+        client = nil
+        user = nil
+        runner?.cancel()
+        _ = await runner?.result
+        await former?.close()
+    }
+
+    private func openJournal(of user: UserID?) async throws -> Journal {
+        try await Reprise.openJournal(
+            at: folders.journal(of: user?.text), settings(shared: folders.shared(of: user?.text)))
+    }
+
+    private func settings(shared: URL?) -> Reprise.Configuration {
+        var settings = configuration
+        settings.journal.sharedFolder = shared
+        return settings
+    }
+
+    private func adopt(by user: UserID, into journal: Journal) async throws {
+        guard let folder = folders.adopting(by: user.text) else { return }
+        let source = try await Reprise.openJournal(
+            at: folder, settings(shared: folders.shared(of: nil)))
+        do {
+            _ = try await journal.adopt(from: source)
+        } catch {
+            await source.close()
+            throw error
+        }
+        await source.close()
+        try folders.remove(folder)
+    }
+
+    /// The steps after the one that cannot be taken back; each may have been made before.
+    @discardableResult
+    private func finishLeaving(_ user: String) async throws -> LedgerSum {
+        var state = try folders.state()
+        if state.final == nil {
+            let id = try UserID(user)
+            let journal = try await openJournal(of: id)
+            do {
+                try await adopt(by: id, into: journal)
+                state.final = FinalLedger(try await journal.endAll(reason: "loggedOut"))
+            } catch {
+                await journal.close()
+                throw error
+            }
+            await journal.close()
+            try folders.write(state)
+        }
+        try folders.wipe(user)
+        state.leaving = nil
+        try folders.write(state)
+        let sum = state.final?.sum ?? LedgerSum()
+        finalLedger = sum
+        return sum
+    }
+
+    // MARK: Running
+
+    /// Runs the current account's client, and after a change the next one's, until the task is cancelled or ``close()`` is called.
+    ///
+    /// - Throws: as ``Reprise/run()``; ``RepriseCore/RepriseError`` `.badConfiguration` if it runs already.
+    public func run() async throws {
+        guard !isRunning else {
+            throw RepriseError(.badConfiguration, "The accounts are running already.")
+        }
+        isRunning = true
+        defer { isRunning = false }
+        while !Task.isCancelled, !isClosed {
+            guard let running = client else {
+                await waitForChange()
+                continue
+            }
+            let task = Task { try await running.run() }
+            runner = task
+            let result = await withTaskCancellationHandler {
+                await task.result
+            } onCancel: {
+                task.cancel()
+            }
+            runner = nil
+            // One that was stopped for a change has ended in good order; so has one that was cancelled.
+            if client === running, !Task.isCancelled { return try result.get() }
+        }
+    }
+
+    /// Closes the journal that is open.
+    ///
+    /// Who is signed in stays so.
+    public func close() async {
+        await inTurn {
+            isClosed = true
+            await stop()
+            folders.close()
+        }
+        wake()
+    }
+
+    // MARK: One change at a time
+
+    private func inTurn<T: Sendable>(_ body: () async throws -> T) async rethrows -> T {
+        while isChanging { await withCheckedContinuation { waiters.append($0) } }
+        isChanging = true
+        defer {
+            isChanging = false
+            wake()
+        }
+        return try await body()
+    }
+
+    private func waitForChange() async {
+        await withTaskCancellationHandler {
+            guard client == nil, !isClosed, !Task.isCancelled else { return }
+            await withCheckedContinuation { waiters.append($0) }
+        } onCancel: {
+            Task { await self.wake() }
+        }
+    }
+
+    private func wake() {
+        let woken = waiters
+        waiters = []
+        for waiter in woken { waiter.resume() }
+    }
+}
+
+extension RepriseAccounts: AppLife {
+    /// The app is in the background: see ``Reprise/background(granted:)``.
+    public func background(granted: Duration) async {
+        isInBackground = true
+        await client?.background(granted: granted)
+    }
+
+    /// The app is in the foreground: see ``Reprise/foreground()``.
+    public func foreground() async {
+        isInBackground = false
+        await client?.foreground()
+    }
+
+    /// Gives back the memory that the journal can do without.
+    public func memoryPressure() async { await client?.memoryPressure() }
+}

@@ -1,0 +1,58 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there is UIKit.
+#if canImport(UIKit) && !os(watchOS)
+    public import RepriseCore
+    import UIKit
+
+    /// Tells a client, or the accounts, what the system does with the app.
+    ///
+    /// ```swift
+    /// let life = SystemAppLife(of: home)    // keep it as long as the app runs
+    /// ```
+    @MainActor
+    public final class SystemAppLife {
+        private var tasks: [Task<Void, Never>] = []
+
+        /// Begins to listen; ends with the object.
+        ///
+        /// - Parameter client: who is told.
+        public init(of client: any AppLife) {
+            listen(UIApplication.didEnterBackgroundNotification) { Self.background(client) }
+            listen(UIApplication.willEnterForegroundNotification) {
+                Task { await client.foreground() }
+            }
+            listen(UIApplication.didReceiveMemoryWarningNotification) {
+                Task { await client.memoryPressure() }
+            }
+        }
+
+        deinit { for task in tasks { task.cancel() } }
+
+        private func listen(_ name: Notification.Name, _ body: @escaping @MainActor () -> Void) {
+            tasks.append(
+                Task { @MainActor in
+                    for await _ in NotificationCenter.default.notifications(named: name).map({ _ in
+                        })
+                    {
+                        body()
+                    }
+                })
+        }
+
+        /// Asks the system for time, uses what it grants, and gives it back.
+        private static func background(_ client: any AppLife) {
+            let application = UIApplication.shared
+            var id = UIBackgroundTaskIdentifier.invalid
+            let end = { @MainActor in
+                application.endBackgroundTask(id)
+                id = .invalid
+            }
+            id = application.beginBackgroundTask { MainActor.assumeIsolated { end() } }
+            // The system says "without end" while the app is still in the foreground.
+            let granted = min(application.backgroundTimeRemaining, 600)
+            Task {
+                await client.background(granted: .seconds(granted))
+                end()
+            }
+        }
+    }
+#endif

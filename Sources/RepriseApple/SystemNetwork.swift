@@ -1,0 +1,30 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
+#if canImport(Network)
+    import Network
+    public import RepriseCore
+
+    /// The system's word on the network, by `NWPathMonitor`.
+    ///
+    /// ```swift
+    /// configuration.channels.network = SystemNetwork()
+    /// ```
+    public struct SystemNetwork: NetworkStatus {
+        /// Makes one.
+        public init() {}
+
+        /// How it is now, then each change.
+        public var paths: AsyncStream<NetworkPath> {
+            AsyncStream(bufferingPolicy: .bufferingNewest(16)) { continuation in
+                let monitor = NWPathMonitor()
+                monitor.pathUpdateHandler = { path in
+                    continuation.yield(
+                        NetworkPath(
+                            isUsable: path.status == .satisfied,
+                            interface: path.availableInterfaces.first?.name))
+                }
+                continuation.onTermination = { _ in monitor.cancel() }
+                monitor.start(queue: .global())
+            }
+        }
+    }
+#endif

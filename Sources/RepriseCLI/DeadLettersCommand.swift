@@ -1,0 +1,111 @@
+import ArgumentParser
+import Foundation
+import Reprise
+import RepriseCore
+import RepriseNIO
+import RepriseWire
+
+/// `reprise dead-letters`: what a device could not do, and what is to become of it.
+struct DeadLettersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dead-letters",
+        abstract: "List what a device could not send; try it again, or give it up.",
+        usage: """
+            reprise dead-letters --journal DIR [--json]
+            reprise dead-letters --journal DIR --retry ID | --discard ID
+            """,
+        discussion: """
+            A message that the server refuses for good stays in the device's journal,
+            with the reason, and those behind it go on. Retried it waits again, in its
+            old place; the next `reprise chat`, or app, that has the journal sends it.
+            Given up it is counted as dead for ever, and its content is gone.
+
+            EXAMPLES
+              reprise dead-letters --journal ~/.local/state/reprise/chat/ada
+              reprise dead-letters --journal ./inbox --json | jq -r .reason
+              reprise dead-letters --journal ./inbox --retry 4f50976f
+
+            EXIT CODES
+              0 done; 65 no journal there, or no such dead letter; 75 another process
+              owns the journal: end it first. All: reprise --help
+            """)
+
+    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
+    var journal: String
+    @Option(help: ArgumentHelp("Let this one be tried again.", valueName: "id")) var retry: String?
+    @Option(help: ArgumentHelp("Give this one up.", valueName: "id")) var discard: String?
+    @Flag(help: "Print an object a line.") var json = false
+
+    func validate() throws {
+        guard retry == nil || discard == nil else {
+            throw ValidationError("Give --retry or --discard, not both.")
+        }
+        do { for id in [retry, discard].compactMap(\.self) { _ = try EntryID(id) } } catch let error
+            as RepriseError
+        {
+            throw ValidationError(error.line)
+        }
+    }
+
+    func run() async throws {
+        let folder = URL(fileURLWithPath: journal)
+        // Opening would make a journal where there is none.
+        _ = try Reprise.ledger(at: folder)
+        let reprise = try await Reprise.open(
+            at: folder, server: "http://127.0.0.1:1", dialer: NIODialer())
+        do { try await work(reprise) } catch let error as RepriseError
+            where error.code == .noSuchEntry
+        {
+            await reprise.close()
+            throw CommandFailure(.badInput, error.line)
+        } catch {
+            await reprise.close()
+            throw error
+        }
+        await reprise.close()
+    }
+
+    private func work(_ reprise: Reprise) async throws {
+        if let retry { return try await reprise.journal.retry(EntryID(retry)) }
+        if let discard { return try await reprise.journal.discard(EntryID(discard)) }
+        var after: EntryID?
+        while true {
+            let page = try await reprise.journal.deadLetters(after: after, limit: 1_000)
+            for entry in page {
+                try StandardOutput.write(json ? Self.json(entry) : Self.text(entry))
+            }
+            guard let last = page.last, page.count == 1_000 else { return }
+            after = last.id
+        }
+    }
+
+    private static func text(_ entry: Entry) -> String {
+        let place = "\(entry.id)  \(entry.lane ?? entry.kind)  \(entry.recordedAt.dayAndTime)"
+        let words = String(decoding: entry.payload.prefix(200), as: UTF8.self)
+        return Terminal.output.paint(place.printable, .dim)
+            + "  \(entry.reason ?? "no reason given")".printable + "\n    " + words.printable
+    }
+
+    private static func json(_ entry: Entry) -> String {
+        var writer = JSONWriter()
+        writer.object { json in
+            json.key("id")
+            json.string(entry.id.text)
+            json.key("kind")
+            json.string(entry.kind)
+            if let lane = entry.lane {
+                json.key("channel")
+                json.string(lane)
+            }
+            json.key("recorded")
+            json.integer(entry.recordedAt.milliseconds)
+            json.key("attempts")
+            json.integer(Int64(entry.attempt))
+            json.key("reason")
+            json.string(entry.reason ?? "")
+            json.key("payload")
+            json.string(String(decoding: entry.payload, as: UTF8.self))
+        }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,52 @@
+import Reprise
+import RepriseChannels
+
+/// Shows where channels stand, once a second, without reading a message of them.
+///
+/// What comes is kept in the journal for whoever reads it: looking on changes nothing.
+struct DebugWatch: Sendable {
+    let reprise: Reprise
+    let channels: [String]
+    let isJSON: Bool
+
+    /// Runs until the task is cancelled, or the client gives up.
+    func run() async throws {
+        for name in channels { try await reprise.channel(name).subscribe() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await reprise.run() }
+            group.addTask { try await show() }
+            defer { group.cancelAll() }
+            do { while try await group.next() != nil {} } catch is CancellationError {}
+        }
+    }
+
+    private func show() async throws {
+        var above = 0
+        while true {
+            let view = try await view()
+            if isJSON {
+                try StandardOutput.write(view.json)
+            } else {
+                let lines = view.lines
+                let isLive = Terminal.output.isInteractive
+                // In its own place where a person looks, one below the other elsewhere.
+                let back = isLive && above > 0 ? "\u{1b}[\(above)F\u{1b}[J" : ""
+                try StandardOutput.write(back + lines.joined(separator: "\n"))
+                above = lines.count
+            }
+            try await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private func view() async throws -> DebugView {
+        let connection = await reprise.channels.insight
+        var rows: [DebugView.Row] = []
+        for name in channels {
+            let insight = try await reprise.channel(name).insight
+            rows.append(DebugView.Row(channel: name, insight: insight))
+        }
+        return DebugView(
+            connection: connection.state, reconnects: connection.reconnects,
+            lastError: connection.lastError?.line, rows: rows)
+    }
+}

@@ -1,0 +1,236 @@
+package import RepriseCore
+package import RepriseWire
+
+/// Decides when the app is asked for a token, and what its answers are worth.
+///
+/// How long a token lasts it learns from the server, in the server's time; so no calendar of the device has a say in it. The app is asked
+/// once at a time, and an answer that comes too late is not heard.
+package struct TokenMachine: Sendable {
+    package struct Settings: Hashable, Sendable {
+        /// Who is signed in; nil: nobody, and the server is not shown a token.
+        package var user: UserID?
+        /// How long the app may take.
+        package var patience: Duration
+        /// The waits after a failure, while a connection is open.
+        package var backoff: Backoff
+
+        package init(
+            user: UserID? = nil, patience: Duration = .seconds(30),
+            backoff: Backoff = Backoff(base: .seconds(2), longest: .seconds(60))
+        ) {
+            self.user = user
+            self.patience = patience
+            self.backoff = backoff
+        }
+    }
+
+    package enum Action: Hashable, Sendable {
+        /// Answered by `received` or `failed` with this number.
+        case ask(Int, TokenRequest.Reason)
+        /// Nobody waits for the answer any more.
+        case abandon
+        /// There is a token, or none is needed: the dial goes on.
+        case proceed
+        /// There is none: the dial has failed.
+        case giveUp(RepriseError)
+        /// Show it to the server, on the open connection.
+        case authenticate(AccessToken)
+        case scheduleTimer(at: Duration)
+        /// The token ends, and there is no other; nil: there is.
+        case warn(RepriseError?)
+    }
+
+    private struct Asking {
+        var number: Int
+        var until: Duration
+        /// A dial waits for it.
+        var isForDial: Bool
+    }
+
+    private let settings: Settings
+    /// What the next hello carries.
+    private(set) var token: AccessToken?
+    /// When it ends, if the server has said so.
+    private var expires: Duration?
+    /// On the open connection: sent, and not answered.
+    private var offered: AccessToken?
+    private var asking: Asking?
+    private var asked = 0
+    private var reason = TokenRequest.Reason.first
+    private var isConnected = false
+    /// When the app is asked next, while a connection is open.
+    private var refresh: Duration?
+    private var failures = 0
+    /// What the server's clock said, and when.
+    private var clock: (wall: WallTime, at: Duration) = (WallTime(milliseconds: 0), .zero)
+    /// Tokens that were refused since the last welcome.
+    private var refusals = 0
+
+    package init(settings: Settings = Settings()) { self.settings = settings }
+
+    package var isUsed: Bool { settings.user != nil }
+
+    // MARK: For a dial
+
+    package mutating func wanted(at now: Duration) -> [Action] {
+        guard isUsed else { return [.proceed] }
+        if token != nil, expires.map({ now < $0 }) ?? true { return [.proceed] }
+        token = nil
+        guard asking == nil else {
+            asking?.isForDial = true
+            return []
+        }
+        return ask(isForDial: true, at: now)
+    }
+
+    /// The dial is given up.
+    package mutating func abandoned() -> [Action] {
+        guard asking != nil else { return [] }
+        asking = nil
+        return [.abandon]
+    }
+
+    private mutating func ask(isForDial: Bool, at now: Duration) -> [Action] {
+        asked += 1
+        refresh = nil
+        asking = Asking(number: asked, until: now + settings.patience, isForDial: isForDial)
+        return [.ask(asked, reason), .scheduleTimer(at: now + settings.patience)]
+    }
+
+    // MARK: The app's answers
+
+    package mutating func received(
+        _ fresh: AccessToken, for number: Int, at now: Duration, jitter: Double
+    ) -> [Action] {
+        guard let answered = asking, answered.number == number else { return [] }
+        asking = nil
+        if isConnected {
+            guard fresh != token else { return postpone(Self.unchanged, at: now, jitter: jitter) }
+            offered = fresh
+            refresh = now + settings.patience  // if the server does not answer
+            return [.authenticate(fresh), .scheduleTimer(at: now + settings.patience)]
+        }
+        token = fresh
+        expires = nil
+        return answered.isForDial ? [.proceed] : []
+    }
+
+    package mutating func failed(
+        _ error: RepriseError, for number: Int, at now: Duration, jitter: Double
+    ) -> [Action] {
+        guard let answered = asking, answered.number == number else { return [] }
+        asking = nil
+        if answered.isForDial { return [.giveUp(error)] }
+        return isConnected ? postpone(error, at: now, jitter: jitter) : []
+    }
+
+    private mutating func postpone(_ error: RepriseError, at now: Duration, jitter: Double)
+        -> [Action]
+    {
+        failures += 1
+        let moment =
+            now + max(settings.backoff.delay(failures: failures, jitter: jitter), .seconds(1))
+        refresh = moment
+        return [.warn(error), .scheduleTimer(at: moment)]
+    }
+
+    package mutating func timerFired(at now: Duration, jitter: Double) -> [Action] {
+        if let asking {
+            guard now >= asking.until else { return [.scheduleTimer(at: asking.until)] }
+            return [.abandon] + failed(Self.late, for: asking.number, at: now, jitter: jitter)
+        }
+        guard isConnected, let refresh else { return [] }
+        guard now >= refresh else { return [.scheduleTimer(at: refresh)] }
+        reason = .expires
+        return ask(isForDial: false, at: now)
+    }
+
+    // MARK: The server's answers
+
+    package mutating func welcomed(_ welcome: ServerFrame.Welcome, at now: Duration, jitter: Double)
+        -> [Action]
+    {
+        clock = (welcome.time, now)
+        refusals = 0
+        failures = 0
+        guard isUsed, let session = welcome.session else { return [] }
+        isConnected = true
+        return schedule(until: session.expires, at: now, jitter: jitter)
+    }
+
+    package mutating func authenticated(
+        _ session: ServerFrame.Session, at now: Duration, jitter: Double
+    ) -> [Action] {
+        guard isConnected, let accepted = offered else { return [] }
+        let former = expires
+        offered = nil
+        token = accepted
+        let steps = schedule(until: session.expires, at: now, jitter: jitter)
+        if let former, let expires, expires <= former {
+            return postpone(Self.unchanged, at: now, jitter: jitter)
+        }
+        failures = 0
+        return [.warn(nil)] + steps
+    }
+
+    /// After four fifths of what is left, or a minute before the end if that is sooner, but not before half of it; up to a tenth
+    /// sooner, so that a fleet does not ask at once.
+    private mutating func schedule(until end: WallTime, at now: Duration, jitter: Double)
+        -> [Action]
+    {
+        let serverTime = clock.wall.advanced(by: now - clock.at)
+        let left = min(max(serverTime.duration(to: end), .zero), .seconds(10 * 365 * 86_400))
+        expires = now + left
+        let wait = max(left * 0.5, min(left * 0.8, left - .seconds(60)))
+        let moment = now + max(wait * (1 - 0.1 * min(max(jitter, 0), 1)), .seconds(1))
+        refresh = moment
+        return [.scheduleTimer(at: moment)]
+    }
+
+    /// Whom the server takes us for, if that is somebody else.
+    package func mismatch(_ session: ServerFrame.Session?) -> RepriseError? {
+        guard let session, let user = settings.user, session.user != user else { return nil }
+        return RepriseError(
+            .wrongUser, "The token is of \(session.user), and \(user) is signed in.",
+            remedy: "Return a token of the user that is asked for.")
+    }
+
+    package mutating func disconnected() {
+        isConnected = false
+        refresh = nil
+        guard let fresh = offered else { return }
+        offered = nil
+        token = fresh
+        expires = nil
+    }
+
+    /// The server has closed because the token ended.
+    package mutating func ended() { drop(because: .expires) }
+
+    /// The server does not take the token.
+    ///
+    /// - Returns: whether another is worth a try.
+    package mutating func refused() -> Bool {
+        guard isUsed else { return false }
+        drop(because: .refused)
+        refusals += 1
+        return refusals <= 1
+    }
+
+    /// Somebody has signed in again.
+    package mutating func renewed() {
+        refusals = 0
+        failures = 0
+    }
+
+    private mutating func drop(because reason: TokenRequest.Reason) {
+        token = nil
+        expires = nil
+        self.reason = reason
+    }
+
+    private static let late = RepriseError(.timedOut, "The app returned no token in time.")
+    private static let unchanged = RepriseError(
+        .refused, "The app returned a token that ends no later than the one before.",
+        remedy: "Ask your backend for a fresh one when the reason is `expires`.")
+}

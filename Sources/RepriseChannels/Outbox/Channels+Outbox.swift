@@ -1,0 +1,82 @@
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// From what the app asks for to entries.
+extension Channels {
+    /// What waits to be sent to any channel, and what will not be.
+    public var outbox: Outbox { Outbox(channels: self, channel: nil) }
+
+    func publish(
+        _ json: [UInt8], id: EntryID, edits target: EntryID? = nil, to name: ChannelName
+    ) async throws -> EntryID {
+        guard json.count <= WireLimits.bodyBytes else {
+            throw RepriseError(
+                .tooLarge,
+                "A message has at most \(WireLimits.bodyBytes) bytes, not \(json.count).",
+                remedy: "Put large content elsewhere and publish where it is.")
+        }
+        try JSONScanner.validate(json)
+        let content = OutboxContent(change: target.map { .edits($0) }, body: json)
+        presence.stoppedTyping(in: name)
+        try await journal.write { [self] db in try record(content, id: id, to: name, db) }
+        readers.bells.ring(name)
+        return id
+    }
+
+    func delete(_ target: EntryID, in name: ChannelName) async throws {
+        try await journal.write { [self] db in
+            if let entry = try Outbox.entry(target, in: name, db) {
+                return try withdraw(entry, from: name, db)
+            }
+            try record(.deletion(of: target), id: .random(), to: name, db)
+        }
+        readers.bells.ring(name)
+    }
+
+    /// What nobody else can have seen is gone at once; else a deletion follows it in its lane.
+    func withdraw(_ entry: Entry, from name: ChannelName, _ db: Database) throws {
+        switch entry.state {
+        case .finished(.dead):
+            try journal.discard(entry.id, in: db)
+            let wasRefused = try Row.fetchOne(
+                db, sql: "DELETE FROM channelsRefused WHERE id = ? RETURNING id",
+                arguments: [entry.id.text])
+            if wasRefused != nil || entry.attempt == 0 { return }
+        case .pending:
+            _ = try journal.end(
+                entry.id, as: .superseded, reason: "It was withdrawn.", in: db)
+            if entry.attempt == 0 { return }
+        case .handedOver, .finished(.applied): break
+        case .finished: return
+        }
+        try record(.deletion(of: entry.id), id: .random(), to: name, db)
+    }
+
+    /// Lists read the journal again once this transaction is durable.
+    func ring(_ name: ChannelName, after db: Database) {
+        db.afterNextTransaction { [readers] _ in readers.bells.ring(name) }
+    }
+
+    private func record(
+        _ content: OutboxContent, id: EntryID, to name: ChannelName, _ db: Database
+    ) throws {
+        // Counted only if there are as many entries of all kinds.
+        if journal.pending >= configuration.outboxLimit,
+            try Outbox.waiting(in: nil, db) >= configuration.outboxLimit,
+            try Journal.entry(id, in: db) == nil
+        {
+            throw RepriseError(
+                .full, "\(configuration.outboxLimit) messages wait to be sent.",
+                remedy: "Publish it again once some of them have been.")
+        }
+        try journal.record(content.entry(id: id, in: name), in: db)
+    }
+}
+
+extension OutboxContent {
+    static func deletion(of target: EntryID) -> OutboxContent {
+        OutboxContent(change: .deletes(target), body: Array("null".utf8))
+    }
+}

@@ -1,0 +1,55 @@
+package import RepriseCore
+package import RepriseWire
+
+/// What an entry of the outbox says: a message, or what is done to an earlier one.
+///
+/// A message is its body, so that a journal from before there were changes reads the same. A change has its target's id in the
+/// first line of the payload (an id has no line break) and is named by the entry's source.
+package struct OutboxContent: Hashable, Sendable {
+    package var change: MessageChange<EntryID>?
+    package var body: [UInt8]
+
+    package init(change: MessageChange<EntryID>? = nil, body: [UInt8]) {
+        self.change = change
+        self.body = body
+    }
+
+    static let edit = "edit"
+    static let delete = "delete"
+
+    /// - Throws: ``RepriseCore/RepriseError`` if a journal was tampered with.
+    package init(_ entry: Entry) throws {
+        try self.init(source: entry.source, payload: entry.payload)
+    }
+
+    init(source: String, payload: [UInt8]) throws {
+        guard source == Self.edit || source == Self.delete else {
+            self.init(body: payload)
+            return
+        }
+        guard let end = payload.firstIndex(of: UInt8(ascii: "\n")) else {
+            throw RepriseError(.malformed, "A change names no message.")
+        }
+        let target = try EntryID(String(decoding: payload[..<end], as: UTF8.self))
+        let body = Array(payload[(end + 1)...])
+        self.init(change: source == Self.edit ? .edits(target) : .deletes(target), body: body)
+    }
+
+    var source: String {
+        switch change {
+        case nil: "app"
+        case .edits: Self.edit
+        case .deletes: Self.delete
+        }
+    }
+
+    var payload: [UInt8] {
+        change.map { Array($0.target.text.utf8) + [UInt8(ascii: "\n")] + body } ?? body
+    }
+
+    func entry(id: EntryID, in channel: ChannelName) -> NewEntry {
+        NewEntry(
+            id: id, kind: OutboxMachine.kind.name, source: source, payload: payload,
+            lane: channel.text)
+    }
+}

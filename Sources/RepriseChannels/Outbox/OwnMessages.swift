@@ -1,0 +1,57 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// One's own messages in a list: those that the log does not have yet, and how far the others are.
+struct OwnMessages: Sendable {
+    let channel: ChannelName
+
+    /// Messages that wait, are stored and not yet come back, or failed; with one's own edits that wait with them applied.
+    func pending(limit: Int, _ db: Database) throws -> [ChannelMessage] {
+        let rows = try OutboxRows.pending(in: channel, limit: limit, db)
+        let user = try String.fetchOne(
+            db.cachedStatement(sql: "SELECT user FROM channelsDevice"))
+        let changes = rows.filter { $0.change != nil && !$0.standing.isFailed }
+        let from = try user.map { try UserID($0) }
+        return rows.filter { $0.change == nil }.compactMap { row in
+            let mine = changes.filter { $0.change?.target == row.id }
+            if mine.contains(where: { $0.change == .deletes(row.id) }) { return nil }
+            return ChannelMessage(
+                id: row.id, seq: row.standing.seq, from: from, time: row.recordedAt,
+                body: mine.last?.body ?? row.body, isEdited: !mine.isEmpty, isMine: true,
+                status: row.standing.status)
+        }
+    }
+
+    /// Messages of the log with how far the others have come with one's own.
+    func standing(of messages: [ChannelMessage], _ db: Database) throws -> [ChannelMessage] {
+        guard messages.contains(where: \.isMine) else { return messages }
+        let (delivered, read) = try ReceiptRows.furthest(in: channel, db)
+        return messages.map { message in
+            guard message.isMine, let seq = message.seq else { return message }
+            return message.with(seq <= read ? .read : seq <= delivered ? .delivered : .sent)
+        }
+    }
+}
+
+extension OutboxRows.Pending.Standing {
+    fileprivate var isFailed: Bool { if case .failed = self { true } else { false } }
+
+    fileprivate var seq: Int64? { if case .sent(let seq) = self { seq } else { nil } }
+
+    fileprivate var status: ChannelMessage.Status {
+        switch self {
+        case .pending: .pending
+        case .sent: .sent
+        case .failed(let reason): .failed(reason: reason)
+        }
+    }
+}
+
+extension ChannelMessage {
+    fileprivate func with(_ status: Status) -> ChannelMessage {
+        ChannelMessage(
+            id: id, seq: seq, from: from, time: time, body: body, isEdited: isEdited,
+            isDeleted: isDeleted, isMine: isMine, status: status)
+    }
+}

@@ -1,0 +1,257 @@
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+import Synchronization
+
+/// Performs what ``ReceiptsMachine`` and ``TypingMachine`` decide: frames, one alarm, and what the server says about positions
+/// on its way into the journal.
+final class Presence: Sendable {
+    private struct State {
+        var receipts: ReceiptsMachine
+        var typing: TypingMachine
+        var user: UserID?
+        var uplink: Uplink?
+        /// Of each channel, as the server has said on this connection.
+        var epochs: [ChannelName: Epoch] = [:]
+        /// Not yet written down: at most one for each channel.
+        var news: [ChannelName: ReceiptNews] = [:]
+        var isWriting = false
+        var alarm: (due: Duration, task: Task<Void, Never>)?
+        var typists: [ChannelName: Announcer<[UserID]>] = [:]
+    }
+
+    private let journal: Journal
+    private let bells: ChannelBells
+    private let timekeeper: any Timekeeper
+    private let state: Mutex<State>
+
+    init(journal: Journal, bells: ChannelBells, configuration: Channels.Configuration) {
+        self.journal = journal
+        self.bells = bells
+        timekeeper = configuration.timekeeper
+        state = Mutex(
+            State(
+                receipts: ReceiptsMachine(
+                    settings: .init(
+                        interval: configuration.receiptInterval, step: configuration.receiptStep)),
+                typing: TypingMachine()))
+    }
+
+    // MARK: From the connection
+
+    func connected(by uplink: Uplink, as user: UserID?) {
+        change { state, _ in
+            state.uplink = uplink
+            state.user = user
+            state.typing.connected(as: user)
+        }
+    }
+
+    func disconnected() {
+        change { state, _ in
+            state.uplink = nil
+            state.user = nil
+            state.epochs = [:]
+            state.receipts.disconnected()
+            show(state.typing.disconnected(), &state)
+        }
+    }
+
+    func left(_ channel: ChannelName) {
+        change { state, _ in
+            state.receipts.left(channel)
+            state.epochs[channel] = nil
+            show(state.typing.left(channel), &state)
+        }
+    }
+
+    func heard(_ frame: ServerFrame) {
+        change { state, now in
+            switch frame {
+            case .subscribed(let subscribed):
+                if state.epochs[subscribed.channel] != subscribed.epoch {
+                    state.receipts.left(subscribed.channel)
+                }
+                state.epochs[subscribed.channel] = subscribed.epoch
+                note(subscribed.channel, &state) { $0.floor = subscribed.floor }
+            case .positions(let positions):
+                note(positions.channel, &state) { news in
+                    for position in positions.positions { news.add(position) }
+                    news.unread = positions.unread
+                    news.isOpen = true
+                }
+            case .receipt(let channel, let position):
+                note(channel, &state) { $0.add(position) }
+            case .typing(let channel, let user, let isTyping, let expires):
+                let steps = state.typing.typingReceived(
+                    from: user, in: channel, isTyping: isTyping, expires: expires, at: now)
+                show(steps, &state)
+            default: break
+            }
+        }
+        write()
+    }
+
+    /// So much of a channel is durable, without a hole.
+    func delivered(_ channel: ChannelName, through seq: Int64, of epoch: Epoch?) {
+        change { state, _ in
+            guard state.epochs[channel] == epoch else { return }  // of a former log
+            state.receipts.deliveredMoved(channel, to: seq)
+        }
+    }
+
+    // MARK: From the app
+
+    func markRead(_ channel: ChannelName, through seq: Int64) async throws {
+        let read = try await journal.write { [bells] db in
+            defer { db.afterNextTransaction { _ in bells.ring(channel) } }
+            return try ReceiptRows.read(through: seq, in: channel, db)
+        }
+        guard let read else { return }
+        change { state, _ in state.receipts.readMoved(channel, to: read) }
+    }
+
+    func typed(in channel: ChannelName) {
+        change { state, now in show(state.typing.typed(in: channel, at: now), &state) }
+    }
+
+    func stoppedTyping(in channel: ChannelName) {
+        change { state, _ in show(state.typing.stopped(in: channel), &state) }
+    }
+
+    func typists(in channel: ChannelName) -> Announcer<[UserID]> {
+        state.withLock { state in
+            if let announcer = state.typists[channel] { return announcer }
+            let announcer = Announcer<[UserID]>([])
+            state.typists[channel] = announcer
+            return announcer
+        }
+    }
+
+    // MARK: Effects
+
+    /// Changes something, sends what is to be sent now, and sets the alarm.
+    private func change(_ body: (inout State, Duration) -> Void) {
+        let now = timekeeper.uptime()
+        state.withLock { state in
+            body(&state, now)
+            if let uplink = state.uplink, state.user != nil {
+                uplink.send(
+                    state.receipts.receipts(at: now).map { ClientFrame.receipt($0).encoded() })
+            }
+            arm(&state, now)
+        }
+    }
+
+    private func show(_ steps: [TypingMachine.Action], _ state: inout State) {
+        for step in steps {
+            switch step {
+            case .send(let channel, let isTyping):
+                state.uplink?.send([ClientFrame.typing(channel, isTyping: isTyping).encoded()])
+            case .show(let channel, let users):
+                if state.typists[channel] == nil { state.typists[channel] = Announcer([]) }
+                state.typists[channel]?.announce(users)
+            }
+        }
+    }
+
+    private func arm(_ state: inout State, _ now: Duration) {
+        let due = [state.receipts.due(at: now), state.typing.due].compactMap { $0 }.min()
+        guard due != state.alarm?.due else { return }
+        state.alarm?.task.cancel()
+        state.alarm = due.map { due in
+            let task = Task { [weak self, timekeeper] in
+                do { try await timekeeper.sleep(until: due) } catch { return }
+                self?.ring()
+            }
+            return (due, task)
+        }
+    }
+
+    private func ring() {
+        change { state, now in
+            state.alarm = nil
+            show(state.typing.timerFired(at: now), &state)
+        }
+    }
+
+    // MARK: To the journal
+
+    private func note(
+        _ channel: ChannelName, _ state: inout State, _ change: (inout ReceiptNews) -> Void
+    ) {
+        // Without a subscription it says nothing about an epoch that we know.
+        guard let epoch = state.epochs[channel] else { return }
+        var news = state.news[channel] ?? ReceiptNews(epoch: epoch)
+        if news.epoch != epoch { news = ReceiptNews(epoch: epoch) }
+        change(&news)
+        state.news[channel] = news
+    }
+
+    /// What arrives while a transaction is being made shares the next one.
+    private func write() {
+        let begins = state.withLock { state in
+            guard !state.isWriting, !state.news.isEmpty else { return false }
+            state.isWriting = true
+            return true
+        }
+        if begins { Task { await drain() } }
+    }
+
+    private func drain() async {
+        while let (news, user) = take() {
+            do {
+                let standings: [ChannelName: ReceiptsMachine.Standing] = try await journal.write {
+                    [bells] db in
+                    if let user {
+                        try db.cachedStatement(
+                            sql: "UPDATE channelsDevice SET user = ?1 WHERE user IS NOT ?1"
+                        ).execute(arguments: [user.text])
+                    }
+                    db.afterNextTransaction { _ in for channel in news.keys { bells.ring(channel) }
+                    }
+                    return try news.reduce(into: [:]) { all, item in
+                        all[item.key] = try ReceiptRows.merge(
+                            item.value, of: item.key, as: user, db)
+                    }
+                }
+                apply(standings, news)
+            } catch {
+                // Told again with the next connection; what one has read oneself is in the journal.
+                continue
+            }
+        }
+    }
+
+    private func take() -> ([ChannelName: ReceiptNews], UserID?)? {
+        state.withLock { state in
+            guard !state.news.isEmpty else {
+                state.isWriting = false
+                return nil
+            }
+            defer { state.news = [:] }
+            return (state.news, state.user)
+        }
+    }
+
+    private func apply(
+        _ standings: [ChannelName: ReceiptsMachine.Standing], _ news: [ChannelName: ReceiptNews]
+    ) {
+        change { state, _ in
+            for (channel, standing) in standings {
+                // Another connection has begun, or another epoch: that tells us again.
+                guard let news = news[channel], state.epochs[channel] == news.epoch else {
+                    continue
+                }
+                if news.isOpen {
+                    state.receipts.positionsReceived(channel, standing)
+                }
+                state.receipts.echoReceived(
+                    channel, read: standing.known.read, delivered: standing.known.delivered)
+                state.receipts.readMoved(channel, to: standing.read)
+                state.receipts.deliveredMoved(channel, to: standing.delivered)
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// What the journal knows about how far everybody has read, and received, a channel.
+///
+/// All of it belongs to an epoch: where another one stands it is void.
+enum ReceiptRows {
+    static let schema = """
+        -- One's own read position, what the server is known to have of one's own positions, and its count of what is unread.
+        CREATE TABLE channelsReceipt (
+            channel TEXT PRIMARY KEY,
+            epoch TEXT NOT NULL,
+            read INTEGER NOT NULL DEFAULT 0,
+            knownRead INTEGER NOT NULL DEFAULT 0,
+            floor INTEGER NOT NULL DEFAULT 0,
+            unread INTEGER NOT NULL DEFAULT 0,
+            head INTEGER NOT NULL DEFAULT 0
+        ) STRICT, WITHOUT ROWID;
+
+        -- Where the other users stand.
+        CREATE TABLE channelsPosition (
+            channel TEXT NOT NULL,
+            user TEXT NOT NULL,
+            epoch TEXT NOT NULL,
+            read INTEGER NOT NULL,
+            delivered INTEGER NOT NULL,
+            PRIMARY KEY (channel, user)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// The epoch of a channel's current log.
+    static func epoch(of channel: ChannelName, _ db: Database) throws -> String? {
+        try String.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT epoch FROM channelsLog WHERE channel = ? ORDER BY id DESC LIMIT 1"),
+            arguments: [channel.text])
+    }
+
+    /// Makes sure that there is a row of this epoch.
+    private static func begin(_ epoch: String, of channel: ChannelName, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO channelsReceipt (channel, epoch) VALUES (?, ?)
+                ON CONFLICT (channel) DO UPDATE SET epoch = excluded.epoch, read = 0,
+                knownRead = 0, floor = 0, unread = 0, head = 0 WHERE epoch != excluded.epoch
+                """
+        ).execute(arguments: [channel.text, epoch])
+    }
+
+    /// The user has read: never back.
+    ///
+    /// - Returns: the position; nil if this device has no log of the channel.
+    static func read(through seq: Int64, in channel: ChannelName, _ db: Database) throws -> Int64? {
+        guard let epoch = try epoch(of: channel, db) else { return nil }
+        try begin(epoch, of: channel, db)
+        return try Int64.fetchOne(
+            db,
+            sql: "UPDATE channelsReceipt SET read = MAX(read, ?) WHERE channel = ? RETURNING read",
+            arguments: [min(max(seq, 0), WireLimits.greatestSequence), channel.text])
+    }
+
+    /// Writes down what the server has said, and where oneself stands by it.
+    ///
+    /// - Returns: one's own standing.
+    static func merge(
+        _ news: ReceiptNews, of channel: ChannelName, as user: UserID?, _ db: Database
+    ) throws -> ReceiptsMachine.Standing {
+        let epoch = news.epoch.text
+        try begin(epoch, of: channel, db)
+        if let floor = news.floor {
+            try db.execute(
+                sql: "UPDATE channelsReceipt SET floor = MAX(floor, ?) WHERE channel = ?",
+                arguments: [floor, channel.text])
+        }
+        if let unread = news.unread {
+            // A count of an older head never takes the place of one of a newer.
+            try db.execute(
+                sql: """
+                    UPDATE channelsReceipt SET unread = ?, head = ? WHERE channel = ? AND head <= ?
+                    """,
+                arguments: [unread.count, unread.head, channel.text, unread.head])
+        }
+        for position in news.positions.values where position.user != user {
+            try merge(position, epoch: epoch, of: channel, db)
+        }
+        let mine = user.flatMap { news.positions[$0] }
+        let row = try Row.fetchOne(
+            db,
+            sql: """
+                UPDATE channelsReceipt SET read = MAX(read, ?1), knownRead = MAX(knownRead, ?1)
+                WHERE channel = ?2 RETURNING read, knownRead
+                """, arguments: [mine?.read ?? 0, channel.text])
+        return ReceiptsMachine.Standing(
+            read: try row?.integer(0) ?? 0, delivered: try durable(channel, epoch: epoch, db),
+            known: .init(read: try row?.integer(1) ?? 0, delivered: mine?.delivered ?? 0))
+    }
+
+    /// What the journal has of a channel without a hole, if its log is of this epoch.
+    private static func durable(_ channel: ChannelName, epoch: String, _ db: Database) throws
+        -> Int64
+    {
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT epoch, coverage FROM channelsLog WHERE channel = ?
+                    ORDER BY id DESC LIMIT 1
+                    """), arguments: [channel.text])
+        guard let row, try row.text(0) == epoch else { return 0 }
+        return try Coverage(parsing: try row.text(1)).watermark
+    }
+
+    private static func merge(
+        _ position: ServerFrame.Position, epoch: String, of channel: ChannelName, _ db: Database
+    ) throws {
+        // Room for as many as a server tells of: one that lies does not fill the disk.
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO channelsPosition (channel, user, epoch, read, delivered)
+                SELECT ?1, ?2, ?3, ?4, ?5
+                WHERE (SELECT COUNT(*) FROM channelsPosition WHERE channel = ?1) < ?6
+                OR EXISTS (SELECT 1 FROM channelsPosition WHERE channel = ?1 AND user = ?2)
+                ON CONFLICT (channel, user) DO UPDATE SET
+                read = CASE WHEN epoch = ?3 THEN MAX(read, ?4) ELSE ?4 END,
+                delivered = CASE WHEN epoch = ?3 THEN MAX(delivered, ?5) ELSE ?5 END,
+                epoch = ?3
+                """
+        ).execute(arguments: [
+            channel.text, position.user.text, epoch, position.read, position.delivered,
+            WireLimits.positions,
+        ])
+    }
+
+    /// Where the other users stand, as far as this device was told.
+    static func positions(of channel: ChannelName, _ db: Database) throws
+        -> [UserID: ServerFrame.Position]
+    {
+        guard let epoch = try epoch(of: channel, db) else { return [:] }
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT user, read, delivered FROM channelsPosition
+                    WHERE channel = ? AND epoch = ?
+                    """), arguments: [channel.text, epoch])
+        var positions: [UserID: ServerFrame.Position] = [:]
+        for row in rows {
+            let user = try UserID(try row.text(0))
+            positions[user] = .init(
+                user: user, read: try row.integer(1), delivered: try row.integer(2))
+        }
+        return positions
+    }
+
+    /// How far the one of the others who has come furthest has come.
+    static func furthest(in channel: ChannelName, _ db: Database) throws
+        -> (delivered: Int64, read: Int64)
+    {
+        guard let epoch = try epoch(of: channel, db) else { return (0, 0) }
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT MAX(MAX(delivered, read)), MAX(read) FROM channelsPosition
+                    WHERE channel = ? AND epoch = ?
+                    """), arguments: [channel.text, epoch])
+        return (
+            Int64.fromDatabaseValue(row?[0] ?? .null) ?? 0,
+            Int64.fromDatabaseValue(row?[1] ?? .null) ?? 0
+        )
+    }
+
+    /// What the user has not read: counted here if the journal has all up to the head, else as the server has counted.
+    static func unread(in channel: ChannelName, _ db: Database) throws -> Unread {
+        let log = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT id, epoch, coverage, head FROM channelsLog
+                    WHERE channel = ? ORDER BY id DESC LIMIT 1
+                    """), arguments: [channel.text])
+        guard let log else { return Unread(count: 0, head: 0) }
+        let receipt = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT read, floor, unread, head FROM channelsReceipt
+                    WHERE channel = ? AND epoch = ?
+                    """), arguments: [channel.text, try log.text(1)])
+        let read = try receipt?.integer(0) ?? 0
+        let counted = Unread(
+            count: try receipt?.integer(2) ?? 0, head: try receipt?.integer(3) ?? 0)
+        let head = try log.integer(3)
+        guard head >= counted.head,
+            try Coverage(parsing: try log.text(2)).watermark >= head
+        else { return read >= counted.head ? Unread(count: 0, head: counted.head) : counted }
+        let start = Unread.start(read: read, joined: 0, floor: try receipt?.integer(1) ?? 0)
+        return Unread(count: try count(after: start, in: try log.integer(0), db), head: head)
+    }
+
+    private static func count(after start: Int64, in log: Int64, _ db: Database) throws -> Int64 {
+        let conditions = """
+            m.change IS NULL AND m.deleted = 0
+            AND (m.sender IS NULL OR m.sender IS NOT (SELECT user FROM channelsDevice))
+            """
+        return try Int64.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT COUNT(*) FROM (
+                        SELECT 1 FROM channelsMessage AS m
+                        WHERE m.log = ?1 AND m.seq > ?2 AND \(conditions)
+                        UNION ALL
+                        SELECT 1 FROM channelsAlias AS a
+                        JOIN channelsMessage AS m ON m.arrival = a.arrival
+                        WHERE a.log = ?1 AND a.seq > ?2 AND \(conditions)
+                        LIMIT ?3
+                    )
+                    """), arguments: [log, start, WireLimits.unreadCounted]) ?? 0
+    }
+}
+
+/// What the server has said about a channel's positions and was not written down yet.
+struct ReceiptNews: Sendable {
+    var epoch: Epoch
+    var floor: Int64?
+    var positions: [UserID: ServerFrame.Position] = [:]
+    var unread: Unread?
+    /// Whether it was told where everybody stands: only then it takes receipts.
+    var isOpen = false
+
+    /// - Returns: nothing is taken beyond what a server tells of.
+    mutating func add(_ position: ServerFrame.Position) {
+        guard let known = positions[position.user] else {
+            if positions.count <= WireLimits.positions { positions[position.user] = position }
+            return
+        }
+        positions[position.user]?.read = max(known.read, position.read)
+        positions[position.user]?.delivered = max(known.delivered, position.delivered)
+    }
+}

@@ -1,0 +1,138 @@
+package import RepriseWire
+
+/// Decides when to say that the user types, and who else does.
+///
+/// Nothing of it is durable, and all of it ends with the connection. No timer runs while nobody types.
+package struct TypingMachine: Sendable {
+    package struct Settings: Hashable, Sendable {
+        /// How often somebody who goes on typing says so.
+        package var again: Duration
+        /// After how long without a key the user has stopped.
+        package var pause: Duration
+        /// After how long without a word somebody else has stopped.
+        package var expiry: Duration
+
+        package init(
+            again: Duration = WireLimits.typingAgain, pause: Duration = .seconds(5),
+            expiry: Duration = WireLimits.typing
+        ) {
+            self.again = again
+            self.pause = pause
+            self.expiry = expiry
+        }
+    }
+
+    package enum Action: Hashable, Sendable {
+        case send(ChannelName, isTyping: Bool)
+        /// Who types now, in the order in which they began.
+        case show(ChannelName, [UserID])
+    }
+
+    /// The most people that one channel shows; who begins when so many do is not shown.
+    package static let shown = 20
+
+    private struct Mine { var saidAt: Duration; var keyAt: Duration }
+    private struct Other { let user: UserID; var until: Duration }
+
+    private let settings: Settings
+    /// Who the server takes us for; nil: there is no connection, or a server that does not ask.
+    private var user: UserID?
+    private var mine: [ChannelName: Mine] = [:]
+    private var others: [ChannelName: [Other]] = [:]
+    private var actions: [Action] = []
+
+    package init(settings: Settings = Settings()) { self.settings = settings }
+
+    /// When to call `timerFired`; nil: nobody types.
+    package var due: Duration? {
+        let stops = mine.values.map { $0.keyAt + settings.pause }
+        let ends = others.values.joined().map(\.until)
+        return (stops + ends).min()
+    }
+
+    package mutating func connected(as user: UserID?) { self.user = user }
+
+    package mutating func disconnected() -> [Action] {
+        user = nil
+        mine = [:]
+        for channel in others.keys.sorted() { actions.append(.show(channel, [])) }
+        others = [:]
+        return take()
+    }
+
+    /// A channel is not subscribed to any more: it brings no word about anybody.
+    package mutating func left(_ channel: ChannelName) -> [Action] {
+        mine[channel] = nil
+        if others.removeValue(forKey: channel) != nil { actions.append(.show(channel, [])) }
+        return take()
+    }
+
+    // MARK: The user
+
+    /// A key was pressed.
+    package mutating func typed(in channel: ChannelName, at now: Duration) -> [Action] {
+        guard user != nil else { return [] }  // nobody would hear it, and later it is not true any more
+        if let saidAt = mine[channel]?.saidAt, now - saidAt < settings.again {
+            mine[channel]?.keyAt = now
+        } else {
+            mine[channel] = Mine(saidAt: now, keyAt: now)
+            actions.append(.send(channel, isTyping: true))
+        }
+        return take()
+    }
+
+    /// The text was sent or thrown away.
+    package mutating func stopped(in channel: ChannelName) -> [Action] {
+        guard mine.removeValue(forKey: channel) != nil else { return [] }
+        actions.append(.send(channel, isTyping: false))
+        return take()
+    }
+
+    // MARK: Others
+
+    package mutating func typingReceived(
+        from other: UserID, in channel: ChannelName, isTyping: Bool, expires: Duration,
+        at now: Duration
+    ) -> [Action] {
+        guard let user, other != user else { return [] }  // another device of the same user
+        var list = others[channel] ?? []
+        let index = list.firstIndex { $0.user == other }
+        // A server cannot make somebody type for ever.
+        let until = now + min(max(expires, .zero), settings.expiry)
+        switch (index, isTyping) {
+        case (let index?, true):
+            list[index].until = until
+            others[channel] = list
+            return []
+        case (let index?, false): list.remove(at: index)
+        case (nil, true) where list.count < Self.shown:
+            list.append(Other(user: other, until: until))
+        case (nil, _): return []
+        }
+        show(list, in: channel)
+        return take()
+    }
+
+    package mutating func timerFired(at now: Duration) -> [Action] {
+        for (channel, mine) in mine.sorted(by: { $0.key < $1.key })
+        where now >= mine.keyAt + settings.pause {
+            self.mine[channel] = nil
+            actions.append(.send(channel, isTyping: false))
+        }
+        for (channel, list) in others.sorted(by: { $0.key < $1.key }) {
+            let left = list.filter { now < $0.until }
+            if left.count < list.count { show(left, in: channel) }
+        }
+        return take()
+    }
+
+    private mutating func show(_ list: [Other], in channel: ChannelName) {
+        others[channel] = list.isEmpty ? nil : list
+        actions.append(.show(channel, list.map(\.user)))
+    }
+
+    private mutating func take() -> [Action] {
+        defer { actions = [] }
+        return actions
+    }
+}

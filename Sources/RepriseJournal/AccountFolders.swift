@@ -1,0 +1,191 @@
+package import Foundation
+package import RepriseCore
+
+/// Where the journals of a device's accounts are, and whose turn it is.
+///
+///     HOME/
+///       account.json              who is signed in, and a log-out that is not done yet
+///       owner.lock
+///       anonymous/                the journal before sign-in
+///       user-…/                   one for each account
+///       adopting-…/               what was anonymous, on its way into that account's journal
+///       gone-…/                   to be removed
+///
+/// A user's part of a name is base32 (RFC 4648 §6) in small letters, so that it is safe on every file system, also on one that takes
+/// `Ada` for `ada`, and can be read back. Every step is a rename or one file replaced whole: a kill leaves either side of it.
+package final class AccountFolders: Sendable {
+    /// The content of `account.json`.
+    package struct State: Codable, Hashable, Sendable {
+        package var version = 1
+        /// Who is signed in; nil: nobody.
+        package var user: String?
+        /// Who is being logged out.
+        package var leaving: String?
+        /// What became of everything that the account before had accepted; kept until somebody signs in.
+        package var final: FinalLedger?
+
+        package init(user: String? = nil, leaving: String? = nil) {
+            self.user = user
+            self.leaving = leaving
+        }
+    }
+
+    package let home: URL
+    private let shared: URL?
+    private let lock: OwnerLock
+
+    /// Makes the folder if it is not there, and becomes its owner.
+    ///
+    /// - Parameters:
+    ///   - home: a folder of its own.
+    ///   - shared: the folder that is shared with extensions, if that is another.
+    ///   - takeOver: become the owner although another process is.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.notWritable`, `.diskFull`, `.diskFailed`.
+    package init(at home: URL, shared: URL?, takeOver: Bool) throws {
+        self.home = home
+        self.shared = shared
+        try DurableFile.makeFolder(home)
+        lock = try OwnerLock(at: home.appendingPathComponent("owner.lock").path, takeOver: takeOver)
+        DurableFile.sweep(home, prefixes: [DurableFile.temporaryPrefix, "owner.lock."])
+        for name in try names(beginning: "gone-") { delete(home.appendingPathComponent(name)) }
+    }
+
+    package func close() { lock.release() }
+
+    // MARK: Who is signed in
+
+    private var file: String { home.appendingPathComponent("account.json").path }
+
+    package func state() throws -> State {
+        guard let bytes = try DurableFile.read(file, limit: 65_536) else { return State() }
+        let state: State
+        do {
+            state = try ForeignJSON.decode(State.self, from: bytes)
+        } catch {
+            throw RepriseError(
+                .corrupt, "account.json cannot be read.",
+                remedy: "Move it away: then nobody is signed in, and the journals stay.",
+                cause: error)
+        }
+        guard state.version == 1 else {
+            throw RepriseError(.journalNewer, "account.json is of a newer version of Reprise.")
+        }
+        return state
+    }
+
+    package func write(_ state: State) throws {
+        try DurableFile.write([UInt8](try JSONEncoder().encode(state)), to: file)
+    }
+
+    // MARK: Folders
+
+    /// The folder of an account's journal; nil: of the anonymous one.
+    package func journal(of user: String?) -> URL { home.appendingPathComponent(name(of: user)) }
+
+    /// Where an account's spool and mirror are, if that is not its journal's folder.
+    package func shared(of user: String?) -> URL? {
+        shared?.appendingPathComponent(name(of: user))
+    }
+
+    private func name(of user: String?) -> String {
+        user.map { "user-" + Base32.encode($0) } ?? "anonymous"
+    }
+
+    /// The accounts that have a journal here.
+    package func users() throws -> [String] {
+        try names(beginning: "user-").compactMap { Base32.decode($0.dropFirst(5)) }.sorted()
+    }
+
+    /// What was anonymous and is this user's now, if it is not all in the user's journal yet.
+    package func adopting(by user: String) -> URL? {
+        let url = adoption(by: user)
+        return exists(url) ? url : nil
+    }
+
+    private func adoption(by user: String) -> URL {
+        home.appendingPathComponent("adopting-" + Base32.encode(user))
+    }
+
+    /// Gives what is anonymous to a user: from this moment it is nobody else's.
+    ///
+    /// - Returns: whether there was anything.
+    /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed`.
+    package func give(to user: String) throws -> Bool {
+        let anonymous = journal(of: nil)
+        guard exists(anonymous) else { return false }
+        try DurableFile.move(anonymous.path, to: adoption(by: user).path)
+        return true
+    }
+
+    /// Removes a folder: gone at once, its bytes soon after.
+    package func remove(_ url: URL) throws {
+        guard exists(url) else { return }
+        let gone = home.appendingPathComponent("gone-\(EntryID.random().text)")
+        try DurableFile.move(url.path, to: gone.path)
+        delete(gone)
+    }
+
+    /// Removes an account's journal, and its part of the shared folder.
+    package func wipe(_ user: String) throws {
+        if let shared = shared(of: user), exists(shared) {
+            // Elsewhere than `home`, perhaps on another file system: no rename makes it go at once.
+            do {
+                try FileManager.default.removeItem(at: shared)
+            } catch {
+                throw RepriseError(.diskFailed, "The shared folder stays.", cause: error)
+            }
+        }
+        try remove(adoption(by: user))
+        try remove(journal(of: user))
+    }
+
+    private func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: url.path) }
+
+    /// What is left of it goes at the next opening.
+    private func delete(_ url: URL) { try? FileManager.default.removeItem(at: url) }
+
+    private func names(beginning prefix: String) throws -> [String] {
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: home.path)
+                .filter { $0.hasPrefix(prefix) }
+        } catch {
+            throw RepriseError(.diskFailed, "The accounts cannot be listed.", cause: error)
+        }
+    }
+}
+
+/// A ledger as it stands in `account.json`.
+package struct FinalLedger: Codable, Hashable, Sendable {
+    private struct Loss: Codable, Hashable {
+        var channel: String
+        var reason: String
+        var count: Int64?
+    }
+
+    private var accepted: Int64
+    private var duplicates: Int64
+    private var outcomes: [String: Int64]
+    private var lost: [Loss]
+
+    package init(_ sum: LedgerSum) {
+        accepted = sum.accepted
+        duplicates = sum.duplicates
+        outcomes = Dictionary(
+            uniqueKeysWithValues: sum.outcomes.map { ($0.key.rawValue, $0.value) })
+        // Bounded as the file is; the sums are what counts.
+        lost = sum.lost.prefix(200).map {
+            Loss(channel: $0.channel, reason: $0.reason, count: $0.count)
+        }
+    }
+
+    package var sum: LedgerSum {
+        var sum = LedgerSum()
+        sum.accepted = accepted
+        sum.duplicates = duplicates
+        for (name, count) in outcomes {
+            if let outcome = Outcome(rawValue: name) { sum.outcomes[outcome] = count }
+        }
+        sum.lost = lost.map { .init(channel: $0.channel, reason: $0.reason, count: $0.count) }
+        return sum
+    }
+}

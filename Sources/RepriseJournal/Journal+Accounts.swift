@@ -1,0 +1,144 @@
+import Foundation
+import GRDB
+package import RepriseCore
+import Synchronization
+
+/// What an adoption has moved.
+package struct Adoption: Hashable, Sendable {
+    /// Entries that are in the new journal now.
+    package var adopted = 0
+    /// Entries whose kind says that they end with the sign-in.
+    package var expired = 0
+}
+
+/// An entry on its way to another journal.
+struct WaitingEntry: Sendable {
+    let row: EntryRow
+    /// When its delay or its next attempt is due.
+    let due: WallTime?
+}
+
+/// From one account's journal to another's.
+extension Journal {
+    /// Takes over what has not ended in another journal, in the order recorded there.
+    ///
+    /// A page of entries is durable here before it ends there, and ids are the same in both: killed between the two, the next call finds it
+    /// here already, and it is not recorded twice. An entry keeps when it was recorded, and how often it was tried.
+    ///
+    /// - Parameter source: a journal whose handlers do not run.
+    /// - Returns: what this call has moved.
+    /// - Throws: as ``write(_:)``; what is not moved yet waits in `source`.
+    package func adopt(from source: Journal) async throws -> Adoption {
+        var adoption = Adoption()
+        while true {
+            let page = try await source.read { db in try EntryStore.waiting(limit: 32, in: db) }
+            guard !page.isEmpty else { return adoption }
+            let (kept, ended) = source.sorted(page)
+            try await writer.write { [store] db in
+                for entry in kept { try store.adopt(entry, in: db) }
+            }
+            try await source.leave(page, kept: Set(kept.map(\.row.seq)))
+            adoption.adopted += kept.count
+            adoption.expired += ended
+        }
+    }
+
+    /// - Returns: what moves, and how many end.
+    private func sorted(_ page: [Result<WaitingEntry, EntryRow.Broken>]) -> ([WaitingEntry], Int) {
+        let rows = page.compactMap { try? $0.get() }
+        let kept = rows.filter { store.kinds[$0.row.entry.kind]?.beforeSignIn != .expire }
+        return (kept, rows.count - kept.count)
+    }
+
+    private func leave(_ page: [Result<WaitingEntry, EntryRow.Broken>], kept: Set<Int64>)
+        async throws
+    {
+        try await writer.write { [store] db in
+            for found in page {
+                switch found {
+                case .success(let entry):
+                    let row = entry.row
+                    let isKept = kept.contains(row.seq)
+                    try store.end(
+                        row.seq, lane: row.entry.lane, as: isKept ? .superseded : .expired,
+                        reason: isKept ? "adopted" : "signedIn", in: db)
+                case .failure(let broken): try store.quarantine(broken, in: db)
+                }
+            }
+        }
+    }
+
+    /// Ends everything that has not ended.
+    ///
+    /// - Returns: the ledger after that, in which what the doors have not finished counts as dead too.
+    /// - Throws: as ``write(_:)``.
+    package func endAll(reason: String) async throws -> LedgerSum {
+        try await writer.write { [store] db in try store.endAll(reason: reason, in: db) }
+        var sum = try await ledger()
+        sum.outcomes[.dead, default: 0] += sum.pending
+        sum.pending = 0
+        return sum
+    }
+}
+
+extension EntryStore {
+    /// What has not ended and is not in hand, oldest first.
+    static func waiting(limit: Int, in db: Database) throws -> [Result<
+        WaitingEntry, EntryRow.Broken
+    >] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT \(EntryRow.columns), due FROM entry WHERE state < 3 ORDER BY seq LIMIT ?
+                """, arguments: [limit])
+        return rows.map { row in
+            let due: DatabaseValue = row["due"]
+            return Result { () throws(EntryRow.Broken) in
+                WaitingEntry(
+                    row: try EntryRow(row),
+                    due: Int64.fromDatabaseValue(due).map { WallTime(milliseconds: $0) })
+            }
+        }
+    }
+
+    /// Records an entry of another journal, whatever the limit of this one: it was accepted already.
+    func adopt(_ waiting: WaitingEntry, in db: Database) throws {
+        let (row, new, due) = (waiting.row, waiting.row.entry, waiting.due)
+        let (state, advances) = try firstState(
+            lane: new.lane, kinds[new.kind], due: due, in: db)
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO entry (id, kind, source, lane, recordedAt, state, due, bound, payload,
+                attempt, failures, interrupted, interruptions, reason)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+                """
+        ).execute(arguments: [
+            new.id.text, new.kind, new.source, new.lane, new.recordedAt.milliseconds,
+            state.rawValue, due?.milliseconds, row.bound?.milliseconds, Data(new.payload),
+            new.attempt, row.failures, row.interrupted, row.wasInterrupted ? 1 : 0, new.reason,
+        ])
+        guard db.changesCount == 1 else { return }  // moved before, by a process that was killed
+        books.withLock { books in
+            books.accepted += 1
+            books.pending += 1
+            if state == .ready { books.news.kinds.insert(new.kind) }
+            if let due { books.due(due) }
+            if let bound = row.bound { books.due(bound) }
+        }
+        if advances, let lane = new.lane { try advance(lane, in: db) }
+    }
+
+    func endAll(reason: String, in db: Database) throws {
+        try db.execute(
+            sql: """
+                UPDATE entry SET state = ?, due = ?, reason = ?, bound = NULL, incarnation = NULL,
+                interrupted = 0, released = 0 WHERE state < 10
+                """,
+            arguments: [
+                StateCode.dead.rawValue, now.later(by: configuration.retention).milliseconds,
+                reason.kept,
+            ])
+        let ended = db.changesCount
+        books.withLock { $0.pending -= ended }
+    }
+}

@@ -1,0 +1,28 @@
+import HTTPTypes
+package import Hummingbird
+import RepriseWire
+
+/// Keeps foreign pages from the router; see ``BrowserRules``.
+package struct BrowserGuard<Context: RequestContext>: RouterMiddleware {
+    private let rules: BrowserRules
+    private let isSecure: Bool
+
+    package init(rules: BrowserRules, isSecure: Bool) {
+        self.rules = rules
+        self.isSecure = isSecure
+    }
+
+    package func handle(
+        _ request: Request, context: Context,
+        next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        let isRead = [.get, .head, .options].contains(request.method)
+        let refusal = rules.refusal(
+            origins: request.headers[values: .origin], host: request.head.authority,
+            isSecure: isSecure,
+            // A handshake that was not accepted ends up here, to be told why.
+            mustBeOurs: !isRead || request.uri.path == WireHandshake.path)
+        if let refusal { return HTTPFailure(.forbidden, "forbidden", refusal).response }
+        return try await next(request, context)
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import HTTPTypes
+package import Hummingbird
+package import RepriseCore
+import RepriseWire
+
+/// `GET /v1/dev/token?user=ada&scope=admin&seconds=3600`: a token for whoever asks on this machine.
+///
+/// Only a server for development has it, and only for requests that no page of elsewhere can have made: such a server listens on loopback,
+/// the request names it by a loopback name, and the browser, if there is one, does not say that another site asks.
+package struct DevelopmentTokenRoute: Sendable {
+    package static let path = "/v1/dev/token"
+
+    private let issuer: TokenIssuer
+    private let clock: any Timekeeper
+
+    package init(issuer: TokenIssuer, clock: any Timekeeper) {
+        self.issuer = issuer
+        self.clock = clock
+    }
+
+    /// Adds the route.
+    package func add<Context: RequestContext>(to router: Router<Context>) {
+        router.get(RouterPath(Self.path)) { request, _ in try answer(request) }
+    }
+
+    private func answer(_ request: Request) throws -> Response {
+        try check(request)
+        let parameters = request.uri.queryParameters
+        guard let name = parameters["user"].map(String.init) else {
+            throw RepriseError(.malformed, "Say for whom: \(Self.path)?user=ada.")
+        }
+        let user = try UserID(name.removingPercentEncoding ?? name)
+        let lifetime = try lifetime(parameters["seconds"])
+        let now = clock.wall()
+        let isAdmin = parameters["scope"]?.split { $0 == " " || $0 == "+" }.contains("admin")
+        let token = try issuer.token(
+            for: user, isAdmin: isAdmin ?? false, now: now, lifetime: lifetime)
+        var json = JSONWriter()
+        json.object { answer in
+            answer.key("token")
+            answer.string(token.secret)
+            answer.key("user")
+            answer.string(user.text)
+            answer.key("expires")
+            answer.integer(now.advanced(by: lifetime).milliseconds)
+        }
+        return Response(json: json.bytes, headers: [.cacheControl: "no-store"])
+    }
+
+    private func lifetime(_ text: Substring?) throws -> Duration {
+        let longest = AccessLimits.developmentToken
+        guard let text else { return .seconds(3_600) }
+        guard let seconds = Int64(text), seconds >= 1, .seconds(seconds) <= longest else {
+            throw RepriseError(
+                .malformed, "seconds is a whole number from 1 to \(longest.components.seconds).")
+        }
+        return .seconds(seconds)
+    }
+
+    private func check(_ request: Request) throws {
+        let name = Self.name(request.head.authority ?? "")
+        let isSameSite =
+            HTTPField.Name("Sec-Fetch-Site")
+            .map { request.headers[values: $0].allSatisfy(["same-origin", "none"].contains) }
+        let isForeign = request.headers[values: .origin].contains { origin in
+            !LoopbackName.isOne(Self.name(origin.drop { $0 != ":" }.drop { ":/".contains($0) }))
+        }
+        guard LoopbackName.isOne(name), isSameSite ?? true, !isForeign else {
+            throw HTTPFailure(
+                .forbidden, "forbidden", "Tokens for development stay on this machine.")
+        }
+    }
+
+    /// The name of `name:port`.
+    private static func name(_ authority: some StringProtocol) -> String {
+        guard authority.first == "[" else { return String(authority.prefix { $0 != ":" }) }
+        return String(authority.prefix { $0 != "]" }) + "]"
+    }
+}

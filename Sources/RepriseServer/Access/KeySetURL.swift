@@ -1,0 +1,59 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import RepriseCore
+
+/// The address of a JSON Web Key Set.
+///
+/// Over TLS, or from this machine: who can change the set on its way can sign tokens for everybody.
+package struct KeySetURL: Hashable, Sendable {
+    private let url: String
+
+    package init(_ text: String) throws {
+        guard let parts = URLComponents(string: text), let host = parts.host, !host.isEmpty,
+            parts.user == nil, parts.password == nil
+        else { throw Self.unusable(text) }
+        switch parts.scheme?.lowercased() {
+        case "https": break
+        case "http" where LoopbackName.isOne(host): break
+        default: throw Self.unusable(text)
+        }
+        url = text
+    }
+
+    /// Fetches the set: within ``AccessLimits/fetch``, without following redirects, and no more than ``AccessLimits/keyBytes``.
+    package func fetch() async throws -> [UInt8] {
+        var configuration = HTTPClient.Configuration()
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout.connect = TimeAmount(AccessLimits.fetch)
+        // One client a fetch: they are rare, and so nothing has to be shut down when the server ends.
+        let client = HTTPClient(
+            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),
+            configuration: configuration)
+        let result: Result<[UInt8], any Error>
+        do { result = .success(try await get(client)) } catch { result = .failure(error) }
+        try? await client.shutdown()
+        return try result.get()
+    }
+
+    private func get(_ client: HTTPClient) async throws -> [UInt8] {
+        var request = HTTPClientRequest(url: url)
+        request.headers.add(name: "Accept", value: "application/json")
+        let response = try await client.execute(
+            request, timeout: TimeAmount(AccessLimits.fetch))
+        guard response.status == .ok else {
+            throw RepriseError(
+                .unavailable, "The key set was answered with \(response.status.code).")
+        }
+        var body = try await response.body.collect(upTo: AccessLimits.keyBytes)
+        return body.readBytes(length: body.readableBytes) ?? []
+    }
+
+    private static func unusable(_ text: String) -> RepriseError {
+        RepriseError(
+            .badConfiguration, "Keys are fetched over https, or over http from this machine.",
+            remedy: "It looks like https://id.example.org/.well-known/jwks.json.")
+    }
+}

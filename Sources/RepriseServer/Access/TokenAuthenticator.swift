@@ -1,0 +1,36 @@
+package import RepriseCore
+package import RepriseWire
+
+/// Finds out who comes by a JSON Web Token.
+///
+/// The order is: its form, its key, its signature, and only then what it claims.
+package struct TokenAuthenticator: Authenticating {
+    private let keys: any KeyProviding
+    private let rules: TokenRules
+    private let clock: any Timekeeper
+
+    package init(keys: any KeyProviding, rules: TokenRules, clock: any Timekeeper) {
+        self.keys = keys
+        self.rules = rules
+        self.clock = clock
+    }
+
+    package var leeway: Duration { rules.leeway }
+
+    package func principal(of token: AccessToken?) async throws -> Principal {
+        guard let token else {
+            throw RepriseError(
+                .unauthorized, "This server asks for a token.",
+                remedy: "`reprise token --help` says where one comes from.")
+        }
+        let signed = try SignedToken(token)
+        guard let key = try await keys.key(for: signed.header) else {
+            throw RepriseError(
+                .unauthorized, "The token is signed with a key that this server does not know.")
+        }
+        guard key.hasSigned(signed) else {
+            throw RepriseError(.unauthorized, "The token's signature is wrong.")
+        }
+        return try rules.principal(of: TokenClaims(signed.claims), now: clock.wall())
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import Testing
+
+@testable import RepriseCLI
+
+@Suite("listen --debug")
+struct ListenDebugTests {
+    @Test("an object a second says where channels stand, through a server that goes and comes back")
+    func json() async throws {
+        try await withServer { server, folder in
+            let listen = [
+                "listen", "general", "news", "--journal", folder.path("j"), "--server", server.url,
+            ]
+            let debug = try RunningTool(listen + ["--debug", "--json"])
+            func last() -> [String: Any]? {
+                debug.output.split(separator: "\n").last.flatMap {
+                    try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+                }
+            }
+            func modes() -> [String] {
+                (last()?["channels"] as? [[String: Any]])?.compactMap { $0["mode"] as? String }
+                    ?? []
+            }
+            try await debug.wait("both are live") { _ in modes() == ["live", "live"] }
+            let other = try await server.killed()
+            try await debug.wait("it is back, and says so") { _ in
+                modes() == ["live", "live"] && last()?["reconnects"] as? Int == 1
+            }
+            #expect(last()?["lastError"] is String)
+            debug.signal(SIGINT)
+            #expect(await debug.end() == 0)
+            other.tool.signal(SIGTERM)
+            _ = await other.tool.end(within: 10)
+        }
+    }
+
+    @Test("looking on reads nothing: the next run prints it")
+    func keeps() async throws {
+        try await withServer { server, folder in
+            let listen = [
+                "listen", "general", "--journal", folder.path("j"), "--server", server.url,
+            ]
+            let debug = try RunningTool(listen + ["--debug"])
+            try await debug.wait("live") { $0.contains("live") }
+            #expect(
+                try await Tool.run("publish", "general", "x", "--server", server.url).status == 0)
+            debug.signal(SIGTERM)
+            #expect(await debug.end() == 0)
+            for line in debug.output.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+            #expect(!debug.output.contains("\u{1b}"))
+            let after = try await Tool.run(listen + ["--until-complete"])
+            #expect(after.output == "1 x\n")
+        }
+    }
+}
