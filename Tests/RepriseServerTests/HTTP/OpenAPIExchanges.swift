@@ -99,7 +99,12 @@ final class OpenAPIExchanges {
             (ask(post, #"{"id":"m1","body":{"x":[1,null]}}"#), 200),
             (ask(post, #"{"id":"m1","body":{"x":[1,null]}}"#), 200), (ask(post), 200),
             (ask(post, type: lines, "{\"id\":\"m2\",\"body\":2}\n\n{\"body\":3}\n"), 200),
-            (ask(post, type: lines, "{\"id\":\"m3\",\"body\":2}\n{\"after\":\"none\",\"body\":1}\n"), 207),
+            (
+                ask(
+                    post, type: lines,
+                    "{\"id\":\"m3\",\"body\":2}\n"
+                        + "{\"after\":\"none\",\"body\":1}\n"), 207
+            ),
             (ask(post, as: "eve", channel: "den"), 403),
             (ask(post, channel: "den", #"{"id":"d1","body":1}"#), 200),
             (ask(post, #"{"id":"d1","body":1}"#), 409),
