@@ -197,6 +197,10 @@ public struct Server: Service {
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
         services.metrics = { gateway.metrics.text() }
+        services.backup = configuration.backups.map { folder in
+            let backups = Backups(of: configuration.data, in: folder)
+            return { try await backups.make(at: gateway.clock.wall()) }
+        }
         services.wait = { gateway.limiter.wait(for: $0, now: gateway.clock.uptime()) }
         services.moved = { channel, position in
             let members = try await accounts.memberCount(of: channel)
