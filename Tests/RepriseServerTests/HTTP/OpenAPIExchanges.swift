@@ -65,7 +65,7 @@ final class OpenAPIExchanges {
             (ask("GET /v1/channels"), 200), (ask(put), 201), (ask(put), 200),
             (ask(put, channel: "den", den), 201), (ask(put, as: "eve", channel: "den"), 403),
             (ask(put, as: "root", channel: "den", den), 200),
-            (ask("GET /v1/channels", query: [("limit", "1"), ("after", "a"), ("x", "y")]), 200),
+            (ask("GET /v1/channels", query: [("limit", "1"), ("after", "a")]), 200),
             (ask("GET /v1/channels/{channel}"), 200),
             (ask("GET /v1/channels/{channel}", channel: "den"), 200),
             (ask("GET /v1/channels/{channel}", as: "eve", channel: "den"), 403),
@@ -99,7 +99,12 @@ final class OpenAPIExchanges {
             (ask(post, #"{"id":"m1","body":{"x":[1,null]}}"#), 200),
             (ask(post, #"{"id":"m1","body":{"x":[1,null]}}"#), 200), (ask(post), 200),
             (ask(post, type: lines, "{\"id\":\"m2\",\"body\":2}\n\n{\"body\":3}\n"), 200),
-            (ask(post, type: lines, "{\"id\":\"m3\",\"body\":2}\n{\"body\":\n"), 207),
+            (
+                ask(
+                    post, type: lines,
+                    "{\"id\":\"m3\",\"body\":2}\n"
+                        + "{\"after\":\"none\",\"body\":1}\n"), 207
+            ),
             (ask(post, as: "eve", channel: "den"), 403),
             (ask(post, channel: "den", #"{"id":"d1","body":1}"#), 200),
             (ask(post, #"{"id":"d1","body":1}"#), 409),
