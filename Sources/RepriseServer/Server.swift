@@ -99,7 +99,6 @@ public struct Server: Service {
             throw error
         }
         entrances.opened(entrance)
-        warnIfUnsafe()
         let admission =
             self.admission
             ?? entrance.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
@@ -181,6 +180,7 @@ public struct Server: Service {
                 address: .hostname(configuration.host, port: configuration.port),
                 serverName: "reprise", backlog: 1_024),
             onServerRunning: { channel in
+                warnIfUnsafe()
                 let port = channel.localAddress?.port ?? configuration.port
                 await onReady(
                     Address(host: configuration.host, port: port, isSecure: isSecure), gateway)
