@@ -180,7 +180,6 @@ public struct Server: Service {
                 address: .hostname(configuration.host, port: configuration.port),
                 serverName: "reprise", backlog: 1_024),
             onServerRunning: { channel in
-                // Only now: a server that cannot listen has one thing to say, and that is why.
                 warnIfUnsafe()
                 let port = channel.localAddress?.port ?? configuration.port
                 await onReady(
@@ -198,6 +197,10 @@ public struct Server: Service {
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
         services.metrics = { gateway.metrics.text() }
+        services.backup = configuration.backups.map { folder in
+            let backups = Backups(of: configuration.data, in: folder)
+            return { try await backups.make(at: gateway.clock.wall()) }
+        }
         services.wait = { gateway.limiter.wait(for: $0, now: gateway.clock.uptime()) }
         services.moved = { channel, position in
             let members = try await accounts.memberCount(of: channel)
