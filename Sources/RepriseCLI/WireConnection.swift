@@ -96,10 +96,6 @@ struct WireConnection: Sendable {
                 .unauthorized, words, remedy: "Give --token, or --as with a --dev server.")
         }
         switch code?.advice {
-        case .stop where code == .unauthorized:
-            return RepriseError(
-                .unauthorized, "The server has ended the connection: \(words)",
-                remedy: "Give --token, or --as with a --dev server.")
         case .stop:
             return RepriseError(
                 .refused, "The server has ended the connection: \(words)",

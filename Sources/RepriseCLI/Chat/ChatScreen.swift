@@ -91,16 +91,16 @@ struct ChatScreen: Sendable {
     }
 
     private func state(_ chat: ChatSnapshot) -> String {
-        var parts = ["\(chat.channel) · \(chat.user)"]
-        if let progress = chat.catchUp {
-            parts.append("catching up " + Self.bar(progress))
-        } else {
-            parts.append(chat.trouble ?? chat.connection)
-        }
-        if chat.unread > 0 { parts.append("\(chat.unread.grouped) unread") }
-        if chat.waiting > 0 { parts.append("\(chat.waiting.grouped) to be sent") }
-        if chat.dead > 0 { parts.append("\(chat.dead.grouped) not sent: /dead") }
-        let line = parts.joined(separator: " · ").printable.fitting(width)
+        var counts: [String] = []
+        if chat.unread > 0 { counts.append("\(chat.unread.grouped) unread") }
+        if chat.waiting > 0 { counts.append("\(chat.waiting.grouped) to be sent") }
+        if chat.dead > 0 { counts.append("\(chat.dead.grouped) not sent: /dead") }
+        let standing =
+            chat.catchUp.map { "catching up " + Self.bar($0) } ?? chat.trouble ?? chat.connection
+        let head = "\(chat.channel) · \(chat.user) · \(standing)".printable
+        // However long the trouble's words are, the counts are seen.
+        let tail = counts.map { " · " + $0 }.joined()
+        let line = (head.fitting(max(width - tail.columns, 0)) + tail).fitting(width)
         return paint(line, chat.isConnected && chat.trouble == nil ? .dim : .yellow)
     }
 
