@@ -18,6 +18,7 @@ final class OpenAPIExchanges {
     let recorder = ExchangeRecorder()
     private(set) var routes: [String] = []
     private let operations: [Operation]
+    private var issuer: TokenIssuer?
 
     init(_ operations: [Operation]) { self.operations = operations }
 
@@ -162,7 +163,14 @@ final class OpenAPIExchanges {
             (ask("GET /openapi.json", as: nil), 200),
             (ask("GET /metrics", as: nil), 200), (ask("POST /v1/backup"), 403),
             (ask("POST /v1/backup", as: "root"), 200), (ask("GET /v1/connect", as: nil), 426),
-        ]
+        ] + developmentTokens()
+    }
+
+    private func developmentTokens() -> [(ExchangeRecorder.Ask, Int)] {
+        let get = ask("GET /v1/dev/token", as: nil, query: [("user", "ada"), ("scope", "admin")])
+        var foreign = get
+        foreign.origin = "https://elsewhere.example.org"
+        return [(get, 200), (ask("GET /v1/dev/token", as: nil), 400), (foreign, 403)]
     }
 
     /// 400 for each operation that knows it.
@@ -263,6 +271,7 @@ final class OpenAPIExchanges {
         let folder = TestFolder()
         defer { folder.remove() }
         let log = try SQLiteMessageLog.open(at: folder.path)
+        issuer = try TokenIssuer(key: try await DevelopmentKey.open(in: folder.path))
         let accounts = try Accounts.open(at: folder.path, implicitChannels: false)
         let committer = Committer(log: log) { _ in }
         let storing = Task { await committer.run() }
@@ -285,6 +294,9 @@ final class OpenAPIExchanges {
         let router = Router()
         HTTPRoutes(services, limits: limits).add(to: router)
         UpgradeRequiredRoute().add(to: router)
+        if let issuer {
+            DevelopmentTokenRoute(issuer: issuer, clock: services.clock).add(to: router)
+        }
         routes = Self.names(router)
         router.refuseOtherMethods()
         return router
