@@ -39,6 +39,9 @@ struct PeopleMembershipTests {
             try await becomes("stored", ["ada 1", "ada 3", "ada 4", "ada 5"]) {
                 try await phone.shown("room")
             }
+            try await becomes("nothing waits", 0) {
+                try await phone.channel("room").outbox.waiting()
+            }
             try await bobs.channel("room").outbox.withdraw(id)
             #expect(try await bobs.shown("room") == ["ada 1"])
 
