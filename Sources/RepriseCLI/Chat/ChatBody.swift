@@ -1,6 +1,8 @@
 import RepriseWire
 
-/// What a chat message carries: `{"text":…}`. Who said it is the server's word, in the event's `from`.
+/// What a chat message carries: `{"text":…}`.
+///
+/// Who said it is the server's word, in the event's `from`.
 ///
 /// Any other JSON is a message too, so that `reprise publish` can say something.
 struct ChatBody: Hashable, Sendable {

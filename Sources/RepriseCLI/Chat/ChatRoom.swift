@@ -186,7 +186,9 @@ actor ChatRoom {
         return []
     }
 
-    /// One's own messages, counted from the last: 1. What could not be sent is for /dead.
+    /// One's own messages, counted from the last.
+    ///
+    /// What could not be sent is for /dead.
     private func own(_ back: Int) throws -> EntryID {
         let own = snapshot.items.filter { item in
             if case .failed = item.status { return false }

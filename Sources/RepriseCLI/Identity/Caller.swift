@@ -65,7 +65,7 @@ struct Caller: Sendable {
         remedy: "Start again with a fresh --token.")
 }
 
-/// Whose a token is, as it says itself: to name a folder. The server looks closer.
+/// Whose a token is, as it says itself; the server looks closer.
 private enum TokenSubject {
     static func read(_ token: AccessToken) throws -> UserID {
         let claims = String(token.secret.split(separator: ".")[1])
