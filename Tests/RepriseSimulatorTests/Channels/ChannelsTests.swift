@@ -49,6 +49,8 @@ struct ChannelsTests {
             (.restoreKeepsEpoch, 27),
             (.serverSkipsSync, 9),
             (.earlySyncComplete, 5),
+            (.outboxForgetsPredecessor, 37),
+            (.deletionKeepsBody, 1),
         ] as [(Mutation, UInt64)])
     func mutation(_ mutation: Mutation, near seed: UInt64) {
         let first = seed > 2 ? seed - 2 : 1
