@@ -163,7 +163,8 @@ let package = Package(
         .testTarget(
             name: "RepriseTests",
             dependencies: [
-                "AccountSwitcher", "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
+                "AccountSwitcher", "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal",
+                "RepriseTesting",
                 "RepriseWire", grdb,
             ],
             swiftSettings: strict),

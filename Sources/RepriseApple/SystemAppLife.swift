@@ -30,11 +30,10 @@
         private func listen(_ name: Notification.Name, _ body: @escaping @MainActor () -> Void) {
             tasks.append(
                 Task { @MainActor in
-                    for await _ in NotificationCenter.default.notifications(named: name).map({ _ in
-                        })
-                    {
-                        body()
+                    // A notification may not leave its task; that it came is all that is wanted.
+                    let arrivals = NotificationCenter.default.notifications(named: name).map { _ in
                     }
+                    for await _ in arrivals { body() }
                 })
         }
 

@@ -18,7 +18,8 @@ struct ServeCommand: AsyncParsableCommand {
                           [--tls-cert FILE --tls-key FILE] [--origin URL ...]
                           [--connections-per-user COUNT]
                           [--publishes-per-second COUNT]
-                          [--keep-messages COUNT] [--keep-days DAYS] [--restored]
+                          [--keep-messages COUNT] [--keep-days DAYS]
+                          [--backups DIR] [--restored]
                           [--config FILE] [--log-level LEVEL] [--json]
             """,
         discussion: """
@@ -40,14 +41,14 @@ struct ServeCommand: AsyncParsableCommand {
               SIGHUP makes it read keys and certificate again, without touching a
               connection. What cannot be used leaves the old in place.
 
-            RESTORING A BACKUP
-              Put the backup's messages.sqlite into DIR, remove messages.sqlite-wal and
-              messages.sqlite-shm, and start with --restored once. The backup lacks
-              what was stored after it, and a sequence that a device has seen may be
-              given again, to another message. So the log gets a new epoch: devices
-              catch up from the beginning, know by id what they have, and count the
-              rest as lost. It is a flag alone, because in a file it would make every
-              start a restore.
+            BACKUPS
+              With --backups DIR, POST /v1/backup by an admin makes one there while the
+              server goes on; so does reprise backup, from the command line. reprise
+              restore puts one in place. It lacks what was stored after it, and a
+              sequence that a device has seen may be given again, to another message:
+              so the log gets a new epoch. Devices catch up from the beginning, know by
+              id what they have, and count the rest as lost. Where a file was put in
+              place by hand, --restored does the same for one start.
 
             CONFIGURATION
               A flag goes before the environment, the environment before the file.
@@ -58,6 +59,7 @@ struct ServeCommand: AsyncParsableCommand {
               --data           REPRISE_DATA           data
               --keep-messages  REPRISE_KEEP_MESSAGES  keepMessages
               --keep-days      REPRISE_KEEP_DAYS      keepDays
+              --backups        REPRISE_BACKUPS        backups
               --dev            REPRISE_DEV            dev
               --keys           REPRISE_KEYS           keys
               --jwks           REPRISE_JWKS           jwks
@@ -103,6 +105,10 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp("How long messages are kept. (default: for ever)", valueName: "days"))
     var keepDays: Int?
+    @Option(
+        help: ArgumentHelp(
+            "Where POST /v1/backup makes its backups. (default: it is refused)", valueName: "dir"))
+    var backups: String?
     @Flag(help: "DIR was restored from a backup: give the log a new epoch, this once.")
     var restored = false
     @Flag(help: "For development: give tokens to whoever asks on this machine, and log more.")
@@ -145,8 +151,9 @@ struct ServeCommand: AsyncParsableCommand {
         let settings = try await ServeSettings(
             flags: .init(
                 host: host, port: port, data: data, keepMessages: keepMessages,
-                keepDays: keepDays, isDevelopment: dev ? true : nil, keys: keys, jwks: jwks,
-                audience: audience, tlsCertificate: tlsCert, tlsKey: tlsKey, origins: origin,
+                keepDays: keepDays, backups: backups, isDevelopment: dev ? true : nil, keys: keys,
+                jwks: jwks, audience: audience, tlsCertificate: tlsCert, tlsKey: tlsKey,
+                origins: origin,
                 connectionsPerUser: connectionsPerUser, publishesPerSecond: publishesPerSecond,
                 logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)

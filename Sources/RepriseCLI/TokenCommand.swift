@@ -22,8 +22,8 @@ struct TokenCommand: AsyncParsableCommand {
 
             A token is a secret. It goes to standard output and nowhere else.
 
-            The other commands need none of this against a --dev server: they ask for a
-            token by themselves.
+            The other commands need none of this against a --dev server: with --as USER
+            they ask for a token by themselves.
 
             EXAMPLES
               reprise token --as ada

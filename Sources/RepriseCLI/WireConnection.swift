@@ -41,13 +41,13 @@ struct WireConnection: Sendable {
     /// - Throws: what `body` throws; ``RepriseError`` saying why the server has closed.
     func read(_ body: ([ServerFrame]) async throws -> Void) async throws {
         var decoder = FrameDecoder()
-        var reason: String?
+        var reason: (CloseCode, String)?
         while let batch = try await socket.receive() {
             var frames: [ServerFrame] = []
             frames.reserveCapacity(batch.count)
             for bytes in batch {
                 guard let frame = try decoder.serverFrame(bytes) else { continue }
-                if case .error(_, let message) = frame { reason = message }
+                if case .error(let code, let message) = frame { reason = (code, message) }
                 frames.append(frame)
             }
             try await body(frames)
@@ -78,7 +78,7 @@ struct WireConnection: Sendable {
         guard let first = try await socket.receive()?.first else { throw await ending(nil) }
         switch try decoder.serverFrame(first) {
         case .welcome: return
-        case .error(_, let message): throw await ending(message)
+        case .error(let code, let message): throw await ending((code, message))
         default:
             throw RepriseError(
                 .notReprise, "What answers at \(server) does not greet as a Reprise server does.",
@@ -86,10 +86,15 @@ struct WireConnection: Sendable {
         }
     }
 
-    /// The error that a close frame stands for.
-    private func ending(_ reason: String?) async -> any Error {
-        let code = await socket.closeCode.map { CloseCode($0) }
-        let words = reason ?? code.map { "code \($0)" } ?? "no reason given"
+    /// The error that an `error` frame, or a close frame that came without one, stands for.
+    private func ending(_ reason: (code: CloseCode, words: String)?) async -> any Error {
+        let closed = await socket.closeCode.map { CloseCode($0) }
+        let code = reason?.code ?? closed  // the close frame is still on its way
+        let words = reason?.words ?? code.map { "code \($0)" } ?? "no reason given"
+        if code == .unauthorized || code == .tokenExpired {
+            return RepriseError(
+                .unauthorized, words, remedy: "Give --token, or --as with a --dev server.")
+        }
         switch code?.advice {
         case .stop:
             return RepriseError(

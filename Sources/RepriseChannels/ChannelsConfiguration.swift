@@ -20,9 +20,9 @@ extension Channels {
         /// After how long an attempted message of the outbox is not sent again, because the server may have forgotten its
         /// id: DESIGN gives 30 days.
         public var outboxWindow: Duration = .seconds(30 * 86_400)
-        /// How often the position up to which this device has everything is told to the server, at most…
+        /// How often the position up to which this device has everything is told to the server, at most.
         public var receiptInterval: Duration = .seconds(1)
-        /// …unless it has moved by so many sequences.
+        /// Once it has moved by so many sequences it is told before that.
         public var receiptStep: Int64 = 100
         /// How many messages may wait to be sent; beyond it publishing throws `.full`.
         public var outboxLimit = 10_000

@@ -99,7 +99,6 @@ public struct Server: Service {
             throw error
         }
         entrances.opened(entrance)
-        warnIfUnsafe()
         let admission =
             self.admission
             ?? entrance.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
@@ -181,6 +180,7 @@ public struct Server: Service {
                 address: .hostname(configuration.host, port: configuration.port),
                 serverName: "reprise", backlog: 1_024),
             onServerRunning: { channel in
+                warnIfUnsafe()
                 let port = channel.localAddress?.port ?? configuration.port
                 await onReady(
                     Address(host: configuration.host, port: port, isSecure: isSecure), gateway)
@@ -197,6 +197,10 @@ public struct Server: Service {
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
         services.metrics = { gateway.metrics.text() }
+        services.backup = configuration.backups.map { folder in
+            let backups = Backups(of: configuration.data, in: folder)
+            return { try await backups.make(at: gateway.clock.wall()) }
+        }
         services.wait = { gateway.limiter.wait(for: $0, now: gateway.clock.uptime()) }
         services.moved = { channel, position in
             let members = try await accounts.memberCount(of: channel)

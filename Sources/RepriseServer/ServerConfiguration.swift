@@ -18,6 +18,8 @@ public struct ServerConfiguration: Hashable, Sendable {
     /// A restored log may give sequences again that devices have seen with other messages. So a new epoch is minted before anything is
     /// served: every device catches up from the beginning and recognises what it has by id. Say it for one start only.
     public var isRestored = false
+    /// The folder in which `POST /v1/backup` makes a folder for each backup; nil offers none.
+    public var backups: String?
     /// The most messages that a channel keeps; nil keeps all.
     public var keptMessages: Int64?
     /// How long messages are kept; nil keeps them for ever.

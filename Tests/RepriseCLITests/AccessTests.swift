@@ -43,6 +43,20 @@ struct AccessTests {
         }
     }
 
+    @Test("who brings no token is told so by every way in, and not to try again later")
+    func asked() async throws {
+        try await Self.withDevelopment { _, url in
+            for command in [["publish", "general", "hello"], ["channels"]] {
+                let result = try await Tool.run(command + ["--server", url])
+                #expect(result.status == 76, "\(command): \(result.error)")
+                #expect(result.error.contains("token") && result.error.contains("--as"))
+                #expect(!result.error.contains("later"))
+                let named = try await Tool.run(command + ["--server", url, "--as", "ada"])
+                #expect(named.status == 0, "\(command): \(named.error)")
+            }
+        }
+    }
+
     @Test("a server that is not for development gives none, and one elsewhere is not even asked")
     func notForDevelopment() async throws {
         try await withServer { server, _ in

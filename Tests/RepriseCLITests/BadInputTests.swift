@@ -27,7 +27,7 @@ struct BadInputTests {
             ["publish"], ["publish", "general", "--file", "a", "b"], ["publish", "no good", "x"],
             ["publish", "-general", "x"],
             ["publish", "general", "x", "--server", "127.0.0.1:8080"],
-            ["publish", "general", "x", "--server", "https://127.0.0.1:8080"],
+            ["publish", "general", "x", "--server", "ftp://127.0.0.1:8080"],
             ["publish", "general", "x", "--patience", "-1"], ["listen", "general"],
             ["listen", "--journal", "j"], ["listen", "ge neral", "--journal", "j"], ["ledger"],
             ["serve", "--port", "many"], ["serve", "--prot", "80"], ["demo", "dance"],

@@ -36,7 +36,8 @@ struct ProtocolDocumentTests {
                 #expect(try Self.fields(frame.encoded()) == fields)
                 continue
             }
-            #expect(try decoder.clientFrame(frame.encoded()) == frame)  // an absent coverage is written as []
+            // An absent coverage is written as [].
+            #expect(try decoder.clientFrame(frame.encoded()) == frame)
         }
         #expect(
             types == [

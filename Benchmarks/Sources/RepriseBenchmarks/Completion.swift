@@ -59,7 +59,13 @@ enum Completion {
         let clock = ContinuousClock()
         let start = clock.now
         let run = Task { try await reprise.run() }
-        try await reprise.subscribe(to: names)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for name in names {
+                let channel = try reprise.channel(name)
+                group.addTask { try await channel.subscribe() }
+            }
+            try await group.waitForAll()
+        }
         for name in names {
             for await state in try reprise.channel(name).states where state == .live { break }
         }

@@ -47,9 +47,11 @@ final class RawConnection: ChannelInboundHandler {
             }
             .connect(host: server.host, port: server.port).get()
         try await opened.futureResult.get()
+        let credentials = try server.credentials(of: device)
         try await loop.submit {
             bound.value.send(
-                #"{"type":"hello","version":1,"device":"\#(device)","client":"bench"}"#)
+                #"{"type":"hello","version":1,"device":"\#(device)","client":"bench"\#(credentials)}"#
+            )
         }.get()
         return bound
     }

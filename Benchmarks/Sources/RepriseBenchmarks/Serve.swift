@@ -11,6 +11,7 @@ extension Main {
             commandName: "serve-reprise", shouldDisplay: false)
 
         @Option var data: String
+        @Flag var tokens = false
 
         func run() async throws {
             var logger = Logger(label: "bench")
@@ -18,6 +19,11 @@ extension Main {
             var configuration = ServerConfiguration(data: data)
             configuration.port = 0
             configuration.limits.connections = 50_000
+            if tokens {
+                configuration.access = .tokens(.development)
+                configuration.limits.publishesPerSecond = 1_000_000
+                configuration.limits.publishesAtOnce = 1_000_000
+            }
             let server = Server(configuration: configuration, logger: logger) { address in
                 FileHandle.standardOutput.write(Data("ready \(address.port)\n".utf8))
             }

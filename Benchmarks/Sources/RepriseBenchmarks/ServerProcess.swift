@@ -6,6 +6,20 @@ final class ServerProcess: @unchecked Sendable {
     struct Address: Sendable {
         var host = "127.0.0.1"
         var port: Int
+        /// Whether it asks who is who; then there is a token for each device, as a user of that name.
+        var hasTokens = false
+
+        /// - Returns: the end of a `hello`.
+        func credentials(of device: String) throws -> String {
+            guard hasTokens else { return "" }
+            let text = "http://\(host):\(port)/v1/dev/token?user=\(device)"
+            guard let url = URL(string: text) else { throw BenchmarkError("\(text) is no URL") }
+            let answer = try JSONSerialization.jsonObject(with: Data(contentsOf: url))
+            guard let token = (answer as? [String: Any])?["token"] as? String else {
+                throw BenchmarkError("the server gave no token")
+            }
+            return #","token":"\#(token)""#
+        }
     }
 
     let address: Address
@@ -44,7 +58,7 @@ final class ServerProcess: @unchecked Sendable {
         guard let port = line.split(separator: " ").last.flatMap({ Int($0.trimmed) }) else {
             throw BenchmarkError("the server said: \(line)")
         }
-        address = Address(port: port)
+        address = Address(port: port, hasTokens: arguments.contains("--tokens"))
     }
 
     /// Resident memory, in bytes.

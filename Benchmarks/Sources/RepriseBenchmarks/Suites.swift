@@ -7,13 +7,14 @@ enum Suites {
     static let all: [(name: String, suite: Suite)] = [
         ("codec", codec), ("fan-out", fanOut), ("publish", publish), ("catch-up", catchUp),
         ("device", device), ("idle", idle), ("complete", complete), ("channels", manyChannels),
-        ("latency", latency), ("stopped", stopped),
+        ("latency", latency), ("stopped", stopped), ("tokens", tokens),
     ]
 
     private static func withServer<T>(
-        _ command: String = "serve-reprise", _ body: (ServerProcess) async throws -> T
+        _ command: String = "serve-reprise", _ options: [String] = [],
+        _ body: (ServerProcess) async throws -> T
     ) async throws -> T {
-        let server = try ServerProcess([command])
+        let server = try ServerProcess([command] + options)
         defer { server.stop() }
         return try await body(server)
     }
@@ -167,5 +168,23 @@ enum Suites {
                     smallerIsBetter: true),
             ]
         }
+    }
+
+    /// The first figures again, with tokens, grants and limits on.
+    @Sendable private static func tokens() async throws -> [Figure] {
+        let fan = try await withServer("serve-reprise", ["--tokens"]) {
+            try await FanOut(server: $0.address).run()
+        }
+        let many = try await withServer("serve-reprise", ["--tokens"]) {
+            try await Publish(server: $0.address).run()
+        }
+        return [
+            Figure(
+                name: "with tokens: fan-out 1 → 100, 128-byte bodies, durable first", value: fan,
+                unit: "deliveries/s", target: 2_000_000),
+            Figure(
+                name: "with tokens: durable publish, 64 publishers × 16 in flight",
+                value: many.perSecond, unit: "messages/s", target: 60_000),
+        ]
     }
 }

@@ -21,7 +21,7 @@ struct Listing: Sendable {
         repeat {
             guard
                 let page = try await api.send(
-                    "GET", path, query: ["after": after, "limit": "1000"])
+                    "GET", path, query: ["after": after, "limit": "200"])
             else { return }
             let elements = try page.list(name)
             if isJSON {

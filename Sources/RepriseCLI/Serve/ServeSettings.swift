@@ -14,6 +14,7 @@ struct ServeSettings: Sendable {
         var data: String?
         var keepMessages: Int?
         var keepDays: Int?
+        var backups: String?
         var isDevelopment: Bool?
         var keys: String?
         var jwks: String?
@@ -31,6 +32,7 @@ struct ServeSettings: Sendable {
     let data: String
     let keepMessages: Int?
     let keepDays: Int?
+    let backups: String?
     let isDevelopment: Bool
     let access: Access
     let audience: String
@@ -61,6 +63,7 @@ struct ServeSettings: Sendable {
         data = reader.string(forKey: "data", default: "reprise-data")
         keepMessages = reader.int(forKey: "keepMessages")
         keepDays = reader.int(forKey: "keepDays")
+        backups = reader.string(forKey: "backups")
         isDevelopment = reader.bool(forKey: "dev", default: false)
         audience = reader.string(forKey: "audience", default: "reprise")
         connectionsPerUser = reader.int(forKey: "connectionsPerUser")
@@ -82,6 +85,7 @@ struct ServeSettings: Sendable {
         var configuration = ServerConfiguration(host: host, port: port, data: data)
         configuration.keptMessages = keepMessages.map(Int64.init)
         configuration.keptFor = keepDays.map { .seconds($0 * 86_400) }
+        configuration.backups = backups
         configuration.access = access
         configuration.audience = audience
         configuration.tls = tls
@@ -160,7 +164,7 @@ struct ServeSettings: Sendable {
     private static let keys: Set<String> = [
         "host", "port", "data", "keepMessages", "keepDays", "dev", "logLevel",
         "keys", "jwks", "audience", "tlsCert", "tlsKey", "origins",
-        "connectionsPerUser", "publishesPerSecond",
+        "connectionsPerUser", "publishesPerSecond", "backups",
     ]
 
     private static func provider(_ path: String) async throws -> any ConfigProvider {
@@ -206,7 +210,7 @@ extension ServeSettings.Flags {
         if let isDevelopment { values["dev"] = ConfigValue(.bool(isDevelopment), isSecret: false) }
         let texts = [
             "keys": keys, "jwks": jwks, "audience": audience, "tlsCert": tlsCertificate,
-            "tlsKey": tlsKey,
+            "tlsKey": tlsKey, "backups": backups,
         ]
         for case (let name, let text?) in texts {
             values[AbsoluteConfigKey([name])] = ConfigValue(.string(text), isSecret: false)

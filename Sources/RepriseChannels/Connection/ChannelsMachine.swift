@@ -365,7 +365,8 @@ package struct ChannelsMachine: Sendable {
     mutating func flush() {
         if wantsReconnect {
             wantsReconnect = false
-            perform(connection.reconnectRequested(), at: .zero)  // it closes, and that takes no time
+            // It closes, and that takes no time.
+            perform(connection.reconnectRequested(), at: .zero)
         }
         guard !asks.isEmpty else { return }
         emit(.send(SubscribeFrames.encoded(asks)))

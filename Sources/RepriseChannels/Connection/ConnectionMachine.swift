@@ -339,6 +339,7 @@ package struct ConnectionMachine: Sendable {
     }
 
     /// The connection has ended; with this code, if the peer sent one.
+    ///
     /// `isForgiven`: it ended because of the token, and there may be another.
     package mutating func ended(
         closeCode: CloseCode?, isForgiven: Bool = false, at now: Duration, jitter: Double

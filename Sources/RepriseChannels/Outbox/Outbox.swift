@@ -46,7 +46,9 @@ public struct Outbox: Sendable {
             guard let entry = try Self.entry(id, in: channel, db) else { throw Self.unknown(id) }
             try journal.retry(id, in: db)
             try db.execute(sql: "DELETE FROM channelsRefused WHERE id = ?", arguments: [id.text])
-            if let name = entry.lane.flatMap({ try? ChannelName($0) }) { channels.ring(name, after: db) }
+            if let name = entry.lane.flatMap({ try? ChannelName($0) }) {
+                channels.ring(name, after: db)
+            }
         }
     }
 

@@ -48,6 +48,9 @@ package enum OutboxRows {
     /// - Parameters:
     ///   - channel: the channel.
     ///   - limit: the most of those that wait, of those that are sent, and of those that failed.
+    ///   - db: of the journal.
+    /// - Returns: at most three times `limit`.
+    /// - Throws: a `DatabaseError`.
     package static func pending(in channel: ChannelName, limit: Int, _ db: Database) throws
         -> [Pending]
     {

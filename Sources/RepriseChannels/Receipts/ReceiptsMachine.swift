@@ -6,9 +6,9 @@ package import RepriseWire
 /// Nothing goes back, except with the epoch: a new one makes all positions void.
 package struct ReceiptsMachine: Sendable {
     package struct Settings: Hashable, Sendable {
-        /// A delivered position is sent at most so often…
+        /// A delivered position is sent at most so often.
         package var interval: Duration
-        /// …or as soon as it has moved by so many sequences.
+        /// Once it has moved by so many sequences it is sent before that.
         package var step: Int64
         /// After how long without an echo it is sent again.
         package var again: Duration

@@ -71,7 +71,8 @@ package struct TypingMachine: Sendable {
 
     /// A key was pressed.
     package mutating func typed(in channel: ChannelName, at now: Duration) -> [Action] {
-        guard user != nil else { return [] }  // nobody would hear it, and later it is not true any more
+        // Nobody would hear it, and later it is not true any more.
+        guard user != nil else { return [] }
         if let saidAt = mine[channel]?.saidAt, now - saidAt < settings.again {
             mine[channel]?.keyAt = now
         } else {

@@ -63,7 +63,7 @@ enum EndpointProperties {
         let lines = Array(request.utf8).split(separator: 0x0a, omittingEmptySubsequences: false)
         try hold(lines.count == 9, "a request of \(lines.count) lines")
         try hold(lines[0].count(where: { $0 == 0x20 }) == 2, "a request line of other words")
-        let again = try Endpoint("http://\(endpoint.authority)\(endpoint.target)")
+        let again = try Endpoint("\(endpoint)\(endpoint.target)")
         try hold(again == endpoint, "\(endpoint) reads back as \(again)")
     }
 }

@@ -57,7 +57,8 @@ struct PipelinedOutboxTests {
                 try await eventually("some more are stored") {
                     try await bodies(server).count >= goal
                 }
-                running.cancel()  // in hand stays in hand: the next opening finds it as a kill leaves it
+                // In hand stays in hand: the next opening finds it as a kill leaves it.
+                running.cancel()
                 _ = try? await running.value
                 if try await journal.ledger().pending == 0 { break }
             }

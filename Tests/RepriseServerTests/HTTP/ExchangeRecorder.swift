@@ -16,6 +16,7 @@ final class ExchangeRecorder {
         var query: [(String, String)] = []
         var type: String? = "application/json"
         var body = ""
+        var origin: String?
     }
 
     struct Answer {
@@ -40,6 +41,7 @@ final class ExchangeRecorder {
         if let token = ask.token {
             request.headers.add(name: "authorization", value: "Bearer \(token)")
         }
+        if let origin = ask.origin { request.headers.add(name: "origin", value: origin) }
         if !ask.body.isEmpty {
             if let type = ask.type { request.headers.add(name: "content-type", value: type) }
             request.body = .bytes(ByteBuffer(string: ask.body))

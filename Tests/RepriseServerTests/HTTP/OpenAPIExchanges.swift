@@ -18,6 +18,7 @@ final class OpenAPIExchanges {
     let recorder = ExchangeRecorder()
     private(set) var routes: [String] = []
     private let operations: [Operation]
+    private var issuer: TokenIssuer?
 
     init(_ operations: [Operation]) { self.operations = operations }
 
@@ -65,7 +66,7 @@ final class OpenAPIExchanges {
             (ask("GET /v1/channels"), 200), (ask(put), 201), (ask(put), 200),
             (ask(put, channel: "den", den), 201), (ask(put, as: "eve", channel: "den"), 403),
             (ask(put, as: "root", channel: "den", den), 200),
-            (ask("GET /v1/channels", query: [("limit", "1"), ("after", "a"), ("x", "y")]), 200),
+            (ask("GET /v1/channels", query: [("limit", "1"), ("after", "a")]), 200),
             (ask("GET /v1/channels/{channel}"), 200),
             (ask("GET /v1/channels/{channel}", channel: "den"), 200),
             (ask("GET /v1/channels/{channel}", as: "eve", channel: "den"), 403),
@@ -99,7 +100,12 @@ final class OpenAPIExchanges {
             (ask(post, #"{"id":"m1","body":{"x":[1,null]}}"#), 200),
             (ask(post, #"{"id":"m1","body":{"x":[1,null]}}"#), 200), (ask(post), 200),
             (ask(post, type: lines, "{\"id\":\"m2\",\"body\":2}\n\n{\"body\":3}\n"), 200),
-            (ask(post, type: lines, "{\"id\":\"m3\",\"body\":2}\n{\"body\":\n"), 207),
+            (
+                ask(
+                    post, type: lines,
+                    "{\"id\":\"m3\",\"body\":2}\n"
+                        + "{\"after\":\"none\",\"body\":1}\n"), 207
+            ),
             (ask(post, as: "eve", channel: "den"), 403),
             (ask(post, channel: "den", #"{"id":"d1","body":1}"#), 200),
             (ask(post, #"{"id":"d1","body":1}"#), 409),
@@ -157,7 +163,14 @@ final class OpenAPIExchanges {
             (ask("GET /openapi.json", as: nil), 200),
             (ask("GET /metrics", as: nil), 200), (ask("POST /v1/backup"), 403),
             (ask("POST /v1/backup", as: "root"), 200), (ask("GET /v1/connect", as: nil), 426),
-        ]
+        ] + developmentTokens()
+    }
+
+    private func developmentTokens() -> [(ExchangeRecorder.Ask, Int)] {
+        let get = ask("GET /v1/dev/token", as: nil, query: [("user", "ada"), ("scope", "admin")])
+        var foreign = get
+        foreign.origin = "https://elsewhere.example.org"
+        return [(get, 200), (ask("GET /v1/dev/token", as: nil), 400), (foreign, 403)]
     }
 
     /// 400 for each operation that knows it.
@@ -258,6 +271,7 @@ final class OpenAPIExchanges {
         let folder = TestFolder()
         defer { folder.remove() }
         let log = try SQLiteMessageLog.open(at: folder.path)
+        issuer = try TokenIssuer(key: try await DevelopmentKey.open(in: folder.path))
         let accounts = try Accounts.open(at: folder.path, implicitChannels: false)
         let committer = Committer(log: log) { _ in }
         let storing = Task { await committer.run() }
@@ -280,6 +294,9 @@ final class OpenAPIExchanges {
         let router = Router()
         HTTPRoutes(services, limits: limits).add(to: router)
         UpgradeRequiredRoute().add(to: router)
+        if let issuer {
+            DevelopmentTokenRoute(issuer: issuer, clock: services.clock).add(to: router)
+        }
         routes = Self.names(router)
         router.refuseOtherMethods()
         return router
