@@ -15,6 +15,8 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case fanOutBeforeCommit, acknowledgeBeforeCommitOnServer, keepHeadsAfterFailedCommit
     case forgetIDs, registerAfterRead, silentDoubt, trimWithoutFloor, restoreKeepsEpoch
     case serverSkipsSync, earlySyncComplete, deletionKeepsBody
+    // Receipts.
+    case echoBeforeDurable, positionsGoBack
 
     /// What the wrong driver does.
     package var text: String {
@@ -54,6 +56,8 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .restoreKeepsEpoch: "a restored backup keeps its epoch"
         case .serverSkipsSync: "the server commits without a sync"
         case .earlySyncComplete: "sync_complete follows the first page"
+        case .echoBeforeDurable: "a receipt is echoed before it is durable"
+        case .positionsGoBack: "the receipt that came last counts, not the farthest"
         case .deletionKeepsBody: "the log keeps the body of what is deleted"
         }
     }
