@@ -21,6 +21,8 @@ public struct Channel: Sendable {
 
     /// Asks for everything the channel has and for what comes, without reading it yet: it is kept in the journal.
     ///
+    /// A channel that the server has refused is asked for again.
+    ///
     /// - Throws: what the journal throws.
     public func subscribe() async throws { try await channels.subscribe(name) }
 

@@ -333,6 +333,18 @@ struct SubscriptionMachineRepairTests {
         #expect(device.connect().asked != nil)
     }
 
+    @Test("asks again for what was refused when it is wanted again, and only then")
+    func wantedAgain() throws {
+        var device = Device()
+        _ = device.connect()
+        #expect(device.machine.wantedAgain(at: device.now).isEmpty)
+        let refused = ServerFrame.Refused(
+            channel: "general", id: nil, code: .forbidden, message: "Not yours.")
+        _ = device.machine.refusedReceived(refused, at: device.now, jitter: 0)
+        #expect(device.machine.wantedAgain(at: device.now).asked != nil)
+        #expect(device.machine.wantedAgain(at: device.now).isEmpty)
+    }
+
     @Test("goes back to what is on the disk when a commit fails, and asks for the rest")
     func commitFailed() throws {
         var device = try Device.live(at: 10)

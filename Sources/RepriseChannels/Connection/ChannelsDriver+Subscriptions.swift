@@ -11,7 +11,9 @@ extension ChannelsDriver {
 
     /// Those who ask while the journal is being read are answered together by the next reading, and asked for in one frame.
     func subscribe(_ channel: ChannelName, states: Announcer<ChannelState>) async throws {
-        guard !machine.isSubscribed(channel) else { return }
+        guard !machine.isSubscribed(channel) else {
+            return await perform(machine.subscribedAgain(channel, at: now))
+        }
         try await withCheckedThrowingContinuation { answer in
             wishes.append(Wish(channel: channel, states: states, answer: answer))
             guard !isReadingWishes else { return }

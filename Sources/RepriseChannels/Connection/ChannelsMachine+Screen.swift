@@ -14,6 +14,14 @@ extension ChannelsMachine {
         return take()
     }
 
+    /// Somebody wants the channel that is subscribed to: one that was refused is asked for again, because the user may be a member now.
+    package mutating func subscribedAgain(_ channel: ChannelName, at now: Duration) -> [Action] {
+        guard let place = places[channel] else { return [] }
+        perform(subscriptions[place].machine.wantedAgain(at: now), of: place)
+        flush()
+        return take()
+    }
+
     package mutating func disappeared(_ channel: ChannelName) { onScreen.remove(channel) }
 
     /// The app loads a snapshot of the channel when messages of it are lost.

@@ -32,7 +32,8 @@ struct ListRows: Sendable {
         var bytes = 0
         for key in keys where bytes < Self.pageBytes {
             // A broken row is left out, and the rest is shown.
-            guard let message = try? message(key, hasFormer: logs.count > 1, user: user, db)
+            guard
+                let message = try? message(key, in: log, hasFormer: logs.count > 1, user: user, db)
             else { continue }
             bytes += message.body.count
             page.append(message)
@@ -75,9 +76,9 @@ struct ListRows: Sendable {
         return Array(keys.sorted { $0.seq > $1.seq }.prefix(limit))
     }
 
-    private func message(_ key: Key, hasFormer: Bool, user: String?, _ db: Database) throws
-        -> ChannelMessage?
-    {
+    private func message(
+        _ key: Key, in log: Int64, hasFormer: Bool, user: String?, _ db: Database
+    ) throws -> ChannelMessage? {
         let row = try Row.fetchOne(
             db.cachedStatement(
                 sql: """
@@ -86,12 +87,14 @@ struct ListRows: Sendable {
                     """), arguments: [key.arrival])
         guard let row else { return nil }
         let isDeleted = try row.integer(4) != 0
-        var edit: [UInt8]?
+        var newest: Edit?
         if !isDeleted {
             var names = [(log: try row.integer(5), seq: try row.integer(6))]
             if hasFormer { names += try aliases(of: key.arrival, db) }
-            for name in names { edit = try newestEdit(of: name, db) ?? edit }
+            let edits = try names.compactMap { try newestEdit(of: $0, in: log, db) }
+            newest = edits.max { $0.seq < $1.seq }
         }
+        let edit = newest?.body
         let sender = try row.optionalText(3)
         return ChannelMessage(
             id: try EntryID(try row.text(0)), seq: key.seq, from: try sender.map { try UserID($0) },
@@ -108,14 +111,35 @@ struct ListRows: Sendable {
         ).map { (try $0.integer(0), try $0.integer(1)) }
     }
 
+    private struct Edit {
+        var seq: Int64
+        var body: [UInt8]
+    }
+
     /// The edit with the greatest sequence wins, whenever it came.
-    private func newestEdit(of name: (log: Int64, seq: Int64), _ db: Database) throws -> [UInt8]? {
-        try Row.fetchOne(
-            db.cachedStatement(
-                sql: """
-                    SELECT body FROM channelsMessage INDEXED BY channelsMessageByEdit
-                    WHERE log = ? AND target = ? AND change = 1 AND deleted = 0
-                    ORDER BY seq DESC LIMIT 1
-                    """), arguments: [name.log, name.seq])?.bytes(0)
+    ///
+    /// One of a former epoch counts if it is in this one too: what a restored server has lost, no other device will ever see.
+    private func newestEdit(of name: (log: Int64, seq: Int64), in log: Int64, _ db: Database) throws
+        -> Edit?
+    {
+        let row =
+            name.log == log
+            ? try Row.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT seq, body FROM channelsMessage INDEXED BY channelsMessageByEdit
+                        WHERE log = ? AND target = ? AND change = 1 AND deleted = 0
+                        ORDER BY seq DESC LIMIT 1
+                        """), arguments: [name.log, name.seq])
+            : try Row.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT a.seq, m.body FROM channelsMessage AS m
+                        INDEXED BY channelsMessageByEdit
+                        CROSS JOIN channelsAlias AS a ON a.arrival = m.arrival AND a.log = ?
+                        WHERE m.log = ? AND m.target = ? AND m.change = 1 AND m.deleted = 0
+                        ORDER BY a.seq DESC LIMIT 1
+                        """), arguments: [log, name.log, name.seq])
+        return try row.map { Edit(seq: try $0.integer(0), body: try $0.bytes(1)) }
     }
 }

@@ -13,6 +13,12 @@ extension SubscriptionMachine {
         return requestSnapshot()
     }
 
+    /// Somebody wants a channel that the server has refused: it may say something else now.
+    package mutating func wantedAgain(at now: Duration) -> [Action] {
+        guard case .refused = mode else { return [] }
+        return connected(at: now)
+    }
+
     package mutating func disconnected() -> [Action] {
         isAttached = false
         mode = .offline

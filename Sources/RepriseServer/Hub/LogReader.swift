@@ -118,12 +118,15 @@ final class LogReader: Sendable {
 
     private func positions(for request: Request) async throws -> ByteBuffer? {
         guard let accounts, let user = request.user else { return nil }
-        let positions = try await accounts.positions(
+        var positions = try await accounts.positions(
             of: request.channel, first: user, limit: WireLimits.positions)
-        let read = positions.first { $0.user == user }?.read ?? 0
-        let unread = try await log.unread(
-            of: user, in: request.channel,
-            after: Unread.start(read: read, joined: request.unreadAfter, floor: 0))
+        let stored = positions.first { $0.user == user }?.read ?? 0
+        let start = Unread.start(read: stored, joined: request.unreadAfter, floor: 0)
+        // A device that counts by itself begins where we do; nobody else is told that this was read.
+        if let own = positions.firstIndex(where: { $0.user == user }) {
+            positions[own].read = start
+        }
+        let unread = try await log.unread(of: user, in: request.channel, after: start)
         return WebSocketFraming.frame(
             .positions(.init(channel: request.channel, positions: positions, unread: unread)))
     }

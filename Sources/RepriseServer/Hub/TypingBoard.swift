@@ -23,6 +23,8 @@ package struct TypingBoard: Sendable {
         var began: Duration
         /// Nil once it has stopped; it is remembered so that nobody flickers.
         var until: Duration?
+        /// How often it has begun again right after a stop.
+        var restarts = 0
     }
 
     private struct Place: Hashable, Sendable {
@@ -30,6 +32,9 @@ package struct TypingBoard: Sendable {
         let user: UserID
         let connection: UInt64
     }
+
+    /// How often somebody may begin again at once, before he has to be quiet for a moment.
+    private static let restarts = 5
 
     private let limit: Int
     private let lasts: Duration
@@ -60,13 +65,16 @@ package struct TypingBoard: Sendable {
         now: Duration
     ) -> Told? {
         guard isTyping else { return stopped(connection, user, channel) }
-        if let source = channels[channel]?[user]?[connection] {
-            guard now - source.began >= mayRepeatAfter else { return nil }
+        var restarts = 0
+        if let source = channels[channel]?[user]?[connection], now - source.began < mayRepeatAfter {
+            // Who sends short messages stops at each, and begins the next at once.
+            guard source.until == nil, source.restarts < Self.restarts else { return nil }
+            restarts = source.restarts + 1
         }
         guard types(user, in: channel) || typists(of: channel) < limit else { return nil }
         let place = Place(channel: channel, user: user, connection: connection)
         channels[channel, default: [:]][user, default: [:]][connection] = Source(
-            began: now, until: now + lasts)
+            began: now, until: now + lasts, restarts: restarts)
         due.join((now + lasts, place))
         return Told(channel: channel, user: user, isTyping: true)
     }

@@ -31,6 +31,16 @@ struct PeopleDecisionTests {
         _ = board.typed(true, by: ada, at: 1, in: room, now: .zero)
         #expect(board.typed(true, by: ada, at: 1, in: room, now: .milliseconds(1_999)) == nil)
         #expect(board.typed(false, by: ada, at: 1, in: room, now: .milliseconds(1_999)) != nil)
+        #expect(board.typed(true, by: ada, at: 1, in: room, now: .milliseconds(3_999)) != nil)
+    }
+
+    @Test("who has just stopped begins again at once, five times in a row")
+    func typingAfterAStop() {
+        var board = TypingBoard(limit: 5)
+        for _ in 0...5 {
+            #expect(board.typed(true, by: ada, at: 1, in: room, now: .zero) != nil)
+            #expect(board.typed(false, by: ada, at: 1, in: room, now: .zero) != nil)
+        }
         #expect(board.typed(true, by: ada, at: 1, in: room, now: .milliseconds(1_999)) == nil)
         #expect(board.typed(true, by: ada, at: 1, in: room, now: .seconds(2)) != nil)
     }

@@ -16,11 +16,14 @@ struct Audit {
     private let device: Stage.Device
     /// All that the server has stored.
     private let stored: Set<String>
+    /// The same, in order for each channel.
+    private let log: [String]
 
-    init(_ device: Stage.Device, name: String, stored: Set<String>) {
+    init(_ device: Stage.Device, name: String, stored log: [String]) {
         self.device = device
         self.name = name
-        self.stored = stored
+        self.log = log
+        stored = Set(log)
     }
 
     mutating func run() async throws {
@@ -34,6 +37,7 @@ struct Audit {
         try await checkNever(reprise)
         checkApplied()
         checkAgain()
+        checkOrder()
         try await checkLedger(reprise)
         await reprise.close()
     }
@@ -70,6 +74,23 @@ struct Audit {
         let early = Set(found).subtracting(all)
         if !early.isEmpty {
             fault("\(early.count) effects \(what) were never stored: \(some(of: early))")
+        }
+    }
+
+    /// What a device publishes to a channel is stored in that order, however much of it was on its way at a kill.
+    private mutating func checkOrder() {
+        let published = LineFile.read(device.place.promises).filter { $0.count == 2 }
+        for channel in DeviceRole.channels {
+            let promised = published.filter { $0[1] == channel }.map { String($0[0]) }
+            let own = Set(promised)
+            let found = log.filter(own.contains)
+            // What is missing is a fault of its own.
+            let order = promised.filter(stored.contains)
+            guard found != order else { continue }
+            let first = zip(found, order).first { $0 != $1 }
+            fault(
+                "its messages to \(channel) are stored in another order, from \(first?.0 ?? "the end") on"
+            )
         }
     }
 

@@ -99,8 +99,12 @@ struct DeviceRole: Sendable {
         let channels = try Self.channels.map { try reprise.channel($0) }
         while true {
             for channel in channels {
-                let id = try await channel.publish(#"{"from":"device"}"#)
-                promises.append("\(id)")
+                // Now and then so many at once that they are on their way together: their order must hold.
+                let count = Int.random(in: 0..<4) == 0 ? Int.random(in: 2...30) : 1
+                for _ in 0..<count {
+                    let id = try await channel.publish(#"{"from":"device"}"#)
+                    promises.append("\(id) \(channel.name)")
+                }
             }
             try await Task.sleep(for: .milliseconds(Int.random(in: 20...80)))
         }

@@ -108,7 +108,7 @@ struct Round {
         }
         for publisher in publishers { result.faults += publisher.faults }
         for (index, device) in stage.devices.enumerated() {
-            var audit = Audit(device, name: "device \(index + 1)", stored: Set(log.ids))
+            var audit = Audit(device, name: "device \(index + 1)", stored: log.ids)
             try await audit.run()
             result.faults += audit.faults
             result.repeats += audit.repeats
