@@ -1,7 +1,9 @@
 /// What `reprise simulate` can play.
 package enum Workloads {
     /// What should hold whatever goes wrong.
-    package static let all: [any Workload] = [GatesWorkload(), ChannelsWorkload()]
+    package static let all: [any Workload] = [
+        GatesWorkload(), ChannelsWorkload(), ReceiptsWorkload(),
+    ]
     /// The seeds' own algorithms, which should not.
     package static let baselines: [any Workload] = Baseline.all.map(\.workload)
 

@@ -47,7 +47,8 @@ package struct OutboxContent: Hashable, Sendable {
         change.map { Array($0.target.text.utf8) + [UInt8(ascii: "\n")] + body } ?? body
     }
 
-    func entry(id: EntryID, in channel: ChannelName) -> NewEntry {
+    /// What the journal keeps of it.
+    package func entry(id: EntryID, in channel: ChannelName) -> NewEntry {
         NewEntry(
             id: id, kind: OutboxMachine.kind.name, source: source, payload: payload,
             lane: channel.text)

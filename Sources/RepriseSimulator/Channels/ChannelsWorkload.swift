@@ -15,7 +15,7 @@ package struct ChannelsWorkload: Workload {
         (.powerLossDevice, 3), (.powerLossServer, 2), (.suspend, 6), (.diskFull, 3),
         (.syncFails, 4), (.serverDiskFull, 3), (.serverSyncFails, 4), (.clockJump, 3),
         (.clockDrift, 2), (.retention, 3), (.restore, 2), (.newEpoch, 1), (.handlerThrows, 4),
-        (.handlerHangs, 2), (.handlerLate, 3),
+        (.handlerHangs, 2), (.handlerLate, 3), (.refusePublish, 4),
     ]
 
     package func schedule(seed: UInt64) -> Schedule { .draw(seed: seed, kinds: Self.kinds) }

@@ -11,6 +11,7 @@ final class ChannelsWorld {
     private let network: SimulatedNetwork
     private let server: SimulatedServer
     private let serverWitness: ServerWitness
+    private let order: OrderWitness
     private let producers: Producers
     private let devices: [SimulatedDevice]
     private let witnesses: [DeviceWitness]
@@ -27,8 +28,9 @@ final class ChannelsWorld {
             simulation, network: network, store: try Self.log(simulation, tier),
             settings: .drawn(for: simulation))
         serverWitness = ServerWitness(simulation, server)
+        order = OrderWitness(simulation, serverWitness)
         serverWitness.watch()
-        producers = Producers(simulation, server: server)
+        producers = Producers(simulation, server: server, order: order)
         handlers = HandlerFaults(simulation)
         var machines: [FaultInjector.Machine] = []
         var devices: [SimulatedDevice] = []
@@ -51,6 +53,7 @@ final class ChannelsWorld {
         for (index, device) in devices.enumerated() {
             handlers.watch(device, index: index)
             device.acknowledged = { [producers] _, id in producers.heard(id) }
+            device.refused = { [producers] _, id, code in producers.refused(id, code) }
         }
     }
 
@@ -111,6 +114,8 @@ final class ChannelsWorld {
     /// Some in bursts, some alone; most from producers, some through the devices' outboxes; some twice.
     private func scheduleMessages() {
         var random = simulation.random("messages")
+        var changes = simulation.random("changes")
+        var places: [ChannelName] = []
         let length = simulation.schedule.length
         var index = 0
         while index < simulation.schedule.messages {
@@ -119,7 +124,10 @@ final class ChannelsWorld {
             let at = random.chance(0.1) ? .zero : length * random.fraction()
             let author = random.chance(0.3) ? devices[random.index(devices.count)] : nil
             let messages = (index..<index + burst).map { number in
-                message(number, channels[random.index(channels.count)])
+                places.append(channels[random.index(channels.count)])
+                let message = message(number, places[number])
+                guard author != nil, changes.chance(0.4) else { return message }
+                return change(message, places, &changes)
             }
             let isTwice = random.chance(0.1)
             simulation.after(at) { [self] in
@@ -138,6 +146,21 @@ final class ChannelsWorld {
         Producers.Message(
             id: EntryID(unchecked: "m\(number)"), channel: channel,
             body: Array(#"{"n":\#(number)}"#.utf8))
+    }
+
+    /// Makes of a message an edit or a deletion: of one of its channel, whoever published that and whether it is there yet or not.
+    private func change(
+        _ message: Producers.Message, _ places: [ChannelName], _ random: inout SeededRandom
+    ) -> Producers.Message {
+        let others = places.indices.dropLast().filter { places[$0] == message.channel }
+        guard !others.isEmpty else { return message }
+        // Mostly what is new, so that some are changed several times.
+        let recent = Array(others.suffix(8))
+        let target = EntryID(unchecked: "m\(recent[random.index(recent.count)])")
+        var message = message
+        message.change = random.chance(0.6) ? .edits(target) : .deletes(target)
+        if case .deletes = message.change { message.body = Array("null".utf8) }
+        return message
     }
 
     private func scheduleBackups() {
@@ -161,6 +184,8 @@ final class ChannelsWorld {
         case .newEpoch where server.process.state == .running:
             simulation.met(.newEpoch)
             server.beginNewLog(outage: fault.length)
+        case .refusePublish:
+            server.refusePublishes(for: fault.length, share: 0.2 + Double(fault.bits % 7) / 10)
         case .handlerThrows, .handlerHangs, .handlerLate: handlers.inflict(fault)
         default: break
         }
@@ -170,6 +195,7 @@ final class ChannelsWorld {
 
     func heal() {
         handlers.heal()
+        server.stopRefusing()
         // Somebody ends an app that hangs, and opens it again.
         for device in handlers.hung { device.process.kill("is ended by its user") }
         injector.heal()

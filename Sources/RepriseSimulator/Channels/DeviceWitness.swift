@@ -98,6 +98,7 @@ final class DeviceWitness {
             stored += contents.messages.count
             checkMessages(contents, channel, log)
             checkEffects(contents, channel, counted)
+            checkChanges(contents, channel, log)
         }
         guard simulation.violation == nil, let ledger = attempt({ try device.channelsLedger() })
         else { return }
@@ -157,6 +158,28 @@ final class DeviceWitness {
                 report(
                     seq, channel, "(\(id?.text ?? "?")) is covered, and is neither there nor lost")
             }
+        }
+    }
+
+    /// What the server shows after all edits and deletions, and no other body, is here; in whatever order they came.
+    private func checkChanges(
+        _ contents: ChannelContents, _ channel: ChannelName, _ log: SimulatedServer
+    ) {
+        let events = log.messages(in: channel)
+        let here = Dictionary(contents.messages.map { ($0.id, $0) }) { first, _ in first }
+        for event in events where event.isDeleted {
+            guard let message = here[event.id] else { continue }
+            if !message.isDeleted || message.body != Array("null".utf8) {
+                report(event.seq, channel, "(\(event.id)) is deleted, and its body is there")
+            }
+        }
+        // What a former epoch did to a message stays done here, although the server has forgotten it.
+        guard Set(contents.messages.map(\.epoch)).count == 1, server.epochCount == 1 else { return }
+        let applied = AppliedState(
+            contents.messages.map { ($0.seq, $0.change, $0.isDeleted, $0.body) })
+        let expected = AppliedState(events.map { ($0.seq, $0.change, $0.isDeleted, $0.body) })
+        for event in events where applied.body(of: event.seq) != expected.body(of: event.seq) {
+            report(event.seq, channel, "(\(event.id)) does not look as its last edit left it")
         }
     }
 

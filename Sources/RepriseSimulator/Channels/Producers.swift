@@ -1,3 +1,4 @@
+import RepriseChannels
 import RepriseCore
 import RepriseServer
 import RepriseWire
@@ -10,39 +11,52 @@ final class Producers {
     struct Message {
         var id: EntryID
         var channel: ChannelName
+        var change: MessageChange<EntryID>?
         var body: [UInt8]
     }
 
     private let simulation: Simulation
     private let server: SimulatedServer
+    private let order: OrderWitness
     private var random: SeededRandom
     /// What the server has acknowledged, to a producer or through a device.
     private(set) var acknowledged: Set<EntryID> = []
     /// Asked for over HTTP, and not answered yet.
     private var open = 0
     /// Given to a device's outbox and recorded there, or to be given to it once it runs.
-    private var entrusted: Set<EntryID> = []
+    private var entrusted: [EntryID: Message] = [:]
+    /// Refused for good, as its device was told; it may have been stored before or after that.
+    private(set) var refused: Set<EntryID> = []
 
-    init(_ simulation: Simulation, server: SimulatedServer) {
+    init(_ simulation: Simulation, server: SimulatedServer, order: OrderWitness) {
         self.simulation = simulation
         self.server = server
+        self.order = order
         random = simulation.random("producers")
     }
 
     var isDone: Bool { unanswered == 0 }
 
-    var unanswered: Int { open + entrusted.subtracting(acknowledged).count }
+    var unanswered: Int {
+        open + entrusted.keys.count { !acknowledged.contains($0) && !refused.contains($0) }
+    }
 
     /// Publishes through a device's outbox: records until that has said that it is durable, and leaves the rest to the device.
     func publish(_ message: Message, through device: SimulatedDevice) {
-        entrusted.insert(message.id)
+        entrusted[message.id] = message
+        order.records(message, on: device)
         let again = { [self] in
             simulation.after(.seconds(2)) { [self] in publish(message, through: device) }
         }
         var isAnswered = false
-        let isRunning = device.publish(message.id, message.body, to: message.channel) { result in
+        let isRunning = device.publish(
+            message.id, .init(change: message.change, body: message.body), to: message.channel
+        ) { [self] result in
             isAnswered = true
-            if case .failure = result { again() }
+            switch result {
+            case .success: order.recorded(message, on: device)
+            case .failure: again()
+            }
         }
         guard isRunning else { return again() }
         // A process that was killed meanwhile never answers.
@@ -56,6 +70,15 @@ final class Producers {
     func heard(_ id: EntryID) {
         simulation.trace("producer", "\(id) is acknowledged to its device")
         acknowledged.insert(id)
+    }
+
+    /// A device heard that the server will never have its message: that may be said of a change only.
+    func refused(_ id: EntryID, _ code: RefusalCode) {
+        simulation.trace("producer", "\(id) is refused to its device: \(code)")
+        refused.insert(id)
+        if code != .noSuchMessage || entrusted[id]?.change == nil {
+            simulation.violated(.recorded, "\(id) is refused for good: \(code)")
+        }
     }
 
     /// Publishes messages together, and does not let go before they are answered.

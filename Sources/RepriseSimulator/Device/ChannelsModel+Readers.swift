@@ -76,6 +76,7 @@ extension ChannelsModel {
             arrival: message.arrival,
             message: Message(
                 channel: channel, seq: message.seq, id: message.id, time: message.time,
+                from: message.from, change: message.change, isDeleted: message.isDeleted,
                 body: message.body, attempt: attempt))
     }
 
@@ -148,6 +149,7 @@ extension ChannelsModel {
                 contents.messages.append(
                     .init(
                         epoch: logs[place].epoch, seq: message.seq, id: message.id,
+                        change: message.change, isDeleted: message.isDeleted,
                         body: message.body))
             }
         }
@@ -241,11 +243,19 @@ extension ChannelsModel {
             for message in log.messages {
                 lines.append(
                     "message|\(message.arrival)|\(place + 1)|\(message.seq)|\(message.prev)|"
-                        + "\(message.id)|\(message.time.milliseconds)|\(message.body)")
+                        + "\(message.id)|\(message.time.milliseconds)|\(message.body)|"
+                        + Self.text(message.change) + (message.isDeleted ? "|1" : "|0"))
             }
         }
         for (channel, ids) in former.sorted(by: { $0.key < $1.key }) {
-            for id in ids.map(\.text).sorted() { lines.append("former|\(channel)|\(id)") }
+            for (id, arrival) in ids.sorted(by: { $0.key.text < $1.key.text }) {
+                lines.append("former|\(channel)|\(id)|\(arrival)")
+            }
+        }
+        for (place, log) in logs.enumerated() {
+            for (seq, arrival) in log.aliases.sorted(by: { $0.key < $1.key }) {
+                lines.append("alias|\(place + 1)|\(seq)|\(arrival)")
+            }
         }
         for (place, reader) in readers.enumerated() {
             lines.append(
@@ -266,5 +276,12 @@ extension ChannelsModel {
                     + loss.reason.rawValue)
         }
         return lines
+    }
+    private static func text(_ change: MessageChange<Int64>?) -> String {
+        switch change {
+        case .edits(let target): "1|\(target)"
+        case .deletes(let target): "2|\(target)"
+        case nil: "-|-"
+        }
     }
 }

@@ -10,7 +10,17 @@ package struct ChannelsModel: Hashable, Sendable {
         var prev: Int64
         var id: EntryID
         var time: WallTime
+        var from: UserID?
+        var change: MessageChange<Int64>?
+        var isDeleted: Bool
         var body: [UInt8]
+
+        init(_ event: ServerFrame.Event, arrival: Int64) {
+            self.arrival = arrival
+            (seq, prev, id, time) = (event.seq, event.prev, event.id, event.time)
+            (from, change, isDeleted, body) =
+                (event.from, event.change, event.isDeleted, event.body)
+        }
     }
 
     /// The log of one epoch of a channel; its id is its place, counted from 1.
@@ -24,6 +34,10 @@ package struct ChannelsModel: Hashable, Sendable {
         var duplicates: Int64 = 0
         /// In the order of their arrival.
         var messages: [Stored] = []
+        /// What the edits and deletions among them name.
+        var changed: Set<MessageChange<Int64>> = []
+        /// Where a message of this log lies that came in a former one, by its sequence here.
+        var aliases: [Int64: Int64] = [:]
     }
 
     struct Exception: Hashable, Sendable {
@@ -68,8 +82,8 @@ package struct ChannelsModel: Hashable, Sendable {
     var logs: [Log] = []
     var readers: [Reader] = []
     var losses: [Loss] = []
-    /// The ids of former epochs.
-    var former: [ChannelName: Set<EntryID>] = [:]
+    /// Where the messages of former epochs lie, by their ids.
+    var former: [ChannelName: [EntryID: Int64]] = [:]
 
     package init() {}
 
@@ -135,7 +149,9 @@ extension ChannelsModel {
             for range in missing { lose(range.after, range.through, .epoch, in: position.log) }
             let old = logs[Int(position.log) - 1]
             lose(old.head, nil, .epoch, in: position.log)
-            former[segment.channel, default: []].formUnion(old.messages.map(\.id))
+            former[segment.channel, default: [:]].merge(
+                old.messages.map { ($0.id, $0.arrival) }
+            ) { first, _ in first }
         }
         logs.append(Log(channel: segment.channel, epoch: epoch))
         positions[segment.channel] = LogPosition(
@@ -157,15 +173,13 @@ extension ChannelsModel {
         }
         var duplicates = segment.duplicates
         for event in segment.events {
-            if position.hasFormer, former[event.channel]?.contains(event.id) == true {
+            if position.hasFormer, let arrival = former[event.channel]?[event.id] {
                 duplicates += 1
+                recognise(event, arrival: arrival, in: place)
                 continue
             }
             position.accepted += 1
-            logs[place].messages.append(
-                Stored(
-                    arrival: Self.base(of: position.log) + position.accepted, seq: event.seq,
-                    prev: event.prev, id: event.id, time: event.time, body: event.body))
+            insert(event, arrival: Self.base(of: position.log) + position.accepted, in: place)
         }
         for loss in segment.losses {
             for range in loss.ranges {

@@ -30,6 +30,8 @@ package struct ChannelContents: Hashable, Sendable {
         package var epoch: Epoch
         package var seq: Int64
         package var id: EntryID
+        package var change: MessageChange<Int64>?
+        package var isDeleted: Bool
         package var body: [UInt8]
     }
 

@@ -31,6 +31,7 @@ extension DeviceLife {
         if simulation.mutation == .outboxNewID, entry.attempt > 1 {
             frame = withNewID(frame, entry)
         }
+        if simulation.mutation == .outboxForgetsPredecessor { frame = withoutPredecessor(frame) }
         guard process.survives("publishing \(entry.id)") else { return }
         outbox.waiters[entry.id] = (entry, done)
         socket?.send([frame])
@@ -51,6 +52,13 @@ extension DeviceLife {
         return ClientFrame.publish(publish).encoded()
     }
 
+    private func withoutPredecessor(_ frame: [UInt8]) -> [UInt8] {
+        var decoder = FrameDecoder()
+        guard case .publish(var publish)? = try? decoder.clientFrame(frame) else { return frame }
+        publish.after = nil
+        return ClientFrame.publish(publish).encoded()
+    }
+
     func hangUpOutbox() {
         for id in outbox.machine.disconnected() { resolve(id) }
     }
@@ -67,9 +75,11 @@ extension DeviceLife {
 
     private func resolve(_ id: EntryID) {
         guard let (entry, done) = outbox.waiters.removeValue(forKey: id) else { return }
+        let refusal = outbox.machine.refusal(of: id)
         do {
             _ = try outbox.machine.ended(entry, jitter: jitter)
         } catch {
+            if let code = refusal?.code, !code.isTemporary { device.refused(device, id, code) }
             return done(error)
         }
         guard process.survives("telling the app that \(id) is published") else { return }

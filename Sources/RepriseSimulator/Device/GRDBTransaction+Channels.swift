@@ -60,13 +60,14 @@ extension GRDBTransaction: ChannelsTransaction {
         contents.messages = try Row.fetchAll(
             db,
             sql: """
-                SELECT epoch, seq, m.id, body FROM channelsMessage AS m
+                SELECT epoch, seq, m.id, body, change, target, deleted FROM channelsMessage AS m
                 JOIN channelsLog AS g ON g.id = m.log WHERE channel = ? ORDER BY arrival
                 """, arguments: [channel.text]
         ).map { row in
             let body: Data = row[3]
             return .init(
-                epoch: try Epoch(row[0]), seq: row[1], id: try EntryID(row[2]), body: [UInt8](body))
+                epoch: try Epoch(row[0]), seq: row[1], id: try EntryID(row[2]),
+                change: Self.change(row[4], row[5]), isDeleted: row[6], body: [UInt8](body))
         }
         contents.losses = try Row.fetchAll(
             db,
@@ -95,6 +96,11 @@ extension GRDBTransaction: ChannelsTransaction {
 }
 
 extension GRDBTransaction {
+    private static func change(_ kind: Int64?, _ target: Int64?) -> MessageChange<Int64>? {
+        guard let target else { return nil }
+        return kind == 1 ? .edits(target) : .deletes(target)
+    }
+
     /// Every row of the channels, as ``ChannelsModel/dump`` writes it.
     static func channelsDump(_ db: Database) throws -> [String] {
         guard try db.tableExists("channelsLog") else { return [] }
@@ -119,11 +125,12 @@ extension GRDBTransaction {
         (
             "message",
             """
-            SELECT arrival, log, seq, COALESCE(prev, seq - 1), id, time, body
+            SELECT arrival, log, seq, COALESCE(prev, seq - 1), id, time, body, change, target, deleted
             FROM channelsMessage ORDER BY arrival
             """
         ),
-        ("former", "SELECT channel, id FROM channelsFormer ORDER BY channel, id"),
+        ("former", "SELECT channel, id, arrival FROM channelsFormer ORDER BY channel, id"),
+        ("alias", "SELECT log, seq, arrival FROM channelsAlias ORDER BY log, seq"),
         ("reader", "SELECT id, channel, name, cursor, handing FROM channelsReader ORDER BY id"),
         (
             "exception",

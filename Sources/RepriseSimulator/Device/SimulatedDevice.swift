@@ -97,6 +97,8 @@ package final class SimulatedDevice {
     }
     /// The app is told that the server has a message that it published.
     package var acknowledged: (SimulatedDevice, EntryID) -> Void = { _, _ in }
+    /// The app is told that the server refused a message for good.
+    package var refused: (SimulatedDevice, EntryID, RefusalCode) -> Void = { _, _, _ in }
     /// The app is told a channel's state.
     package var stateChanged: (SimulatedDevice, ChannelName, ChannelState) -> Void = { _, _, _ in }
     /// A transaction on the store has taken effect.
@@ -152,13 +154,11 @@ package final class SimulatedDevice {
     /// - Returns: false if the app does not run: nothing has happened.
     @discardableResult
     package func publish(
-        _ id: EntryID, _ body: [UInt8], to channel: ChannelName,
+        _ id: EntryID, _ content: OutboxContent, to channel: ChannelName,
         then: @escaping (Result<Recorded, any Error>) -> Void = { _ in }
     ) -> Bool {
         guard let life, process.state == .running else { return false }
-        life.journal.record(
-            NewEntry(id: id, kind: OutboxMachine.kind.name, payload: body, lane: channel.text),
-            then: then)
+        life.journal.record(content.entry(id: id, in: channel), then: then)
         return true
     }
 

@@ -11,6 +11,8 @@ package struct Fault: Hashable, Sendable {
         case clockJump, clockDrift
         // The server's log.
         case retention, restore, newEpoch
+        // What the server takes.
+        case refusePublish
         // Gates and handlers.
         case gateCloses, handlerThrows, handlerHangs, handlerLate
 
@@ -41,6 +43,7 @@ package struct Fault: Hashable, Sendable {
             case .retention: "the server's retention takes messages away"
             case .restore: "the server is restored from a backup"
             case .newEpoch: "the server begins a new log"
+            case .refusePublish: "the server refuses some of what is published, for now"
             case .gateCloses: "a gate closes"
             case .handlerThrows: "a handler throws"
             case .handlerHangs: "a handler hangs"

@@ -6,6 +6,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case keepMemoryAfterFailedCommit, widenPrev, silenceCompletes, subscribeFromHighest
     case coverageApart, storeDuplicates, ignoreEpoch, liveBeforeDurable, lossesForgotten
     case cursorBeforeEffect, handingUnwritten, effectApart, outboxNewID, outboxEndsWhenSent
+    case outboxForgetsPredecessor
     // The journal's entries.
     case acknowledgeBeforeCommit, ignoreIncarnation, skipSync, forgetInterrupted
     case endBeforeHandler, acceptedApart, expireInDoubt, ignoreClosedGate, sleepReleases
@@ -13,7 +14,9 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     // The server.
     case fanOutBeforeCommit, acknowledgeBeforeCommitOnServer, keepHeadsAfterFailedCommit
     case forgetIDs, registerAfterRead, silentDoubt, trimWithoutFloor, restoreKeepsEpoch
-    case serverSkipsSync, earlySyncComplete
+    case serverSkipsSync, earlySyncComplete, deletionKeepsBody
+    // Receipts.
+    case echoBeforeDurable, positionsGoBack
 
     /// What the wrong driver does.
     package var text: String {
@@ -32,6 +35,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .effectApart: "an effect has a transaction of its own, apart from the cursor"
         case .outboxNewID: "an unanswered message is sent again with a new id"
         case .outboxEndsWhenSent: "a message is finished once it is sent"
+        case .outboxForgetsPredecessor: "a message does not say which one it comes after"
         case .acknowledgeBeforeCommit: "recording is confirmed before the commit"
         case .ignoreIncarnation: "a former owner's commits are taken"
         case .skipSync: "the device commits without a sync"
@@ -52,6 +56,9 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .restoreKeepsEpoch: "a restored backup keeps its epoch"
         case .serverSkipsSync: "the server commits without a sync"
         case .earlySyncComplete: "sync_complete follows the first page"
+        case .echoBeforeDurable: "a receipt is echoed before it is durable"
+        case .positionsGoBack: "the receipt that came last counts, not the farthest"
+        case .deletionKeepsBody: "the log keeps the body of what is deleted"
         }
     }
 }

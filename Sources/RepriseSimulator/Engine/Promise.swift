@@ -10,6 +10,8 @@ package enum Promise: String, CaseIterable, Hashable, Sendable {
     case once
     /// The ledger balances, and agrees with those who count outside of it.
     case accounted
+    /// What a device publishes in a channel is stored in the order in which it was recorded.
+    case order
     /// Queues, frames and retries stay within their limits.
     case bounded
     /// Coverage is what was applied or told gone; answers tile what is missing.

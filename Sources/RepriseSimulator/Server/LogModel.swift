@@ -27,6 +27,8 @@ package struct LogModel: Sendable {
     private(set) var runs: [Run] = []
     private let idsPerRun: Int
     private let idLife: Duration
+    /// Wrong: a deletion leaves the bodies where they are.
+    var keepsDeletedBodies = false
 
     package init(
         epoch: Epoch, idsPerRun: Int = 65_536, idLife: Duration = .seconds(30 * 86_400)
@@ -111,6 +113,7 @@ package struct LogModel: Sendable {
 
     /// A deletion takes the bodies of its target and of the target's edits away.
     private mutating func blank(_ target: Int64, in index: Int) {
+        guard !keepsDeletedBodies else { return }
         for (place, event) in channels[index].events.enumerated()
         where !event.isDeleted && (event.seq == target || event.change == .edits(target)) {
             channels[index].events[place].isDeleted = true

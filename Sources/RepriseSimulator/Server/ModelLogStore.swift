@@ -17,6 +17,8 @@ package final class ModelLogStore: LogStore {
     private var believed: [EntryID: AppendResult] = [:]
 
     package init(_ model: LogModel, mutation: Mutation? = nil) {
+        var model = model
+        model.keepsDeletedBodies = mutation == .deletionKeepsBody
         self.model = model
         self.mutation = mutation
         empty = model

@@ -85,8 +85,9 @@ final class ServerConnection {
     private func accept(_ frame: ClientFrame) {
         switch frame {
         case .publish(let publish):
-            let message = NewMessage(publish)
+            let message = NewMessage(publish, mayChangeOthers: true)  // it asks nobody who he is
             if let refusal = PublishAnswer.refusal(of: message) { return send(refusal) }
+            if let refusal = life.server.refusal(of: message) { return send(refusal) }
             publishes.append(message)
         case .subscribe(let requests): requests.forEach(subscribe)
         case .unsubscribe(let channels): channels.forEach(unsubscribe)

@@ -98,7 +98,7 @@ final class ServerLife {
                 server.disk.commit()
             }
             simulation.trace(server.name, "has stored \(Self.text(results))")
-            server.observer(.durable(results.compactMap(\.event)))
+            server.observer(.durable(results.flatMap(\.events)))
             queue.logAnswered(hasFailed: false)
             actions = Queue.stored(batch, results)
         } catch {

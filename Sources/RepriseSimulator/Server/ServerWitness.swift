@@ -8,6 +8,7 @@ package import RepriseWire
 /// - nothing leaves before it is durable, and what leaves is what was stored;
 /// - an epoch names one history: a sequence is one message for ever, an id is stored once;
 /// - answers tile what was missing: nothing twice, nothing left out at `sync_complete`, no head told below which something was not sent;
+/// - a body that is deleted does not leave any more, but for what was on its way;
 /// - what retention took is told `gone(retention)`, and nothing else is gone;
 /// - what is durable stays, but for retention and for a log that is replaced.
 package final class ServerWitness {
@@ -45,6 +46,12 @@ package final class ServerWitness {
     private var replacedAway: Set<EntryID> = []
     private var epoch: Epoch?
     private var sent: [Slot: Sent] = [:]
+    /// Called with each message that becomes durable.
+    var stores: (EntryID) -> Void = { _ in }
+    /// What was deleted before it came: it is stored by who deleted it.
+    private var buried: Set<EntryID> = []
+    /// What was deleted: its body as it was, and when it became durable that it is gone.
+    private var blanked: [EntryID: (event: ServerFrame.Event, at: Duration)] = [:]
 
     package init(_ simulation: Simulation, _ server: SimulatedServer) {
         self.simulation = simulation
@@ -59,6 +66,9 @@ package final class ServerWitness {
     /// Messages that were acknowledged or may have been, and are stored as far as anybody outside can know.
     package func holds(_ id: EntryID) -> Bool { stored.ids[id] != nil }
 
+    /// Whether the message was deleted before it came.
+    func wasBuried(_ id: EntryID) -> Bool { buried.contains(id) }
+
     /// Whether the message is stored, or went with a log that was replaced.
     package func accountsFor(_ id: EntryID) -> Bool { holds(id) || replacedAway.contains(id) }
 
@@ -66,6 +76,9 @@ package final class ServerWitness {
     package func meaning(of seq: Int64, in channel: ChannelName, _ epoch: Epoch) -> EntryID? {
         meanings[epoch]?[channel]?[seq]
     }
+
+    /// How many logs there have been.
+    package var epochCount: Int { meanings.count }
 
     package func saw(_ sight: SimulatedServer.Sight) {
         switch sight {
@@ -116,7 +129,29 @@ package final class ServerWitness {
         meanings[epoch, default: [:]][event.channel, default: [:]][event.seq] = event.id
         stored.events[event.channel, default: [:]][event.seq] = event
         stored.ids[event.id] = (event.channel, event.seq)
+        if case .deletes(let target) = event.change { blank(target, event.channel) }
+        if event.isDeleted { buried.insert(event.id) }
+        stores(event.id)
     }
+
+    /// A deletion takes the bodies of its target and of the target's edits away.
+    private func blank(_ target: Int64, _ channel: ChannelName) {
+        for (seq, event) in stored.events[channel] ?? [:]
+        where !event.isDeleted && (seq == target || event.change == .edits(target)) {
+            blanked[event.id] = (event, simulation.now)
+            stored.events[channel]?[seq]?.isDeleted = true
+            stored.events[channel]?[seq]?.body = Array("null".utf8)
+        }
+    }
+
+    /// Whether the event was on its way when it was deleted.
+    private func wasOnItsWay(_ event: ServerFrame.Event) -> Bool {
+        guard let (former, at) = blanked[event.id], former == event else { return false }
+        return simulation.now <= at + Self.way
+    }
+
+    /// What a loop that is busy and a page that is being read take together, at most.
+    private static let way: Duration = .seconds(3)
 
     private func currentEpoch(_ channel: ChannelName) -> Epoch {
         if let epoch { return epoch }
@@ -130,6 +165,7 @@ package final class ServerWitness {
         let channels = stored.events.keys.sorted()
         let former = stored.ids.keys
         stored = History()
+        blanked = [:]
         defer { replacedAway.formUnion(former.filter { stored.ids[$0] == nil }) }
         epoch = nil
         for channel in channels {
@@ -215,7 +251,7 @@ package final class ServerWitness {
     }
 
     private func sentEvent(_ event: ServerFrame.Event, _ connection: Int) {
-        if stored.events[event.channel]?[event.seq] != event {
+        if stored.events[event.channel]?[event.seq] != event, !wasOnItsWay(event) {
             simulation.violated(
                 .durable, "\(event.channel) \(event.seq) (\(event.id)) leaves and is not durable")
         }

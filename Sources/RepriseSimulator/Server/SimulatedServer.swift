@@ -53,6 +53,8 @@ package final class SimulatedServer {
     /// Lives that ended: a kill falls into the middle of their code, which goes on until it asks whether it is alive.
     private var former: [ServerLife] = []
     private var requests = Requests()
+    /// Until when some publishes are refused, and how many.
+    private var refusing: (until: Duration, share: Double) = (.zero, 0)
     private var connections = 0
     private var epochs = 1
     /// Whether the log is still as the process left it when it died.
@@ -196,6 +198,24 @@ package final class SimulatedServer {
             simulation.violated(.agreement, "the log of \(name) cannot be used: \(error)")
             return nil
         }
+    }
+
+    // MARK: Refusing
+
+    /// Refuses a share of what devices publish, for now: as if it had too much to do.
+    package func refusePublishes(for length: Duration, share: Double) {
+        refusing = (simulation.now + length, share)
+    }
+
+    package func stopRefusing() { refusing = (.zero, 0) }
+
+    func refusal(of message: NewMessage) -> ServerFrame? {
+        guard simulation.now < refusing.until, random.chance(refusing.share) else { return nil }
+        simulation.met(.refusePublish)
+        let codes: [RefusalCode] = [.rateLimited, .overloaded, .unavailable]
+        let code = codes[random.index(codes.count)]
+        simulation.trace(name, "refuses \(message.id): \(code)")
+        return PublishAnswer.frame(to: message, .refused(code, "Not now."))
     }
 
     // MARK: Producers

@@ -73,7 +73,8 @@ final class DeviceStage {
     func send(_ id: String, from device: SimulatedDevice) throws {
         let id = try EntryID(id)
         attempted.insert(id)
-        device.publish(id, Array("2".utf8), to: peer.channel) { [unowned self] result in
+        device.publish(id, .init(body: Array("2".utf8)), to: peer.channel) {
+            [unowned self] result in
             if case .success = result { recorded.append(id) }
         }
     }

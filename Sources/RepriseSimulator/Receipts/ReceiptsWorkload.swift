@@ -1,0 +1,118 @@
+import RepriseCore
+import RepriseWire
+
+/// Devices of two users say how far they have read and received, while everything goes wrong that can.
+///
+/// The shipping `ReceiptsMachine` and `ReceiptDesk`, with a row for each position in the place of both databases: the same in all tiers.
+package struct ReceiptsWorkload: Workload {
+    package let name = "receipts"
+    package let summary = "Devices of two users say how far they have read."
+
+    package init() {}
+
+    package func schedule(seed: UInt64) -> Schedule {
+        .draw(
+            seed: seed,
+            kinds: [
+                (.delay, 3), (.slow, 2), (.cut, 6), (.halfOpen, 5), (.partition, 4),
+                (.killDevice, 8), (.killServer, 6), (.powerLossDevice, 3), (.powerLossServer, 2),
+                (.suspend, 4), (.diskFull, 3), (.syncFails, 5), (.serverDiskFull, 3),
+                (.serverSyncFails, 5), (.clockJump, 2),
+            ])
+    }
+
+    /// The longest of the waits until a receipt is sent again, several times over.
+    private static let patience: Duration = .seconds(600)
+
+    package func play(_ simulation: Simulation, on tier: Tier) {
+        let network = SimulatedNetwork(simulation)
+        let channels = (0..<2).compactMap { try? ChannelName("room-\($0)") }
+        let users = (0..<2).compactMap { try? UserID("user-\($0)") }
+        let witness = ReceiptsWitness(simulation)
+        let server = ReceiptsServer(simulation, network, users: users, witness)
+        let devices = (0..<simulation.schedule.devices).map {
+            ReceiptsDevice(
+                simulation, network, name: "device-\($0)", user: users[$0 % users.count],
+                channels: channels, witness)
+        }
+        let injector = FaultInjector(
+            simulation, network: network, devices: devices.map(\.machine),
+            servers: [server.machine])
+        server.process.start()
+        for device in devices { device.process.start() }
+        schedule(simulation, devices, channels)
+        injector.schedule { _ in }
+        simulation.run(until: simulation.schedule.length)
+        injector.heal()
+        let end = simulation.now + Self.patience
+        while simulation.violation == nil, simulation.now < end,
+            !witness.isComplete(devices, server, channels)
+        {
+            simulation.run(until: simulation.now + .seconds(10))
+        }
+        guard simulation.violation == nil else { return }
+        witness.check(devices, server, channels)
+    }
+
+    /// What is received goes up; what is read goes up mostly, for people scroll back too.
+    private func schedule(
+        _ simulation: Simulation, _ devices: [ReceiptsDevice], _ channels: [ChannelName]
+    ) {
+        var random = simulation.random("reading")
+        for number in 0..<simulation.schedule.messages * 3 {
+            let device = devices[random.index(devices.count)]
+            let channel = channels[random.index(channels.count)]
+            let seq = Int64(max(1, number * 2 - random.index(60)))
+            let isRead = random.chance(0.5)
+            simulation.after(simulation.schedule.length * random.fraction()) {
+                isRead
+                    ? device.marks(channel, Positions(read: seq))
+                    : device.marks(channel, Positions(delivered: seq))
+            }
+        }
+    }
+}
+
+/// How far somebody is in a channel.
+struct Positions: Hashable {
+    var read: Int64 = 0
+    var delivered: Int64 = 0
+
+    func merged(with other: Positions) -> Positions {
+        Positions(read: max(read, other.read), delivered: max(delivered, other.delivered))
+    }
+
+    /// Whether neither is before the other's.
+    func reaches(_ other: Positions) -> Bool { merged(with: other) == self }
+}
+
+/// A user in a channel.
+struct Reading: Hashable {
+    var user: UserID
+    var channel: ChannelName
+}
+
+/// Rows on a disk that may be full, or fail a sync.
+struct PositionTable<Key: Hashable> {
+    private(set) var rows: [Key: Positions] = [:]
+    private var unsynced: [Key: Positions]?
+
+    func position(_ key: Key) -> Positions { rows[key] ?? Positions() }
+
+    /// - Returns: whether it is durable now.
+    mutating func write(_ key: Key, _ position: Positions, _ fate: SimulatedDisk.Fate) -> Bool {
+        var next = rows
+        next[key] = position
+        switch fate {
+        case .done: (rows, unsynced) = (next, nil)
+        case .full: break
+        case .syncFailed: unsynced = next
+        }
+        return fate == .done
+    }
+
+    mutating func crash(keepsUnsynced: Bool) {
+        if let unsynced, keepsUnsynced { rows = unsynced }
+        unsynced = nil
+    }
+}
