@@ -115,7 +115,7 @@ public final class Reprise: Sendable {
     /// The sum of promise 5 of a journal that another process may own, which is not disturbed.
     ///
     /// - Parameters:
-    ///   - folder: the folder given to ``open(at:server:dialer:configuration:)``.
+    ///   - folder: the folder given to ``open(at:server:dialer:identity:configuration:)``.
     ///   - schemas: the app's own tables.
     /// - Returns: the sum as of the last commit.
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.

@@ -124,7 +124,7 @@ public actor RepriseAccounts {
     /// Goes on as `user`: from now on what is recorded and sent is this user's.
     ///
     /// What waits in the anonymous journal moves along, or ends, as its kind says. The journal of another user who was signed in is closed and keeps
-    /// its work for the next time. If `user` is signed in already, the client dials again, as after ``ConnectionState/stopped(_:)``.
+    /// its work for the next time. If `user` is signed in already, the client dials again, as after ``RepriseChannels/ConnectionState/stopped(_:)``.
     ///
     /// - Parameter user: the `sub` of the tokens.
     /// - Returns: the user's client.
