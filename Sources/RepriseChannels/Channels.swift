@@ -83,6 +83,9 @@ public final class Channels: Sendable {
     /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
     public func foreground() async { await driver.foreground() }
 
+    /// Whether it has been told that the app is in the foreground, and not yet that it is not.
+    package var isAwake: Bool { get async { await driver.machine.isAwake } }
+
     /// Where the connection stands: first now, then each change.
     ///
     /// Who reads slowly gets the newest 64.
