@@ -41,6 +41,7 @@ let package = Package(
         .library(name: "RepriseNIO", targets: ["RepriseNIO"]),
         .library(name: "RepriseServer", targets: ["RepriseServer"]),
         .library(name: "RepriseTesting", targets: ["RepriseTesting"]),
+        .library(name: "ReprisePhone", targets: ["ReprisePhone"]),
         .executable(name: "reprise", targets: ["RepriseCLI"]),
     ],
     dependencies: [
@@ -75,8 +76,15 @@ let package = Package(
             dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
             swiftSettings: strict),
         .target(
+            name: "RepriseForms",
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
+            resources: [.embedInCode("Page/forms.js"), .embedInCode("Page/forms.html")],  // links to Web/
+            swiftSettings: strict),
+        .target(
             name: "Reprise",
-            dependencies: ["RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseWire"],
+            dependencies: [
+                "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal", "RepriseWire",
+            ],
             swiftSettings: strict),
 
         // Adapters of the platform; empty on Linux.
@@ -84,7 +92,8 @@ let package = Package(
 
         // Transport, server, test kit, tool.
         .target(
-            name: "RepriseNIO", dependencies: ["RepriseCore", tls] + nio, swiftSettings: strict),
+            name: "RepriseNIO", dependencies: ["RepriseCore", tls, httpClient] + nio,
+            swiftSettings: strict),
         .target(
             name: "RepriseServer",
             dependencies: [
@@ -99,19 +108,25 @@ let package = Package(
         .target(
             name: "RepriseTesting", dependencies: ["RepriseCore", "RepriseWire"],
             swiftSettings: strict),
+        // The stand-in device: processes, Chromium, sockets, so not in RepriseTesting, which unit tests of apps import.
+        .target(
+            name: "ReprisePhone",
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseNIO"] + nio,
+            swiftSettings: strict),
         .target(
             name: "RepriseSimulator",
             dependencies: [
-                "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseServer", "RepriseWire",
+                "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal", "RepriseServer",
+                "RepriseWire",
                 grdb, .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "RepriseCLI",
             dependencies: [
-                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "RepriseServer", "RepriseSimulator", "RepriseTesting", "RepriseWire", grdb,
-                lifecycle,
+                "Reprise", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
+                "RepriseNIO", "ReprisePhone", "RepriseServer", "RepriseSimulator", "RepriseTesting",
+                "RepriseWire", grdb, lifecycle,
                 logging, httpClient,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -123,6 +138,9 @@ let package = Package(
         .executableTarget(
             name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
             path: "Tests/Support/JournalWriter", swiftSettings: strict),
+        .executableTarget(
+            name: "PhoneProbe", dependencies: ["RepriseCore", "RepriseJournal", "ReprisePhone"],
+            path: "Tests/Support/PhoneProbe", swiftSettings: strict),
         .executableTarget(
             name: "AccountSwitcher", dependencies: ["Reprise", "RepriseTesting"],
             path: "Tests/Support/AccountSwitcher", swiftSettings: strict),
@@ -156,6 +174,19 @@ let package = Package(
                 "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseTesting",
                 "RepriseWire", grdb,
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseFormsTests",
+            dependencies: [
+                "Reprise", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
+                "ReprisePhone", "RepriseTesting", "RepriseWire", grdb,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ReprisePhoneTests",
+            dependencies: [
+                "PhoneProbe", "RepriseCore", "RepriseJournal", "ReprisePhone", "RepriseTesting",
+            ] + nio,
             swiftSettings: strict),
         .testTarget(
             name: "RepriseTestingTests", dependencies: ["RepriseCore", "RepriseTesting"],
@@ -194,13 +225,15 @@ let package = Package(
         .testTarget(
             name: "RepriseSimulatorTests",
             dependencies: [
-                "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseServer",
-                "RepriseSimulator", "RepriseWire", grdb,
+                "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
+                "RepriseServer", "RepriseSimulator", "RepriseWire", grdb,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseCLITests",
-            dependencies: ["RepriseCLI", "RepriseCore", "RepriseServer", "RepriseWire", grdb],
+            dependencies: [
+                "RepriseCLI", "RepriseCore", "ReprisePhone", "RepriseServer", "RepriseWire", grdb,
+            ],
             swiftSettings: strict),
     ]
 )

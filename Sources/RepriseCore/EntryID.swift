@@ -46,6 +46,18 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
         return EntryID(unchecked: text)
     }
 
+    /// The same id for the same text: for what has a name already that is no id, FNV-1a of 128 bits after `prefix`.
+    package static func hash(of text: String, prefix: String) -> EntryID {
+        var hash: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
+        for byte in text.utf8 {
+            hash ^= UInt128(byte)
+            hash &*= 0x0000_0000_0100_0000_0000_0000_0000_013b
+        }
+        let digits = String(hash, radix: 16)
+        return EntryID(
+            unchecked: prefix + String(repeating: "0", count: 32 - digits.count) + digits)
+    }
+
     /// Concrete, not generic: the decoder asks this for every message, across a module's border.
     package static func isValid(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard (1...maximumBytes).contains(bytes.count) else { return false }

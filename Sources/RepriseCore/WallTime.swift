@@ -1,7 +1,7 @@
 /// A moment on the calendar, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
 /// The journal stores it as it is. It may be wrong: see `WallClockGuard`.
-public struct WallTime: Hashable, Comparable, Sendable {
+public struct WallTime: Hashable, Comparable, Sendable, Codable {
     /// Milliseconds since 1970.
     public let milliseconds: Int64
 
@@ -41,5 +41,18 @@ extension Duration {
     /// Seconds, for people and for rates.
     package var inSeconds: Double {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
+    }
+}
+
+extension WallTime {
+    /// Reads the number of milliseconds.
+    public init(from decoder: any Decoder) throws {
+        milliseconds = try decoder.singleValueContainer().decode(Int64.self)
+    }
+
+    /// Writes the number of milliseconds.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(milliseconds)
     }
 }

@@ -1,0 +1,31 @@
+/// What a notification shows and carries, shaped after `UNMutableNotificationContent`.
+public struct NotificationContent: Hashable, Sendable, Codable {
+    /// The first line.
+    public var title = ""
+    /// Below the title.
+    public var subtitle = ""
+    /// The text.
+    public var body = ""
+    /// The number on the app's icon from now on; 0 removes it, nil leaves it.
+    public var badge: Int?
+    /// Whether it is heard.
+    public var sound = false
+    /// Notifications of one thread are shown as a group (`threadIdentifier`).
+    public var thread = ""
+    /// Names a ``NotificationCategory`` and so its actions; empty for none.
+    public var category = ""
+    /// What the app put in, a JSON object as UTF-8 (`userInfo`); at most 4,096 bytes in a push.
+    public var info: [UInt8] = Array("{}".utf8)
+
+    /// Content to fill in.
+    ///
+    /// - Parameters:
+    ///   - title: the first line.
+    ///   - body: the text.
+    ///   - info: a JSON object as UTF-8.
+    public init(title: String = "", body: String = "", info: [UInt8] = Array("{}".utf8)) {
+        self.title = title
+        self.body = body
+        self.info = info
+    }
+}

@@ -1,0 +1,23 @@
+package import RepriseCore
+
+/// The page that runs in the web view: `Web/forms.html` and `Web/forms.js`, as they were when this was built.
+package enum FormsPage {
+    /// Nothing from elsewhere runs or is asked; pictures may come from anywhere over TLS, or with the catalogue.
+    package static let policy =
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src https: data:; "
+        + "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+    /// The page for one life of a web view.
+    ///
+    /// - Parameter session: what the page has to name in all that it says.
+    package static func page(session: String) -> WebPage {
+        let html = String(decoding: PackageResources.forms_html, as: UTF8.self)
+            .replacing("{{session}}", with: session)
+        return WebPage(
+            files: [
+                "/": .init(type: "text/html; charset=utf-8", bytes: Array(html.utf8)),
+                "/forms.js": .init(
+                    type: "text/javascript; charset=utf-8", bytes: PackageResources.forms_js),
+            ], policy: policy)
+    }
+}
