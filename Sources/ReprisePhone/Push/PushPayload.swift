@@ -99,7 +99,7 @@ struct PushPayload: Decodable {
         case .dataCorrupted(let context): path = context.codingPath
         @unknown default: path = []
         }
-        guard !path.isEmpty else { return "The payload is not a JSON object." }
+        guard !path.isEmpty else { return "The payload is not a JSON object as documented." }
         let name = path.map(\.stringValue).joined(separator: ".")
         if case .keyNotFound = error { return "The payload has no \(name)." }
         return "\(name) is not what the documentation asks for."

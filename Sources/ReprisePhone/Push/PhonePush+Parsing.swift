@@ -1,56 +1,27 @@
-public import Foundation
-public import RepriseCore
+package import Foundation
+import RepriseCore
 
-/// A remote notification as it reaches the device: the payload and the headers that it was sent with, understood.
+/// A push as it was sent: understood, or refused as APNs would.
 ///
 /// - SeeAlso: "Generating a remote notification" and "Sending notification requests to APNs" in Apple's documentation;
 ///   `docs/phone.md` has what the phone does with it.
-public struct RemotePush: Hashable, Sendable, Codable {
-    /// What it is for (`apns-push-type`).
-    public enum Kind: String, Hashable, Sendable, Codable {
-        /// It shows something, plays a sound, or changes the badge.
-        case alert
-        /// It wakes the app and shows nothing.
-        case background
-    }
-
+extension PhonePush {
     /// The most bytes of a payload.
-    public static let payloadBytes = 4_096
+    package static let payloadBytes = 4_096
     /// The most bytes of a collapse id.
-    public static let collapseBytes = 64
+    package static let collapseBytes = 64
 
-    /// What it is for.
-    public var kind: Kind
-    /// The identity of this push (`apns-id`).
-    public var id: String
-    /// Pushes with the same one are shown as one (`apns-collapse-id`).
-    public var collapseID: String?
-    /// Until when it is worth delivering (`apns-expiration`); nil for as long as APNs likes.
-    public var expiration: WallTime?
-    /// What it shows; ``NotificationContent/info`` is the whole payload.
-    public var content: NotificationContent
-    /// Whether it has an alert, with a text or an empty one.
-    public var hasAlert: Bool
-    /// Whether it wakes the app (`content-available`).
-    public var wakesApp: Bool
-    /// Whether a service extension may change it (`mutable-content`).
-    public var isMutable: Bool
-
-    /// The name under which it stands in the notification centre.
-    public var requestID: String { collapseID ?? id }
-    /// Whether it shows and plays nothing and leaves the badge.
-    public var isSilent: Bool {
-        kind == .background || !hasAlert && content.badge == nil && !content.sound
-    }
+    /// Whether it shows and plays nothing and leaves the badge: a background push.
+    package var isSilent: Bool { alert == nil && badge == nil }
 
     /// Understands what was sent.
     ///
     /// - Parameters:
     ///   - payload: the body, JSON of at most 4,096 bytes.
     ///   - headers: `apns-…`; their names in any case, others are passed over.
-    ///   - newID: the `apns-id` where none was sent.
+    ///   - newID: the name of what is shown, where neither `apns-collapse-id` nor `apns-id` names it.
     /// - Throws: ``PushRefusal``.
-    public init(payload: [UInt8], headers: [String: String] = [:], newID: UUID = UUID())
+    package init(payload: [UInt8], headers: [String: String] = [:], newID: UUID = UUID())
         throws(PushRefusal)
     {
         guard !payload.isEmpty else {
@@ -64,24 +35,26 @@ public struct RemotePush: Hashable, Sendable, Codable {
         let headers = Dictionary(
             headers.map { ($0.key.lowercased(), $0.value) }, uniquingKeysWith: { first, _ in first }
         )
-        id = try Self.messageID(headers["apns-id"]) ?? newID.uuidString.lowercased()
-        collapseID = try Self.collapseID(headers["apns-collapse-id"])
-        expiration = try Self.expiration(headers["apns-expiration"])
-        kind = try Self.kind(headers["apns-push-type"])
+        let id = try Self.messageID(headers["apns-id"]) ?? newID
+        let name = try Self.collapseID(headers["apns-collapse-id"]) ?? id.uuidString.lowercased()
+        let expires = try Self.expiration(headers["apns-expiration"])
+        let mayShow = try Self.mayShow(headers["apns-push-type"])
         let aps = try PushPayload.aps(payload)
-        content = aps.content(info: payload)
-        hasAlert = aps.alert != nil
-        wakesApp = aps.wakesApp
-        isMutable = aps.isMutable
+        let shows = mayShow && (aps.alert != nil || aps.hasSound)
+        self.init(
+            alert: shows
+                ? NotificationRequest(id: name, content: aps.content(info: payload)) : nil,
+            badge: mayShow ? aps.badge : nil, wakesApp: aps.wakesApp, isMutable: aps.isMutable,
+            payload: payload, expires: expires)
         try checkPriority(headers["apns-priority"])
     }
 
-    private static func messageID(_ text: String?) throws(PushRefusal) -> String? {
+    private static func messageID(_ text: String?) throws(PushRefusal) -> UUID? {
         guard let text else { return nil }
         guard let id = UUID(uuidString: text) else {
             throw PushRefusal(.badMessageID, "apns-id is not a UUID.")
         }
-        return id.uuidString.lowercased()
+        return id
     }
 
     private static func collapseID(_ text: String?) throws(PushRefusal) -> String? {
@@ -103,13 +76,13 @@ public struct RemotePush: Hashable, Sendable, Codable {
         return WallTime(milliseconds: seconds * 1_000)
     }
 
-    private static func kind(_ text: String?) throws(PushRefusal) -> Kind {
-        guard let text else { return .alert }
-        guard let kind = Kind(rawValue: text) else {
+    /// A push of the type `background` shows nothing, whatever its payload holds.
+    private static func mayShow(_ type: String?) throws(PushRefusal) -> Bool {
+        guard ["alert", "background", nil].contains(type) else {
             throw PushRefusal(
                 .invalidPushType, "apns-push-type must be alert or background on this phone.")
         }
-        return kind
+        return type != "background"
     }
 
     private func checkPriority(_ text: String?) throws(PushRefusal) {
