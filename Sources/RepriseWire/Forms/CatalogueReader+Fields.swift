@@ -10,7 +10,7 @@ extension CatalogueReader {
         "email", "text", "multiline", "number", "choice", "choices", "checkbox", "date",
     ]
 
-    /// - Parameter names: those of the fields before it.
+    /// One field; `names` are those of the fields before it.
     mutating func field(_ value: Value, _ names: inout Set<String>) -> Void? {
         guard let members = members(of: value) else { return nil }
         let type = member("type", of: members, isNeeded: true) { $0.word($1, of: Self.types) }
