@@ -41,6 +41,9 @@ struct Main: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "serve-bare", shouldDisplay: false)
         @Option var data: String
-        func run() async throws { try await BareServer.run() }
+        @Flag var durable = false
+        func run() async throws {
+            try await BareServer.run(storage: durable ? BareStorage(folder: data) : nil)
+        }
     }
 }
