@@ -28,7 +28,7 @@ struct PhoneToolCommand: AsyncParsableCommand {
               refuses. All: reprise --help
             """,
         subcommands: [
-            PhoneStatusCommand.self, PhoneLogCommand.self,
+            PhoneRunCommand.self, PhoneStatusCommand.self, PhoneLogCommand.self,
             PhoneInstallCommand.self, PhoneUninstallCommand.self, PhoneLaunchCommand.self,
             PhoneTapCommand.self, PhoneDismissCommand.self, PhoneHomeCommand.self,
             PhoneKillCommand.self, PhoneForceQuitCommand.self, PhoneSuspendCommand.self,
