@@ -78,7 +78,8 @@ let package = Package(
         .target(
             name: "RepriseForms",
             dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
-            resources: [.embedInCode("Page/forms.js"), .embedInCode("Page/forms.html")],  // links to Web/
+            // Links to Web/.
+            resources: [.embedInCode("Page/forms.js"), .embedInCode("Page/forms.html")],
             swiftSettings: strict),
         .target(
             name: "Reprise",

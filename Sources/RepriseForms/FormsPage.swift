@@ -10,6 +10,7 @@ package enum FormsPage {
     /// The page for one life of a web view.
     ///
     /// - Parameter session: what the page has to name in all that it says.
+    /// - Returns: what a ``RepriseCore/WebViewHost`` opens.
     package static func page(session: String) -> WebPage {
         let html = String(decoding: PackageResources.forms_html, as: UTF8.self)
             .replacing("{{session}}", with: session)

@@ -11,6 +11,7 @@ public protocol UserNotifications: Sendable {
     ///
     /// - Parameter provisional: asks nobody, and delivers quietly (`UNAuthorizationOptions.provisional`).
     /// - Returns: whether it is allowed.
+    /// - Throws: ``RepriseError`` `.unreachable`.
     func requestAuthorization(provisional: Bool) async throws -> Bool
 
     /// Adds a request, or replaces the one of the same id (`add(_:)`).
