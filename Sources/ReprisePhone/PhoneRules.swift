@@ -1,5 +1,160 @@
 /// What Apple's documentation leaves open about a device: `docs/phone.md` has a row for each, and tests run it both ways.
+///
+/// Each rule is named after the question, each of its values after what happens. The first value is the one that is
+/// documented for a neighbouring case or reported most; that makes it the default, not the truth.
+///
+/// ```swift
+/// var rules = PhoneRules()
+/// rules.beyondPendingLimit = .latestAddedKept
+/// ```
 public struct PhoneRules: Hashable, Sendable, Codable {
+    /// Which of more than 64 pending local notifications are kept.
+    public enum BeyondPendingLimit: String, PhoneRuleValue {
+        /// Those that fire soonest.
+        case soonestKept
+        /// Those that were added last.
+        case latestAddedKept
+    }
+
+    /// What becomes of something while the device is off and started again.
+    public enum AcrossRestart: String, PhoneRuleValue {
+        /// It is there again.
+        case kept
+        /// It is gone.
+        case cleared
+    }
+
+    /// What becomes of a local notification whose time comes while the device is off.
+    public enum DueWhileOff: String, PhoneRuleValue {
+        /// It is shown when the device starts.
+        case shownAtStart
+        /// It is never shown.
+        case skipped
+    }
+
+    /// What a time-interval trigger counts when the calendar is set to another time.
+    public enum IntervalTriggers: String, PhoneRuleValue {
+        /// Time that passes: they fire when they would have fired.
+        case countElapsedTime
+        /// The calendar: they move with it.
+        case followCalendar
+    }
+
+    /// Through which entrances of the app a tap comes that connects its scene.
+    public enum LaunchingTap: String, PhoneRuleValue {
+        /// `didReceive` of the notification centre's delegate alone.
+        case delegateAlone
+        /// The scene's connection options, then the delegate.
+        case sceneThenDelegate
+        /// The delegate, then the scene's connection options.
+        case delegateThenScene
+        /// The scene's connection options alone.
+        case sceneAlone
+    }
+
+    /// What becomes of a response whose completion handler was not called before the process died.
+    public enum UncompletedResponse: String, PhoneRuleValue {
+        /// It does not come again.
+        case forgotten
+        /// It comes again at the next launch.
+        case repeated
+    }
+
+    /// What a notification is when the app in the foreground does not answer `willPresent`.
+    public enum UnansweredPresentation: String, PhoneRuleValue {
+        /// Not shown at all.
+        case notShown
+        /// In the notification centre, without a banner.
+        case listed
+    }
+
+    /// Whether a force-quit app may be launched in the background again after the device was restarted.
+    public enum ForceQuitAcrossRestart: String, PhoneRuleValue {
+        /// It may, as the documentation of `didReceiveRemoteNotification` says.
+        case lifted
+        /// Only once the user has opened it, as some report.
+        case stays
+    }
+
+    /// Whether the service extension of a force-quit app runs.
+    public enum ExtensionOfForceQuitApp: String, PhoneRuleValue {
+        /// It runs.
+        case runs
+        /// It does not; the original content is shown.
+        case doesNotRun
+    }
+
+    /// What becomes of an app that goes on beyond its time in the background.
+    public enum BackgroundOverrun: String, PhoneRuleValue {
+        /// It is terminated.
+        case terminated
+        /// It is suspended in the middle of what it does.
+        case suspended
+    }
+
+    /// Which push is kept for an app while the device is offline.
+    public enum StoredPush: String, PhoneRuleValue {
+        /// The newest, as in most cases.
+        case newest
+        /// The first, which the documentation does not rule out.
+        case first
+    }
+
+    /// Whether silent pushes to an app in the foreground count towards the budget.
+    public enum SilentInForeground: String, PhoneRuleValue {
+        /// They are free.
+        case free
+        /// They count.
+        case counted
+    }
+
+    /// What setting the badge to zero does to what stands in the notification centre.
+    public enum ZeroBadge: String, PhoneRuleValue {
+        /// It takes the app's notifications away.
+        case removesDelivered
+        /// It leaves them.
+        case leavesDelivered
+    }
+
+    /// Beyond 64 pending local notifications.
+    public var beyondPendingLimit = BeyondPendingLimit.soonestKept
+    /// Pending local notifications, when the device is restarted.
+    public var pendingAcrossRestart = AcrossRestart.kept
+    /// Notifications in the notification centre, when the device is restarted.
+    public var deliveredAcrossRestart = AcrossRestart.kept
+    /// Requests to the background scheduler, when the device is restarted.
+    public var tasksAcrossRestart = AcrossRestart.kept
+    /// Local notifications whose time comes while the device is off.
+    public var dueWhileOff = DueWhileOff.shownAtStart
+    /// Time-interval triggers, when the calendar is set.
+    public var intervalTriggers = IntervalTriggers.countElapsedTime
+    /// A tap that launches the app.
+    public var launchingTap = LaunchingTap.delegateAlone
+    /// A response that was not completed.
+    public var uncompletedResponse = UncompletedResponse.forgotten
+    /// A `willPresent` that is not answered.
+    public var unansweredPresentation = UnansweredPresentation.notShown
+    /// A force-quit app, when the device is restarted.
+    public var forceQuitAcrossRestart = ForceQuitAcrossRestart.lifted
+    /// The service extension of a force-quit app.
+    public var extensionOfForceQuitApp = ExtensionOfForceQuitApp.runs
+    /// An app that goes on beyond its time.
+    public var backgroundOverrun = BackgroundOverrun.terminated
+    /// Several pushes for an app while the device is offline.
+    public var storedPush = StoredPush.newest
+    /// Silent pushes to an app in the foreground.
+    public var silentInForeground = SilentInForeground.free
+    /// A badge of zero.
+    public var zeroBadge = ZeroBadge.removesDelivered
+    /// How long an app runs in the background, in seconds; the documentation names no number to rely on.
+    public var backgroundSeconds = 30
+    /// How many silent pushes an app gets within an hour; the documentation advises two or three.
+    public var silentPushesPerHour = 3
+
     /// The rules that the phone follows where nothing is said.
     public init() {}
 }
+
+/// One answer to a question that the documentation leaves open.
+public protocol PhoneRuleValue: RawRepresentable<String>, CaseIterable, Hashable, Sendable, Codable
+{}

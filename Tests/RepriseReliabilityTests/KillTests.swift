@@ -13,7 +13,8 @@ struct KillTests {
         #expect(run.status == 0, "\(run.faults) (seed \(run.seed))")
         #expect(try #require(run.numbers["killCount"]) >= 40)
         #expect(try #require(run.numbers["promised"]) > 0)
-        #expect(try #require(run.numbers["ledgersRead"]) >= 40)
+        // Read while processes live, on a timer: how often depends on how long the kills take.
+        #expect(try #require(run.numbers["ledgersRead"]) >= 10)
     }
 
     @Test(

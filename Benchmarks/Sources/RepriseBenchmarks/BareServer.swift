@@ -7,10 +7,12 @@ import Synchronization
 ///
 /// It answers the upgrade with constant bytes, and sends each text frame it gets to all
 /// the other connections, one buffer for all, one flush for each read. No protocol, no journal, no limits.
+///
+/// With storage it has rooms, and commits what came in one read before anybody gets it.
 enum BareServer {
-    static func run() async throws {
+    static func run(storage: BareStorage? = nil) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
-        let room = Room()
+        let room = Room(storage: storage)
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1_024)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -28,6 +30,9 @@ enum BareServer {
     /// Shards by event loop.
     final class Room: Sendable {
         private let shards = Mutex<[ObjectIdentifier: Shard]>([:])
+        private let storage: BareStorage?
+
+        init(storage: BareStorage?) { self.storage = storage }
 
         func shard(of loop: any EventLoop) -> Shard {
             shards.withLock { shards in
@@ -40,8 +45,15 @@ enum BareServer {
         }
 
         func send(_ frames: [ByteBuffer], from sender: ObjectIdentifier) {
+            guard let storage else { return fanOut { $0.write(frames, except: sender) } }
+            storage.store(frames) { [self] frames in
+                fanOut { $0.write(frames, except: sender) }
+            }
+        }
+
+        private func fanOut(_ body: @escaping @Sendable (Shard) -> Void) {
             for shard in shards.withLock({ Array($0.values) }) {
-                shard.loop.execute { shard.write(frames, except: sender) }
+                shard.loop.execute { body(shard) }
             }
         }
     }
@@ -50,15 +62,45 @@ enum BareServer {
     final class Shard: @unchecked Sendable {
         let loop: any EventLoop
         var contexts: [ObjectIdentifier: ChannelHandlerContext] = [:]
+        /// Those who have asked for a room, by its number.
+        var rooms: [Int: [ChannelHandlerContext]] = [:]
 
         init(loop: any EventLoop) { self.loop = loop }
 
         func write(_ frames: [ByteBuffer], except sender: ObjectIdentifier) {
+            guard rooms.isEmpty else { return writeToRooms(frames) }
             for (key, context) in contexts where key != sender {
                 for frame in frames { context.write(NIOAny(frame), promise: nil) }
                 context.flush()
             }
         }
+
+        private func writeToRooms(_ frames: [ByteBuffer]) {
+            var touched: [ChannelHandlerContext] = []
+            for frame in frames {
+                guard let room = BareServer.room(of: frame.readableBytesView) else { continue }
+                for context in rooms[room] ?? [] {
+                    context.write(NIOAny(frame), promise: nil)
+                    touched.append(context)
+                }
+            }
+            // Flushing one that has nothing to flush costs next to nothing.
+            for context in touched { context.flush() }
+        }
+    }
+
+    /// The digits behind `"channelId":"steady` of an event or a subscription.
+    static func room(of text: ByteBufferView) -> Int? {
+        let key = Array(#""channelId":"steady"#.utf8)
+        var index = text.startIndex
+        while index + key.count < text.endIndex, index < text.startIndex + 64 {
+            if text[index] == key[0], text[index..<index + key.count].elementsEqual(key) {
+                let digits = text[(index + key.count)...].prefix { (0x30...0x39).contains($0) }
+                return Int(String(decoding: digits, as: UTF8.self))
+            }
+            index += 1
+        }
+        return nil
     }
 }
 
@@ -86,7 +128,13 @@ private final class BareHandler: ChannelInboundHandler {
         rest.writeBuffer(&buffer)
         var frames: [ByteBuffer] = []
         while let frame = nextFrame() {
-            if frame.readableBytes > 0 { frames.append(frame) }
+            if let room = Self.subscribed(frame) {
+                for room in room {
+                    self.room.shard(of: context.eventLoop).rooms[room, default: []].append(context)
+                }
+            } else if frame.readableBytes > 0 {
+                frames.append(frame)
+            }
         }
         if rest.readableBytes == 0 { rest.clear() }
         if !frames.isEmpty { room.send(frames, from: ObjectIdentifier(self)) }
@@ -94,6 +142,17 @@ private final class BareHandler: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         room.shard(of: context.eventLoop).contexts[ObjectIdentifier(self)] = nil
+    }
+
+    /// The rooms of a subscription; nil for other frames.
+    private static func subscribed(_ frame: ByteBuffer) -> [Int]? {
+        let text = frame.readableBytesView
+        guard
+            text.dropFirst(4).starts(with: Array(#"{"type":"subscribe""#.utf8))
+                || text.dropFirst(2).starts(with: Array(#"{"type":"subscribe""#.utf8))
+        else { return nil }
+        return String(buffer: frame).split(separator: #""steady"#).dropFirst()
+            .compactMap { Int($0.prefix { $0.isNumber }) }
     }
 
     /// The next text frame, as a server's frame; a hello is swallowed.

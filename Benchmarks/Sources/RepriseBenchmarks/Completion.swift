@@ -1,6 +1,7 @@
 import Foundation
 import Histogram
 import NIOCore
+import NIOPosix
 import Reprise
 import RepriseCore
 import RepriseNIO
@@ -37,6 +38,44 @@ enum Completion {
                 throw BenchmarkError("the last event never arrived")
             }
             latency.record(UInt64(max(0, live - arrived)))
+        }
+        return Double(latency.valueAtPercentile(99)) / 1e6
+    }
+
+    /// From the arrival of the last backlog event until all of them are committed: the least that *live* costs.
+    ///
+    /// - Returns: milliseconds at p99 over `rounds` connections, each with a database of its own.
+    static func bareCommits(
+        server: ServerProcess, rounds: Int = 200, backlog: Int = 100
+    ) async throws -> Double {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        defer { Task { try? await group.shutdownGracefully() } }
+        let last = Array("\"seq\":\(backlog),".utf8)
+        var latency = Histogram<UInt64>(highestTrackableValue: 60_000_000_000)
+        for round in 0..<rounds {
+            let folder = FileManager.default.temporaryDirectory
+                .appendingPathComponent("reprise-bench-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let storage = try BareStorage(folder: folder.path)
+            let loop = group.next()
+            let connection = try await RawConnection.open(
+                to: server.address, device: "bare-\(round)", on: loop)
+            let done = loop.makePromise(of: Int64.self)
+            try await loop.submit {
+                connection.value.onText = { text in
+                    let arrived = MonotonicTime.now
+                    let isLast = text.prefix(80).indices.contains {
+                        text[$0...].starts(with: last)
+                    }
+                    storage.store([ByteBuffer(bytes: text)]) { _ in
+                        if isLast { done.succeed(MonotonicTime.now - arrived) }
+                    }
+                }
+                connection.value.send(#"{"type":"subscribe","channels":[{"channelId":"backlog"}]}"#)
+            }.get()
+            latency.record(UInt64(max(0, try await done.futureResult.get())))
+            try await loop.submit { connection.value.context?.close(promise: nil) }.get()
         }
         return Double(latency.valueAtPercentile(99)) / 1e6
     }

@@ -11,6 +11,8 @@ import Synchronization
 /// The time of sending is in the body, by the clock that all processes of the machine share.
 struct Latency {
     let server: ServerProcess.Address
+    /// Whether to speak the protocol, or to bare rooms that send on what they get.
+    var isBare = false
     var connections = 1_000
     var channels = 100
     var perSecond = 10_000
@@ -42,15 +44,21 @@ struct Latency {
             }.get()
         }
         let publisher = try await RawConnection.open(to: server, device: "pub", on: loop)
-        let device = try await TimedDevice.start(
-            server: server, channels: (0..<10).map { "steady\($0)" })
+        let channels10 = (0..<10).map { "steady\($0)" }
+        let device: any AppliedClock =
+            isBare
+            ? try await BareDevice.start(server: server, channels: channels10)
+            : try await TimedDevice.start(server: server, channels: channels10)
         try await Task.sleep(for: .milliseconds(500))
-        let (channels, batch) = (channels, perSecond / 1_000)
+        let (channels, perSecond, isBare) = (channels, perSecond, isBare)
         let run = UInt32.random(in: 0 ... .max)
+        let start = NIODeadline.now()
         let pacer = loop.scheduleRepeatedTask(
             initialDelay: .zero, delay: .milliseconds(1)
         ) { _ in
-            state.value.send(batch, channels, run, publisher.value)
+            // By the clock, not by ticks: a tick that is late makes up for it.
+            let due = Int((NIODeadline.now() - start).nanoseconds) * perSecond / 1_000_000_000
+            state.value.send(due - state.value.sent, channels, run, publisher.value, isBare)
         }
         try await Task.sleep(for: .seconds(1))
         let sent = try await loop.submit {
@@ -76,12 +84,16 @@ struct Latency {
         var latency = Histogram<UInt64>(highestTrackableValue: 60_000_000_000)
         private(set) var sent = 0
 
-        func send(_ count: Int, _ channels: Int, _ run: UInt32, _ publisher: RawConnection) {
-            for _ in 0..<count {
+        func send(
+            _ count: Int, _ channels: Int, _ run: UInt32, _ publisher: RawConnection, _ isBare: Bool
+        ) {
+            for _ in 0..<max(0, count) {
                 sent += 1
-                publisher.send(
-                    #"{"type":"publish","channelId":"steady\#(sent % channels)","id":"\#(run)-\#(sent)","body":"\#(MonotonicTime.now)"}"#,
-                    flush: false)
+                let frame =
+                    isBare
+                    ? #"{"type":"event","channelId":"steady\#(sent % channels)","seq":\#(sent),"id":"\#(run)-\#(sent)","timestamp":1765869151000,"body":"\#(MonotonicTime.now)"}"#
+                    : #"{"type":"publish","channelId":"steady\#(sent % channels)","id":"\#(run)-\#(sent)","body":"\#(MonotonicTime.now)"}"#
+                publisher.send(frame, flush: false)
             }
             publisher.flush()
         }
@@ -116,8 +128,16 @@ enum MonotonicTime {
     }
 }
 
+/// Who notes how long messages took until they were applied.
+protocol AppliedClock: Sendable {
+    func reset()
+    /// Milliseconds.
+    var p99: Double { get }
+    func stop() async
+}
+
 /// A whole device that notes when a message is applied.
-final class TimedDevice: Sendable {
+final class TimedDevice: AppliedClock {
     private let reprise: Reprise
     private let folder: URL
     private let run: Task<Void, any Error>

@@ -8,12 +8,21 @@ struct Figure: Codable {
     /// The same I/O without Reprise, run in the same minute.
     var baseline: Double?
     var baselineName: String?
-    /// What issue 2 asks for.
+    /// What an issue asks for.
     var target: Double?
     var smallerIsBetter = false
+    /// How much more than the bare loop is met too, where the issue says so: on a slow machine nobody meets the target.
+    var factor: Double?
+
+    /// The target, or what the bare loop allows, whichever is easier.
+    var bound: Double? {
+        guard let target else { return nil }
+        guard let factor, let baseline else { return target }
+        return smallerIsBetter ? max(target, baseline * factor) : min(target, baseline / factor)
+    }
 
     var isMet: Bool? {
-        target.map { smallerIsBetter ? value <= $0 : value >= $0 }
+        bound.map { smallerIsBetter ? value <= $0 : value >= $0 }
     }
 }
 
@@ -56,6 +65,7 @@ struct Report: Codable {
             let ratio = figure.baseline.map { String(format: "%.2f", figure.value / $0) }
             let target = figure.target.map {
                 "\(figure.smallerIsBetter ? "≤" : "≥") \(Self.short($0))"
+                    + (figure.factor.map { " or \(Self.short($0)) × bare" } ?? "")
             }
             let met = figure.isMet.map { $0 ? "yes" : "**no**" }
             lines.append(

@@ -11,7 +11,10 @@ struct NetworkSeedTests {
         .timeLimit(.minutes(2)), .enabled(if: environment["REPRISE_NETWORK_MINUTES"] == nil),
         arguments: [2, 4, 6])
     func seeds(_ seed: UInt64) async throws {
-        print("seed \(seed): \(try await NetworkRun(seed: seed).play())")
+        let figures = try await NetworkRun(seed: seed).play()  // holds the promises itself
+        print("seed \(seed): \(figures)")
+        #expect(figures.effects >= figures.messages && figures.messages > 0)
+        #expect(figures.met.values.reduce(0, +) > 0, "the network did nothing to it")
     }
 
     @Test(

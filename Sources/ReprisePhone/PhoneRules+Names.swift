@@ -1,0 +1,105 @@
+import RepriseCore
+
+extension PhoneRules {
+    /// One of the rules, by its name, as `reprise phone run --rule NAME=VALUE` takes it.
+    public struct Rule: Sendable, Identifiable {
+        /// The name, that of the property.
+        public let id: String
+        /// The values that it may have; of a number the least and the greatest.
+        public let values: [String]
+        /// Whether it is a number.
+        public let isNumber: Bool
+        private let get: @Sendable (PhoneRules) -> String
+        private let put: @Sendable (inout PhoneRules, String) -> Bool
+
+        /// What the rule is in `rules`.
+        public func value(in rules: PhoneRules) -> String { get(rules) }
+
+        fileprivate func set(_ value: String, in rules: inout PhoneRules) -> Bool {
+            put(&rules, value)
+        }
+
+        fileprivate init<Value: PhoneRuleValue>(
+            _ id: String, _ path: any WritableKeyPath<PhoneRules, Value> & Sendable
+        ) {
+            self.id = id
+            values = Value.allCases.map(\.rawValue)
+            isNumber = false
+            get = { $0[keyPath: path].rawValue }
+            put = { rules, text in
+                guard let value = Value(rawValue: text) else { return false }
+                rules[keyPath: path] = value
+                return true
+            }
+        }
+
+        fileprivate init(
+            _ id: String, _ path: any WritableKeyPath<PhoneRules, Int> & Sendable,
+            _ range: ClosedRange<Int>
+        ) {
+            self.id = id
+            values = ["\(range.lowerBound)", "\(range.upperBound)"]
+            isNumber = true
+            get = { "\($0[keyPath: path])" }
+            put = { rules, text in
+                guard let value = Int(text), range.contains(value) else { return false }
+                rules[keyPath: path] = value
+                return true
+            }
+        }
+    }
+
+    /// All rules, in the order of `docs/phone.md`.
+    public static let all: [Rule] = [
+        Rule("beyondPendingLimit", \.beyondPendingLimit),
+        Rule("pendingAcrossRestart", \.pendingAcrossRestart),
+        Rule("deliveredAcrossRestart", \.deliveredAcrossRestart),
+        Rule("dueWhileOff", \.dueWhileOff),
+        Rule("intervalTriggers", \.intervalTriggers),
+        Rule("unansweredPresentation", \.unansweredPresentation),
+        Rule("zeroBadge", \.zeroBadge),
+        Rule("launchingTap", \.launchingTap),
+        Rule("uncompletedResponse", \.uncompletedResponse),
+        Rule("backgroundSeconds", \.backgroundSeconds, 0...3_600),
+        Rule("backgroundOverrun", \.backgroundOverrun),
+        Rule("forceQuitAcrossRestart", \.forceQuitAcrossRestart),
+        Rule("tasksAcrossRestart", \.tasksAcrossRestart),
+        Rule("storedPush", \.storedPush),
+        Rule("silentPushesPerHour", \.silentPushesPerHour, 0...1_000),
+        Rule("silentInForeground", \.silentInForeground),
+        Rule("extensionOfForceQuitApp", \.extensionOfForceQuitApp),
+    ]
+
+    /// The default rules, and for each other value of a rule the default with this one changed: what a test runs.
+    public static var variants: [PhoneRules] {
+        [PhoneRules()]
+            + all.filter { !$0.isNumber }.flatMap { rule in
+                rule.values.dropFirst().compactMap { value in
+                    var rules = PhoneRules()
+                    return rule.set(value, in: &rules) ? rules : nil
+                }
+            }
+    }
+
+    /// Changes one rule.
+    ///
+    /// - Parameters:
+    ///   - name: the rule, by the name of its property.
+    ///   - value: one of its values.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, which names what there is.
+    public mutating func set(_ name: String, to value: String) throws {
+        guard let rule = Self.all.first(where: { $0.id == name }) else {
+            throw RepriseError(
+                .badConfiguration, "The phone has no rule \"\(name.prefix(64))\".",
+                remedy: "There are: " + Self.all.map(\.id).joined(separator: ", ") + ".")
+        }
+        guard rule.set(value, in: &self) else {
+            let values = rule.values
+            throw RepriseError(
+                .badConfiguration, "\(name) cannot be \"\(value.prefix(64))\".",
+                remedy: rule.isNumber
+                    ? "It is a whole number from \(values[0]) to \(values[1])."
+                    : "It is " + values.joined(separator: " or ") + ".")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+package import RepriseCore
+
+/// The first line of every peer: who it is.
+///
+/// ```json
+/// {"control":{}}
+/// {"app":{"token":"…"}}
+/// ```
+package enum PhoneGreeting: Hashable, Sendable, Codable {
+    /// A person, a script, a test: sends ``PhoneRequest``, gets ``PhoneReply``.
+    case control
+    /// A process that the phone has launched, with the token of its environment: sends ``AppMessage``, gets ``PhoneMessage``.
+    case app(token: String)
+    /// A process of a service extension.
+    case `extension`(token: String)
+}
+
+/// What a launched process says.
+package enum AppMessage: Hashable, Sendable, Codable {
+    /// It asks something of the system; answered with the same number.
+    case call(id: Int, AppCall)
+    /// It has done what it was told: the handler has returned.
+    case returned(order: Int, options: PresentationOptions?)
+    /// An observation for the phone's log, when it was made.
+    case report(what: String, detail: String, microseconds: Int64)
+}
+
+/// What an app asks of the system, by the ports of RepriseCore.
+package enum AppCall: Hashable, Sendable, Codable {
+    case settings
+    case requestAuthorization(provisional: Bool)
+    case add(NotificationRequest)
+    case pending
+    case delivered
+    case removePending([String])
+    case removeDelivered([String])
+    case setBadge(Int)
+    case setCategories([NotificationCategory])
+    case submit(BackgroundRequest)
+    case cancel(String)
+    case tasks
+    case complete(slot: Int, success: Bool)
+    /// Where the phone's browser listens to a debugger; started if none runs.
+    case browser
+}
+
+/// What the system answers to an app.
+package enum AppAnswer: Hashable, Sendable, Codable {
+    case done
+    case failed(PhoneFailure)
+    case settings(NotificationSettings)
+    case allowed(Bool)
+    case pending([NotificationRequest])
+    case delivered([DeliveredNotification])
+    case tasks([BackgroundRequest])
+    case browser(String)
+}
+
+/// What the system tells an app; it says when it has done it.
+package enum AppOrder: Hashable, Sendable, Codable {
+    case foreground
+    case background(grantedMilliseconds: Int64)
+    case memoryPressure
+    /// Through the delegate of the notification centre.
+    case received(NotificationResponse)
+    /// The same tap through a scene that connects after the delegate was called.
+    case scene(NotificationResponse)
+    case willPresent(DeliveredNotification)
+    case push(info: [UInt8])
+    case slot(number: Int, task: String, milliseconds: Int64)
+    case slotExpired(Int)
+    case crashWebView
+    /// Never told: stands for an order whose answer comes too late to matter.
+    case late
+}
+
+/// What the phone says to a launched process.
+package enum PhoneMessage: Hashable, Sendable, Codable {
+    /// The first line: why it was launched, and where everything is.
+    case welcome(AppWelcome)
+    case answer(id: Int, AppAnswer)
+    case order(id: Int, AppOrder)
+    case clock(PhoneClock)
+    case network(PhoneNetwork)
+}
+
+/// What a process gets when it has said who it is.
+package struct AppWelcome: Hashable, Sendable, Codable {
+    package var app: String
+    package var launch: PhoneLaunch
+    package var folder: String
+    package var clock: PhoneClock
+    package var network: PhoneNetwork
+}
+
+/// How the phone's clocks differ from the machine's.
+package struct PhoneClock: Hashable, Sendable, Codable {
+    /// Added to the machine's calendar.
+    package var calendarMilliseconds: Int64 = 0
+    /// Added to the machine's clock that never jumps.
+    package var uptimeMilliseconds: Int64 = 0
+    package var zone = "UTC"
+}

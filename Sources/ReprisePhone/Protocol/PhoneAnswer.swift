@@ -1,0 +1,49 @@
+public import RepriseCore
+
+/// What the phone answers.
+public enum PhoneAnswer: Hashable, Sendable, Codable {
+    /// It is done, and on disk.
+    case done
+    /// How everything is.
+    case status(PhoneStatus)
+    /// What has happened, in order.
+    case log([PhoneEvent])
+    /// It was not done, and nothing has changed.
+    case failed(PhoneFailure)
+}
+
+/// An answer with the number of its request.
+public struct PhoneReply: Hashable, Sendable, Codable {
+    /// The number of the request; nil if the line could not be read as one.
+    public var id: Int?
+    /// The answer.
+    public var answer: PhoneAnswer
+
+    /// Makes a reply.
+    public init(id: Int?, answer: PhoneAnswer) {
+        self.id = id
+        self.answer = answer
+    }
+}
+
+/// Why something was not done: an error as it crosses the socket.
+public struct PhoneFailure: Hashable, Sendable, Codable, Error {
+    /// The name of a ``RepriseCore/RepriseError/Code``.
+    public var code: String
+    /// What happened, for people.
+    public var message: String
+    /// What to do about it.
+    public var remedy: String?
+
+    /// Makes a failure.
+    public init(_ code: RepriseError.Code, _ message: String, remedy: String? = nil) {
+        self.code = code.name
+        self.message = message
+        self.remedy = remedy
+    }
+
+    /// The same as an error of the house.
+    public var error: RepriseError {
+        RepriseError(RepriseError.Code(code), message, remedy: remedy)
+    }
+}

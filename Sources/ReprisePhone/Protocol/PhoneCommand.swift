@@ -1,0 +1,73 @@
+public import RepriseCore
+
+/// What a person or a script asks of a running phone: a line of JSON on its socket.
+///
+/// An `app` that is nil is the only one that is installed.
+public enum PhoneCommand: Hashable, Sendable, Codable {
+    /// How everything is; answered with ``PhoneAnswer/status(_:)``.
+    case status
+    /// Installs an app, or replaces its program: an update, which ends a running process and keeps what the system keeps.
+    case install(PhoneAppSpec)
+    /// Takes an app away with all that the system holds for it.
+    case uninstall(app: String?)
+    /// The user opens the app: a new process, or the one that is there comes to the foreground.
+    case launch(app: String?)
+    /// The user does something with a notification in the notification centre; nil is the newest one.
+    case tap(app: String?, notification: String?, action: NotificationResponse.Action)
+    /// The user goes to the home screen: the app in the foreground goes to the background.
+    case home
+    /// The system terminates the app (SIGKILL).
+    case kill(app: String?)
+    /// The user throws the app out of the app switcher: no background launch until it is opened again.
+    case forceQuit(app: String?)
+    /// The system suspends the app at once, whatever time it has left (SIGSTOP).
+    case suspend(app: String?)
+    /// The system lets a suspended app run again, where it was (SIGCONT).
+    case resume(app: String?)
+    /// Memory is short: running apps are told, suspended ones are terminated.
+    case memoryPressure
+    /// There is no network.
+    case offline
+    /// There is a network.
+    case online
+    /// There is a slow network.
+    case slow(latencyMilliseconds: Int, bytesPerSecond: Int?)
+    /// Time passes at once, on the calendar and on the clock that never jumps.
+    case advance(milliseconds: Int64)
+    /// The calendar alone is set forwards or backwards.
+    case setCalendar(byMilliseconds: Int64)
+    /// The device is in another time zone (`Europe/Berlin`).
+    case zone(String)
+    /// What the user answers to the question for permission, or sets in Settings.
+    case permission(app: String?, NotificationSettings)
+    /// What is answered while nobody was asked: the next question for permission gets this answer.
+    case answerPermission(app: String?, allowed: Bool)
+    /// A remote push arrives for the app: a payload (a JSON object) and headers as APNs takes them.
+    case push(app: String?, payload: String, headers: [String: String])
+    /// The system runs a task that the app has asked for.
+    case runBackground(app: String?, task: String)
+    /// The system takes back the time of all that runs in the background for this app.
+    case expireBackground(app: String?)
+    /// The process of the app's web views dies.
+    case crashWebView(app: String?)
+    /// Follows other rules where Apple's documentation leaves something open.
+    case rules(PhoneRules)
+    /// What has happened after the event of this number, at most 1,000; waits for something so long if there is nothing yet (at most 30 s).
+    case log(since: Int, waitMilliseconds: Int)
+    /// Ends all apps and the phone. Its state stays.
+    case shutdown
+}
+
+/// A command with the number that its answer carries; several may be under way.
+public struct PhoneRequest: Hashable, Sendable, Codable {
+    /// The asker's number.
+    public var id: Int
+    /// What is asked.
+    public var command: PhoneCommand
+
+    /// Makes a request.
+    public init(id: Int, command: PhoneCommand) {
+        self.id = id
+        self.command = command
+    }
+}

@@ -1,0 +1,31 @@
+public import RepriseCore
+
+/// Why a process was launched.
+public struct PhoneLaunch: Hashable, Sendable, Codable {
+    /// What for.
+    public enum Reason: Hashable, Sendable, Codable {
+        /// The user has opened the app.
+        case user
+        /// The user has done something with a notification.
+        case response
+        /// Time in the background for a task.
+        case task(String)
+        /// A push that wakes the app.
+        case push
+    }
+
+    /// What for.
+    public var reason: Reason
+    /// Whether it comes to the foreground (else no scene connects).
+    public var isForeground: Bool
+    /// The tap that launched the app, if the scene's connection options carry it.
+    ///
+    /// Shaped after `UIScene.ConnectionOptions.notificationResponse`. It may come to the delegate too: both have the same ``RepriseCore/NotificationResponse/tapID``.
+    public var response: NotificationResponse?
+
+    package init(reason: Reason, isForeground: Bool, response: NotificationResponse? = nil) {
+        self.reason = reason
+        self.isForeground = isForeground
+        self.response = response
+    }
+}

@@ -1,0 +1,31 @@
+package import RepriseCore
+
+/// A remote push as the device understands it: what `PhonePush` of a payload and its headers makes of it.
+package struct PhonePush: Hashable, Sendable, Codable {
+    /// What is shown; its id is the collapse id, or a random one.
+    ///
+    /// Nil for a push that shows nothing.
+    package var alert: NotificationRequest?
+    /// The number on the icon, for a push that shows nothing.
+    package var badge: Int?
+    /// Whether it wakes the app (`content-available`).
+    package var wakesApp: Bool
+    /// Whether the service extension may change it (`mutable-content`).
+    package var isMutable: Bool
+    /// The payload, a JSON object as UTF-8.
+    package var payload: [UInt8]
+    /// When it is no longer worth keeping for a device that is offline; nil is never, the past is at once.
+    package var expires: WallTime?
+
+    package init(
+        alert: NotificationRequest?, badge: Int? = nil, wakesApp: Bool, isMutable: Bool = false,
+        payload: [UInt8], expires: WallTime? = nil
+    ) {
+        self.alert = alert
+        self.badge = badge
+        self.wakesApp = wakesApp
+        self.isMutable = isMutable
+        self.payload = payload
+        self.expires = expires
+    }
+}

@@ -1,0 +1,183 @@
+import RepriseCore
+
+/// What a device does with the pushes for one app, and what APNs keeps for it while the device is offline.
+///
+/// Pure: time is an argument. Each branch is a row of `docs/phone.md`.
+package struct PushInbox: Hashable, Sendable, Codable {
+    /// What has to be known about the app.
+    package struct Recipient: Hashable, Sendable {
+        /// The user sees it.
+        package var isForeground: Bool
+        /// The user has thrown it out and not opened it since.
+        package var isForceQuit: Bool
+        /// The user allows notifications.
+        package var isAllowed: Bool
+        package var hasExtension: Bool
+
+        package init(
+            isForeground: Bool = false, isForceQuit: Bool = false, isAllowed: Bool = true,
+            hasExtension: Bool = false
+        ) {
+            self.isForeground = isForeground
+            self.isForceQuit = isForceQuit
+            self.isAllowed = isAllowed
+            self.hasExtension = hasExtension
+        }
+    }
+
+    /// What to do, in this order.
+    package enum Action: Hashable, Sendable {
+        /// Let the service extension change it, then present what comes of it.
+        case runExtension(PhonePush)
+        /// Give it to the notification centre, which asks the app if that is in the foreground; its badge goes with it.
+        case present(PhonePush)
+        /// Set the badge; nothing is shown.
+        case badge(Int)
+        /// Hand the payload to the app, which is launched or resumed for it where it does not run.
+        case wake(PhonePush)
+        /// Nothing is done with it, now or ever.
+        case drop(PhonePush, Outcome)
+        /// It is kept for later.
+        case keep(PhonePush, Outcome)
+    }
+
+    /// Why a push is not acted on now.
+    package enum Outcome: String, Hashable, Sendable, Codable {
+        /// APNs stores it until the device is online.
+        case storedOffline = "the device is offline"
+        /// Another one is kept for this app.
+        case replaced = "another one is kept"
+        /// Its expiration has passed.
+        case expired = "expired"
+        /// Background pushes have come too often; the newest is held.
+        case throttled = "too many background pushes"
+        /// The user has thrown the app out.
+        case forceQuit = "the app was force-quit"
+        /// The app ended while it was held.
+        case appEnded = "the app has ended"
+        /// The user does not allow notifications.
+        case notAllowed = "notifications are not allowed"
+        /// It shows nothing and does not ask to wake the app.
+        case empty = "it asks for nothing"
+    }
+
+    /// How long APNs stores a push without an expiration.
+    package static let storedFor = Duration.seconds(30 * 86_400)
+    /// The time within which background pushes are counted, in microseconds.
+    package static let window: Int64 = 3_600_000_000
+
+    private struct Stored: Hashable, Codable {
+        var push: PhonePush
+        var since: WallTime
+    }
+
+    /// At most one, as APNs has it.
+    private var stored: Stored?
+    /// The newest background push while the app is throttled.
+    private var held: PhonePush?
+    /// When background pushes were handed to the app within the last hour: microseconds, at most the budget.
+    private var handed: [Int64] = []
+
+    package init() {}
+
+    /// A push arrived.
+    package mutating func arrived(
+        _ push: PhonePush, for recipient: Recipient, isOnline: Bool, rules: PhoneRules,
+        at now: PhoneMoment
+    ) -> [Action] {
+        guard isOnline else { return store(push, rules: rules, at: now) }
+        guard !push.isSilent else {
+            return wakeSilently(push, recipient, rules: rules, at: now)
+        }
+        return show(push, recipient, rules: rules) + wakeBeside(push, recipient)
+    }
+
+    /// The device is online again: what was stored arrives.
+    package mutating func wentOnline(
+        for recipient: Recipient, rules: PhoneRules, at now: PhoneMoment
+    ) -> [Action] {
+        guard let stored else { return [] }
+        self.stored = nil
+        let end = stored.push.expires ?? stored.since.advanced(by: Self.storedFor)
+        guard end > now.wall else { return [.drop(stored.push, .expired)] }
+        return arrived(stored.push, for: recipient, isOnline: true, rules: rules, at: now)
+    }
+
+    /// The user opened the app: what was held is handed to it at once.
+    package mutating func userOpened() -> [Action] { take().map { [.wake($0)] } ?? [] }
+
+    /// The process was killed or the app force-quit: the system discards what it held.
+    package mutating func appEnded() -> [Action] { take().map { [.drop($0, .appEnded)] } ?? [] }
+
+    /// When ``timePassed(rules:at:)`` has something to do, in microseconds; nil if time changes nothing.
+    package var due: Int64? { held == nil ? nil : handed.first.map { $0 + Self.window } }
+
+    /// What was held is handed over once the budget has room again.
+    package mutating func timePassed(rules: PhoneRules, at now: PhoneMoment) -> [Action] {
+        guard let push = held, hasRoom(rules, at: now) else { return [] }
+        held = nil
+        handed.append(now.microseconds)
+        return [.wake(push)]
+    }
+
+    // MARK: Deciding
+
+    /// A push that expires at once is never stored; of several one is.
+    private mutating func store(_ push: PhonePush, rules: PhoneRules, at now: PhoneMoment)
+        -> [Action]
+    {
+        if let end = push.expires, end <= now.wall { return [.drop(push, .expired)] }
+        guard let other = stored?.push else {
+            stored = Stored(push: push, since: now.wall)
+            return [.keep(push, .storedOffline)]
+        }
+        switch rules.storedPush {
+        case .first: return [.drop(push, .replaced)]
+        case .newest:
+            stored = Stored(push: push, since: now.wall)
+            return [.drop(other, .replaced), .keep(push, .storedOffline)]
+        }
+    }
+
+    private func show(_ push: PhonePush, _ recipient: Recipient, rules: PhoneRules) -> [Action] {
+        guard let alert = push.alert else {
+            return push.badge.map { [.badge($0)] } ?? []
+        }
+        guard recipient.isAllowed else { return [.drop(push, .notAllowed)] }
+        let hasText = !(alert.content.title + alert.content.subtitle + alert.content.body).isEmpty
+        let runs = !recipient.isForceQuit || rules.extensionOfForceQuitApp == .runs
+        let isChanged = push.isMutable && hasText && recipient.hasExtension && runs
+        return [isChanged ? .runExtension(push) : .present(push)]
+    }
+
+    /// An alert that also wakes the app is no background push, and not throttled as one.
+    private func wakeBeside(_ push: PhonePush, _ recipient: Recipient) -> [Action] {
+        guard push.wakesApp else { return [] }
+        return [recipient.isForceQuit ? .drop(push, .forceQuit) : .wake(push)]
+    }
+
+    private mutating func wakeSilently(
+        _ push: PhonePush, _ recipient: Recipient, rules: PhoneRules, at now: PhoneMoment
+    ) -> [Action] {
+        guard push.wakesApp else { return [.drop(push, .empty)] }
+        guard !recipient.isForceQuit else { return [.drop(push, .forceQuit)] }
+        if recipient.isForeground, rules.silentInForeground == .free { return [.wake(push)] }
+        let drops = take().map { [Action.drop($0, .replaced)] } ?? []
+        guard hasRoom(rules, at: now) else {
+            held = push
+            return drops + [.keep(push, .throttled)]
+        }
+        handed.append(now.microseconds)
+        return drops + [.wake(push)]
+    }
+
+    private mutating func take() -> PhonePush? {
+        defer { held = nil }
+        return held
+    }
+
+    private mutating func hasRoom(_ rules: PhoneRules, at now: PhoneMoment) -> Bool {
+        handed.removeAll { $0 + Self.window <= now.microseconds }
+        return handed.count < rules.silentPushesPerHour
+    }
+}

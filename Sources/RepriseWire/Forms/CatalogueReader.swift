@@ -1,0 +1,222 @@
+import RepriseCore
+
+/// Walks over a catalogue and notes all that is wrong, up to the bound.
+///
+/// The text is checked as JSON first, so that the walk meets values only. It goes down by the format's own structure, never into what it does
+/// not know, and predicates, the only part that nests in itself, are bounded: nothing that is sent can exhaust the stack.
+struct CatalogueReader {
+    typealias Value = JSONScanner.Value
+
+    /// What a catalogue that is right says.
+    struct Content {
+        var version = ""
+        var frequency: FormsCatalogue.Frequency?
+        var forms: [FormsCatalogue.Form] = []
+    }
+
+    /// One step of a pointer.
+    enum Step {
+        case member(String)
+        case element(Int)
+    }
+
+    /// A place in the text that may turn out to be wrong later.
+    struct Place {
+        let offset: Int
+        let pointer: String
+    }
+
+    /// The members of an object by their names.
+    struct Members {
+        let place: Value
+        var values: [String: Value] = [:]
+        /// In the order of the text.
+        var names: [String] = []
+    }
+
+    let scanner: JSONScanner
+    private var path: [Step] = []
+    private var found: [(offset: Int, problem: FormsProblem)] = []
+
+    private init(_ bytes: UnsafeBufferPointer<UInt8>) { scanner = JSONScanner(bytes) }
+
+    static func read(
+        _ bytes: UnsafeBufferPointer<UInt8>
+    ) throws(FormsCatalogueFailure) -> Content {
+        var reader = CatalogueReader(bytes)
+        let content = reader.wholeText().map { reader.catalogue($0) } ?? Content()
+        guard reader.found.isEmpty else {
+            // Named predicates are judged after the triggers: a person reads from the top.
+            throw FormsCatalogueFailure(
+                reader.found.sorted { $0.offset < $1.offset }.map(\.problem))
+        }
+        return content
+    }
+
+    /// The one value of the text; nil if it is no JSON.
+    private mutating func wholeText() -> Value? {
+        var walker = scanner
+        do {
+            let value = try walker.value()
+            try walker.end()
+            return value
+        } catch {
+            let reason = (error as? RepriseError)?.message ?? "\(error)"
+            note("This cannot be read as JSON. \(reason)", at: walker.index)
+            return nil
+        }
+    }
+
+    // MARK: Problems
+
+    /// Whether there is no room for another problem; then nothing more is looked at.
+    var isFull: Bool { found.count >= FormsLimits.problems }
+
+    /// Notes a problem of the value at the current path.
+    mutating func note(_ message: String, at value: Value) {
+        note(message, at: value.range.lowerBound)
+    }
+
+    /// Notes a problem of a place that was passed before.
+    mutating func note(_ message: String, at place: Place) {
+        guard !isFull else { return }
+        found.append(
+            (
+                place.offset,
+                FormsProblem(
+                    line: line(of: place.offset), pointer: place.pointer, message: message)
+            ))
+    }
+
+    private mutating func note(_ message: String, at offset: Int) {
+        note(message, at: Place(offset: offset, pointer: pointer))
+    }
+
+    /// Where a value at the current path is.
+    func place(of value: Value) -> Place {
+        Place(offset: value.range.lowerBound, pointer: pointer)
+    }
+
+    private func line(of offset: Int) -> Int {
+        scanner.bytes[..<min(offset, scanner.bytes.count)].reduce(1) { $0 + ($1 == 0x0a ? 1 : 0) }
+    }
+
+    private var pointer: String {
+        path.map { step in
+            switch step {
+            case .member(let name):
+                "/" + name.shortened.replacing("~", with: "~0").replacing("/", with: "~1")
+            case .element(let index): "/\(index)"
+            }
+        }.joined()
+    }
+
+    // MARK: Going down
+
+    /// Calls `body` one step further down.
+    mutating func within<Result>(
+        _ step: Step, _ body: (inout CatalogueReader) -> Result
+    ) -> Result {
+        path.append(step)
+        defer { path.removeLast() }
+        return body(&self)
+    }
+
+    /// The members of an object; notes what is no object, and what is there twice.
+    mutating func members(of value: Value) -> Members? {
+        guard value.kind == .object else {
+            note("An object is expected: {…}.", at: value)
+            return nil
+        }
+        var members = Members(place: value)
+        var walker = scanner.at(value)
+        // The text was checked, so nothing is thrown.
+        try? walker.object { key, value in
+            guard !isFull, let name = try? scanner.string(key) else { return }
+            guard members.values.updateValue(value, forKey: name) == nil else {
+                return within(.member(name)) { $0.note("This is there twice: keep one.", at: key) }
+            }
+            members.names.append(name)
+        }
+        return members
+    }
+
+    /// The members of an object that may have these; notes all others.
+    mutating func members(of value: Value, known: [String]) -> Members? {
+        guard let members = members(of: value) else { return nil }
+        refuse(allBut: known, of: members)
+        return members
+    }
+
+    /// Notes members that nobody knows: likely a slip, and it would change silently what is shown.
+    mutating func refuse(allBut known: [String], of members: Members) {
+        for name in members.names where !known.contains(name) {
+            guard let value = members.values[name] else { continue }
+            within(.member(name)) {
+                $0.note(
+                    "“\(name.shortened)” is not known here; there may be \(known.listed).",
+                    at: value)
+            }
+        }
+    }
+
+    /// The elements of a list of such a length.
+    mutating func elements(of value: Value, _ count: ClosedRange<Int>, of what: String) -> [Value]?
+    {
+        guard value.kind == .array else {
+            note("A list is expected: […].", at: value)
+            return nil
+        }
+        var elements: [Value] = []
+        var walker = scanner.at(value)
+        try? walker.array { elements.append($0) }
+        guard count.contains(elements.count) else {
+            note("There are \(elements.count) \(what); there may be \(count.said).", at: value)
+            return nil
+        }
+        return elements
+    }
+
+    /// Reads a member; notes that it is missing where it is needed.
+    mutating func member<Result>(
+        _ name: String, of members: Members, isNeeded: Bool = false,
+        _ read: (inout CatalogueReader, Value) -> Result?
+    ) -> Result? {
+        guard let value = members.values[name] else {
+            if isNeeded { note("“\(name)” is missing.", at: members.place) }
+            return nil
+        }
+        return within(.member(name)) { read(&$0, value) }
+    }
+
+    /// Reads each element of a member that is a list.
+    mutating func list<Element>(
+        _ name: String, of members: Members, _ count: ClosedRange<Int>, isNeeded: Bool = false,
+        _ read: (inout CatalogueReader, Value) -> Element?
+    ) -> [Element] {
+        member(name, of: members, isNeeded: isNeeded) { reader, value in
+            guard let elements = reader.elements(of: value, count, of: name) else { return nil }
+            return elements.enumerated().compactMap { index, element in
+                reader.within(.element(index)) { $0.isFull ? nil : read(&$0, element) }
+            }
+        } ?? []
+    }
+}
+
+extension String {
+    /// For messages: what somebody else has written, but not all of it.
+    var shortened: String {
+        unicodeScalars.count <= FormsLimits.idCharacters
+            ? self : String(String.UnicodeScalarView(unicodeScalars.prefix(61))) + "…"
+    }
+}
+
+extension [String] {
+    var listed: String { joined(separator: ", ") }
+}
+
+extension ClosedRange<Int> {
+    fileprivate var said: String {
+        lowerBound == 0 ? "\(upperBound) at most" : "\(lowerBound) to \(upperBound)"
+    }
+}

@@ -1,0 +1,76 @@
+/// A catalogue of forms (`forms/1`) that keeps all rules of `docs/forms.md`, and the bytes it came as.
+///
+/// ```swift
+/// do {
+///     let catalogue = try FormsCatalogue(bytes)
+///     print(catalogue.version, catalogue.forms.count)
+/// } catch let failure as FormsCatalogueFailure {
+///     for problem in failure.problems { print("\(file):\(problem)") }
+/// }
+/// ```
+///
+/// The forms are shown by the page, which reads the bytes. Here stands what the others need to know: whose caps to keep, and what to list.
+package struct FormsCatalogue: Hashable, Sendable {
+    /// How often something may be shown.
+    package struct Frequency: Hashable, Sendable {
+        /// So many times.
+        package let most: Int
+        /// In any span of this length.
+        package let seconds: Int64
+    }
+
+    /// What the host and the tool have to know of a form.
+    package struct Form: Hashable, Sendable {
+        /// Unique in its catalogue.
+        package let id: String
+        /// What stands above it.
+        package let title: String
+        /// Higher is shown first.
+        package let priority: Int
+        /// The names of the events that its triggers wait for, in their order, each once.
+        package let events: [String]
+        /// How often it may be shown; nil for no cap of its own.
+        package let frequency: Frequency?
+        /// When it may be shown, in milliseconds since 1970; an end that is nil is open.
+        package let from: Int64?
+        /// See ``from``.
+        package let until: Int64?
+    }
+
+    /// As it came.
+    package let bytes: [UInt8]
+    /// What its author calls it.
+    package let version: String
+    /// How often any form may be shown; nil for no cap.
+    package let frequency: Frequency?
+    /// In the order of the catalogue.
+    package let forms: [Form]
+
+    /// Checks a catalogue.
+    ///
+    /// Takes time and memory in proportion to the bytes, whatever they are.
+    ///
+    /// - Parameter bytes: JSON text.
+    /// - Throws: ``FormsCatalogueFailure``.
+    package init(_ bytes: [UInt8]) throws(FormsCatalogueFailure) {
+        guard bytes.count <= FormsLimits.catalogueBytes else {
+            throw FormsCatalogueFailure([
+                FormsProblem(
+                    line: 1, pointer: "",
+                    message: "This has \(bytes.count) bytes; a catalogue has at most "
+                        + "\(FormsLimits.catalogueBytes).")
+            ])
+        }
+        let result = bytes.withUnsafeBufferPointer { text in
+            Result { () throws(FormsCatalogueFailure) in try CatalogueReader.read(text) }
+        }
+        let content = try result.get()
+        self.bytes = bytes
+        version = content.version
+        frequency = content.frequency
+        forms = content.forms
+    }
+
+    /// The form of an id.
+    package func form(_ id: String) -> Form? { forms.first { $0.id == id } }
+}
