@@ -10,7 +10,7 @@ struct FormsDeathTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    private static let rules = { (interruption: EntryKind.Interruption) in
+    private static func rules(_ interruption: EntryKind.Interruption) -> [FormsEvent] {
         [FormsEvent("opened_push", onInterruption: interruption)]
     }
 
