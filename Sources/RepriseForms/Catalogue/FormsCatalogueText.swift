@@ -1,4 +1,4 @@
-package import RepriseCore
+import RepriseCore
 import RepriseWire
 
 /// A catalogue as it came: its bytes, and the little that the host itself reads in it.
@@ -7,6 +7,11 @@ package struct FormsCatalogueText: Hashable, Sendable {
     package struct Cap: Hashable, Sendable {
         package var max: Int64
         package var seconds: Int64
+
+        package init(max: Int64, seconds: Int64) {
+            self.max = max
+            self.seconds = seconds
+        }
     }
 
     package let version: String
