@@ -78,13 +78,13 @@ final class PageStage: Sendable {
         try await tell(#"{"type":"events","events":[\#(events.joined(separator: ","))]}"#)
     }
 
-    /// Waits for the page's next message, which has to be of this type; `log` is passed over.
+    /// Waits for the page's next message, which has to be of this type; `log` and `waiting` are passed over.
     func says(
         _ type: String, within limit: Duration = .seconds(10),
         _ location: SourceLocation = #_sourceLocation
     ) async throws -> DevToolsValue {
         let message = try #require(
-            await next(within: limit), "no “\(type)” came", sourceLocation: location)
+            await next(type, within: limit), "no “\(type)” came", sourceLocation: location)
         #expect(message["type"]?.text == type, "\(message)", sourceLocation: location)
         return message
     }
@@ -96,7 +96,7 @@ final class PageStage: Sendable {
         #expect(fault["about"]?.text == "knock", sourceLocation: location)
     }
 
-    private func next(within limit: Duration) async throws -> DevToolsValue? {
+    private func next(_ type: String, within limit: Duration) async throws -> DevToolsValue? {
         let deadline = ContinuousClock.now + limit
         while ContinuousClock.now < deadline {
             let index = read.withLock { $0 }
@@ -107,7 +107,8 @@ final class PageStage: Sendable {
                 continue
             }
             read.withLock { $0 += 1 }
-            if message["type"]?.text != "log" { return message }
+            let isAside = ["log", "waiting"].contains(message["type"]?.text)
+            if !isAside || message["type"]?.text == type { return message }
         }
         return nil
     }

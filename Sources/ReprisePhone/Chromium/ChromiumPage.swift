@@ -124,7 +124,7 @@ package final class ChromiumPage: Sendable {
             "Runtime.evaluate",
             [
                 "expression": .string(expression), "awaitPromise": true, "returnByValue": true,
-                "userGesture": true,
+                "userGesture": true, "allowUnsafeEvalBlockedByCSP": false,
             ])
         if let thrown = answer["exceptionDetails"] { throw Self.thrown(thrown) }
         return answer["result"]?["value"] ?? .null

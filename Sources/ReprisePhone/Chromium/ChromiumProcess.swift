@@ -5,7 +5,8 @@ import Synchronization
 /// The browser's processes, which end with ours even if that is killed.
 ///
 /// Chromium starts a dozen processes and asks nobody whether its parent lives. So a shell stands between: it starts the browser, and reads
-/// from a pipe whose other end only we hold. When we close it, or are gone, the shell ends the browser, removes the profile and then its whole group.
+/// from a pipe whose other end only we hold. When we close it, or are gone, the shell ends the browser; and when that has ended, by itself or not,
+/// it removes the profile and ends its whole group.
 final class ChromiumProcess: Sendable {
     private struct State {
         var pipe: Int32
@@ -13,11 +14,12 @@ final class ChromiumProcess: Sendable {
     }
 
     private static let guardian = """
-        "$@" </dev/null >/dev/null 2>&1 &
-        read -r line
-        kill -KILL $!
-        wait $! 2>/dev/null
-        rm -rf "$0"
+        exec 3<&0
+        "$@" </dev/null >/dev/null 2>&1 3<&- &
+        browser=$!
+        { read -r line <&3; kill -KILL $browser; } &
+        wait $browser
+        rm -rf "$0" || rm -rf "$0"
         kill -KILL 0
         """
 
@@ -58,7 +60,6 @@ final class ChromiumProcess: Sendable {
         state.withLock { state in
             guard !state.hasEnded else { return false }
             var status: Int32 = 0
-            // The browser's own end shows in its DevTools; here the shell counts.
             if waitpid(id, &status, WNOHANG) == id { state.hasEnded = true }
             return !state.hasEnded
         }
@@ -107,7 +108,10 @@ final class ChromiumProcess: Sendable {
         #if canImport(Darwin)
             flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         #else
-            posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+            let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+            for file in (open ?? []).compactMap({ Int32($0) }) where file > 2 {
+                posix_spawn_file_actions_addclose(&actions, file)  // one that is closed already is no error
+            }
         #endif
         posix_spawnattr_setpgroup(&attributes, 0)
         // A thread of Swift's pool has all signals blocked, a child inherits that, and a shell without SIGCHLD waits for ever.
