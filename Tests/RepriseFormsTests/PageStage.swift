@@ -24,6 +24,8 @@ final class PageStage: Sendable {
     /// - Parameters:
     ///   - forms: the catalogue's, as JSON; nil for a page that nobody has greeted.
     ///   - predicates: the named ones, as JSON.
+    ///   - screen: what the page believes to be on.
+    /// - Throws: what the browser says.
     init(
         _ forms: [String]?, predicates: String = "{}",
         on screen: ChromiumWebViews.Screen = .init(hasReducedMotion: true)
