@@ -9,7 +9,7 @@ package final class PhoneProcess: Sendable {
     let identity: ProcessIdentity
     /// Whether its number is free for another process.
     private let isReaped = Mutex(false)
-    /// Our end of its input: it sees the end of it when this process ends, however that is. Else -1.
+    /// Our end of its input, which the system closes with this process, however that ends; -1 if it has none.
     private let input: Int32
     private let end = DispatchSemaphore(value: 0)
     /// The most that is kept of what it prints.
