@@ -48,8 +48,9 @@ extension FormsMachine {
         for index in slots.indices where slots[index].stage == .queued {
             let arrival = slots[index].arrival
             bytes += arrival.content.properties.count
-            let limit = careful > 0 ? 1 : FormsLimits.eventsPerMessage
-            guard batch.count < limit, batch.isEmpty || bytes <= FormsLimits.bytesPerMessage else {
+            let limit = careful > 0 ? 1 : FormsDoorLimits.eventsPerMessage
+            guard batch.count < limit, batch.isEmpty || bytes <= FormsDoorLimits.bytesPerMessage
+            else {
                 break
             }
             slots[index].stage = .sent(at: now)
