@@ -2,9 +2,8 @@ package import RepriseCore
 
 /// Events on their way to the page.
 extension FormsMachine {
-    /// The journal hands events over, in the order recorded.
-    ///
-    /// - Parameter doubtful: those of which a form was granted to an earlier page, and never appeared.
+    /// The journal hands events over, in the order recorded; of the doubtful ones a form was granted to an earlier page, and never
+    /// appeared.
     package mutating func lent(
         _ arrivals: [FormsArrival], doubtful: Set<EntryID>, at now: Duration, wall: WallTime
     ) -> [Action] {

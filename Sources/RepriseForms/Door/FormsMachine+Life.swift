@@ -36,7 +36,7 @@ extension FormsMachine {
             + slots.map { .giveBack($0.arrival.id, reason: "The app has taken the form away.") }
     }
 
-    /// - Parameter session: what the page has to name in all that it says.
+    /// The web view is there; its page has to name the session in all that it says.
     package mutating func viewOpened(session: String, at now: Duration) -> [Action] {
         guard phase == .opening else { return [] }
         phase = .loaded

@@ -156,9 +156,7 @@ package struct FormsStore: Sendable {
         try await journal.read { db in try Self.identity(db) }
     }
 
-    /// Changes whose they are.
-    ///
-    /// - Parameter clearing: how everything ends that belongs to the one before, and why; nil: it stays.
+    /// Changes whose they are, and ends what belongs to the one before if the change says how.
     func change(
         _ change: @escaping @Sendable (inout Identity) -> (outcome: Outcome, reason: String)?
     ) async throws -> (Identity, isCleared: Bool) {
