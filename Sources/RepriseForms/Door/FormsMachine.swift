@@ -146,15 +146,17 @@ package struct FormsMachine: Sendable {
         case .loaded: return helloDue
         case .resting(let until): return until
         case .handshaken:
-            return
-                (slots.compactMap { due(of: $0) }
-                + [offered.map { $0.at + settings.helloPatience }]
-                .compactMap { $0 }).min()
+            return (slots.compactMap { due(of: $0) } + [catalogueDue].compactMap { $0 }).min()
         }
     }
 
     var loadedAt: Duration = .zero
     private var helloDue: Duration { loadedAt + settings.helloPatience }
+
+    /// The first one only: a later one takes over when the screen is free, and until then there is one in use.
+    private var catalogueDue: Duration? {
+        inUse == nil ? offered.map { $0.at + settings.helloPatience } : nil
+    }
 
     /// While a form is on the screen others wait for it, and nobody says so of each.
     private func due(of slot: Slot) -> Duration? {
@@ -176,7 +178,7 @@ package struct FormsMachine: Sendable {
         case .loaded: return replace("The page did not say hello.", at: now)
         case .resting: return open()
         case .handshaken:
-            if let offered, offered.at + settings.helloPatience <= now {
+            if let catalogueDue, catalogueDue <= now {
                 return replace("The page did not take the catalogue over.", at: now)
             }
             return replace("The page did not say what became of an event.", at: now)
