@@ -34,7 +34,7 @@ final class PhoneLink: Sendable {
         return try await withCheckedThrowingContinuation { greeted in
             Task {
                 var link: PhoneLink?
-                try? await connection.readLines { line in
+                await connection.readLines { line in
                     guard let message = try? PhoneJSON.decode(PhoneMessage.self, from: line) else {
                         return true
                     }

@@ -1,4 +1,6 @@
-/// What a phone's rules name, and how much it bears. `docs/limits.md` has a row for each.
+/// What a phone's rules name, and how much it bears.
+///
+/// `docs/limits.md` has a row for each.
 package enum PhoneLimits {
     /// Local notifications that wait, by Apple's rule.
     package static let pending = 64

@@ -6,6 +6,7 @@ extension PhoneMachine {
     mutating func launch(_ app: String, at now: PhoneMoment) {
         _ = change(app) { $0.isForceQuit = false }
         bringToForeground(app, reason: .user, at: now)
+        pushesOpened(app, at: now)
     }
 
     /// Shows an app; starts it if it has no process.
@@ -67,7 +68,7 @@ extension PhoneMachine {
     package mutating func spawnFailed(life: Int, _ reason: String, at now: PhoneMoment) {
         guard let app = app(of: life) else { return }
         log(.notLaunched, app, reason, at: now)
-        forget(app)
+        forget(app, at: now)
     }
 
     /// The process has said who it is.
@@ -221,7 +222,7 @@ extension PhoneMachine {
         log(.terminated, app, reason, at: now)
         if let identity = process.identity { state.condemned.append(identity) }
         act(.kill(life: process.life, process.identity))
-        forget(app)
+        forget(app, at: now)
     }
 
     /// The phone ends, and with it all that runs.
@@ -242,10 +243,10 @@ extension PhoneMachine {
     package mutating func ended(life: Int, _ how: String, at now: PhoneMoment) {
         guard let app = app(of: life) else { return }
         log(.exited, app, how, at: now)
-        forget(app)
+        forget(app, at: now)
     }
 
-    private mutating func forget(_ app: String) {
+    private mutating func forget(_ app: String, at now: PhoneMoment) {
         let repeats = state.rules.uncompletedResponse == .repeated
         _ = change(app) { record in
             if let process = record.process, repeats {
@@ -256,6 +257,7 @@ extension PhoneMachine {
             }
             record.process = nil
         }
+        pushesEnded(app, at: now)
     }
 
     static let notRunning = PhoneFailure(

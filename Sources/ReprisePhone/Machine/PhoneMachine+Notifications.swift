@@ -21,9 +21,7 @@ extension PhoneMachine {
         _ app: String, _ request: NotificationRequest, at now: PhoneMoment
     ) throws(PhoneFailure) {
         guard let record = state.apps[app] else { return }
-        switch record.settings.authorization {
-        case .authorized, .provisional: break
-        case .notDetermined, .denied:
+        guard record.settings.isAllowed else {
             throw PhoneFailure(
                 .refused, "Notifications are not allowed (notificationsNotAllowed).",
                 remedy: "Ask for permission first.")
@@ -103,10 +101,8 @@ extension PhoneMachine {
     mutating func deliver(_ app: String, _ notification: DeliveredNotification, at now: PhoneMoment)
     {
         guard let record = state.apps[app] else { return }
-        switch record.settings.authorization {
-        case .notDetermined, .denied:
+        guard record.settings.isAllowed else {
             return log(.dropped, app, "\(notification.request.id): not allowed", at: now)
-        case .authorized, .provisional: break
         }
         if record.process?.phase == .foreground {
             return order(app, .willPresent(notification), at: now)

@@ -4,19 +4,11 @@ package import RepriseCore
 extension PhoneMachine {
     /// A push has arrived at the device's side of the network.
     package mutating func pushArrived(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
-        guard state.network == .off else { return deliverPush(app, push, at: now) }
-        if let expires = push.expires, expires <= now.wall {
-            return log(.pushDropped, app, "offline, and not to be kept", at: now)
+        log(.push, app, push.alert?.id ?? (push.wakesApp ? "silent" : "badge"), at: now)
+        inbox(app, at: now) { inbox, recipient, state in
+            inbox.arrived(
+                push, for: recipient, isOnline: state.network != .off, rules: state.rules, at: now)
         }
-        let keepsFirst = state.rules.storedPush == .first && state.apps[app]?.storedPush != nil
-        if keepsFirst {
-            return log(.pushDropped, app, "offline, and another is kept", at: now)
-        }
-        if state.apps[app]?.storedPush != nil {
-            log(.pushDropped, app, "offline, and a newer one is kept", at: now)
-        }
-        _ = change(app) { $0.storedPush = push }
-        log(.push, app, "kept until the network is back", at: now)
     }
 
     mutating func setNetwork(_ network: PhoneNetwork, at now: PhoneMoment) {
@@ -26,56 +18,64 @@ extension PhoneMachine {
         act(.tellNetwork)
         guard network != .off else { return }
         for app in appNames {
-            guard let push = state.apps[app]?.storedPush else { continue }
-            _ = change(app) { $0.storedPush = nil }
-            if let expires = push.expires, expires <= now.wall {
-                log(.pushDropped, app, "expired while offline", at: now)
-            } else {
-                deliverPush(app, push, at: now)
+            inbox(app, at: now) { inbox, recipient, state in
+                inbox.wentOnline(for: recipient, rules: state.rules, at: now)
             }
         }
     }
 
-    private mutating func deliverPush(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
-        guard let record = state.apps[app] else { return }
-        log(.push, app, push.alert?.id ?? (push.wakesApp ? "silent" : "badge"), at: now)
-        if push.alert != nil {
-            let mayRun = !record.isForceQuit || state.rules.extensionOfForceQuitApp == .runs
-            if push.isMutable, record.spec.serviceExtension != nil, mayRun,
-                state.extensions.count < PhoneLimits.extensions
+    /// The user has opened the app: what was held for it is handed over.
+    mutating func pushesOpened(_ app: String, at now: PhoneMoment) {
+        inbox(app, at: now) { inbox, _, _ in inbox.userOpened() }
+    }
+
+    /// The process is no more: what was held for it is gone.
+    mutating func pushesEnded(_ app: String, at now: PhoneMoment) {
+        inbox(app, at: now) { inbox, _, _ in inbox.appEnded() }
+    }
+
+    mutating func pushesDue(_ app: String, at now: PhoneMoment) {
+        inbox(app, at: now) { inbox, _, state in inbox.timePassed(rules: state.rules, at: now) }
+    }
+
+    /// Lets the app's inbox decide, and does what it says.
+    private mutating func inbox(
+        _ app: String, at now: PhoneMoment,
+        _ decide: (inout PushInbox, PushInbox.Recipient, PhoneState) -> [PushInbox.Action]
+    ) {
+        guard var record = state.apps[app] else { return }
+        let recipient = PushInbox.Recipient(
+            isForeground: record.process?.phase == .foreground, isForceQuit: record.isForceQuit,
+            isAllowed: record.settings.isAllowed,
+            hasExtension: record.spec.serviceExtension != nil)
+        let actions = decide(&record.inbox, recipient, state)
+        state.apps[app] = record
+        for action in actions { take(action, for: app, at: now) }
+    }
+
+    private mutating func take(_ action: PushInbox.Action, for app: String, at now: PhoneMoment) {
+        switch action {
+        case .runExtension(let push) where state.extensions.count < PhoneLimits.extensions:
+            runExtension(app, push, at: now)
+        case .runExtension(let push), .present(let push): deliverAlert(app, push, at: now)
+        case .badge(let count):
+            if state.apps[app]?.settings.badges == true,
+                state.apps[app]?.settings.isAllowed == true
             {
-                runExtension(app, push, at: now)
-            } else {
-                deliverAlert(app, push, at: now)
+                setBadge(app, count, at: now)
             }
-        } else if let badge = push.badge, record.settings.badges,
-            record.settings.authorization == .authorized
-        {
-            setBadge(app, badge, at: now)
+        case .wake(let push):
+            wake(app, reason: .push, at: now)
+            order(app, .push(info: push.payload), at: now)
+        case .drop(_, let outcome): log(.pushDropped, app, outcome.rawValue, at: now)
+        case .keep(_, let outcome): log(.pushKept, app, outcome.rawValue, at: now)
         }
-        if push.wakesApp { wakeSilently(app, push, at: now) }
     }
 
     private mutating func deliverAlert(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
         guard let request = push.alert else { return }
         deliver(
             app, DeliveredNotification(request: request, date: now.wall, isRemote: true), at: now)
-    }
-
-    private mutating func wakeSilently(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
-        guard let record = state.apps[app] else { return }
-        if record.isForceQuit { return log(.pushDropped, app, "force quit", at: now) }
-        let isForeground = record.process?.phase == .foreground
-        if !isForeground || state.rules.silentInForeground == .counted {
-            let hour = now.microseconds - 3_600_000_000
-            let recent = record.silentPushes.filter { $0 > hour }
-            guard recent.count < state.rules.silentPushesPerHour else {
-                return log(.pushDropped, app, "throttled", at: now)
-            }
-            _ = change(app) { $0.silentPushes = recent + [now.microseconds] }
-        }
-        wake(app, reason: .push, at: now)
-        order(app, .push(info: push.payload), at: now)
     }
 
     private mutating func runExtension(_ app: String, _ push: PhonePush, at now: PhoneMoment) {

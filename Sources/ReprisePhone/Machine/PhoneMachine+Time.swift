@@ -8,6 +8,7 @@ extension PhoneMachine {
         case slot(String, ProcessRecord.Slot)
         case presentation(String, order: Int)
         case notification(String, PendingNotification)
+        case pushes(String)
         case `extension`(Int)
     }
 
@@ -33,6 +34,7 @@ extension PhoneMachine {
             for pending in record.pending {
                 consider(pending.due.microseconds(from: now), .notification(app, pending))
             }
+            if let at = record.inbox.due { consider(at, .pushes(app)) }
             guard let process = record.process else { continue }
             switch process.phase {
             case .launching(let until): consider(until, .launch(app))
@@ -58,6 +60,7 @@ extension PhoneMachine {
         case .slot(let app, let slot): slotDue(app, slot, at: now)
         case .presentation(let app, let order): presentationDue(app, order, at: now)
         case .notification(let app, let pending): fire(app, pending, at: now)
+        case .pushes(let app): pushesDue(app, at: now)
         case .extension(let run): extensionDue(run, at: now)
         }
     }

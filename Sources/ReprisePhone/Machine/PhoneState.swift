@@ -41,10 +41,8 @@ package struct AppRecord: Hashable, Sendable, Codable {
     package var badge = 0
     package var categories: [NotificationCategory] = []
     package var tasks: [BackgroundRequest] = []
-    /// When silent pushes were let through, within the last hour, in microseconds.
-    package var silentPushes: [Int64] = []
-    /// The one push that waits for the network.
-    package var storedPush: PhonePush?
+    /// Pushes that wait for the network or for room in the budget.
+    package var inbox = PushInbox()
     /// Responses that were handed to the app and not completed, where the rules repeat them.
     package var uncompleted: [NotificationResponse] = []
     package var process: ProcessRecord?
@@ -101,4 +99,14 @@ package struct ExtensionRun: Hashable, Sendable, Codable {
     package var app: String
     package var push: PhonePush
     package var until: Int64
+}
+
+extension NotificationSettings {
+    /// Whether anything is shown at all.
+    var isAllowed: Bool {
+        switch authorization {
+        case .authorized, .provisional: true
+        case .notDetermined, .denied: false
+        }
+    }
 }

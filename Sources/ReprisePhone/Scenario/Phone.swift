@@ -110,7 +110,9 @@ public actor Phone {
         for leftover in leftovers { PhoneProcess.endLeftover(leftover) }
     }
 
-    /// Ends the phone and all that it has started, whatever state they are in. A second call does nothing.
+    /// Ends the phone and all that it has started, whatever state they are in.
+    ///
+    /// A second call does nothing.
     public func end() async {
         if let control { _ = try? await control.ask(.shutdown) }
         powerOff()

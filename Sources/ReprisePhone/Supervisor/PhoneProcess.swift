@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// A process that the phone has started: stopped, let go, killed, and seen to its end.
-final class PhoneProcess: Sendable {
+package final class PhoneProcess: Sendable {
     /// Why it could not be started, or how it ended.
     struct Failure: Error, CustomStringConvertible { let description: String }
 
@@ -17,6 +17,8 @@ final class PhoneProcess: Sendable {
     ///
     /// - Parameters:
     ///   - words: the program's path and its arguments.
+    ///   - environment: all of it.
+    ///   - output: the file for what it prints.
     ///   - ended: is told once how it ended, on a thread of its own.
     /// - Throws: ``Failure``.
     init(
@@ -166,7 +168,7 @@ extension PhoneProcess {
     }
 
     /// When a process was started, as the system says it; nil if there is none, or it is dead already.
-    static func startTime(_ id: pid_t) -> String? {
+    package static func startTime(_ id: Int32) -> String? {
         #if os(Linux)
             guard let text = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8),
                 let name = text.lastIndex(of: ")")

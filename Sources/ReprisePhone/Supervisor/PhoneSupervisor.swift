@@ -28,8 +28,6 @@ public actor PhoneSupervisor {
     private var failure: (any Error)?
     private var isEnding = false
 
-    private static let peerLimit = 256
-
     /// Runs a phone until it is asked to shut down or the task is cancelled; then nothing of it runs any more.
     ///
     /// - Parameters:
@@ -109,7 +107,9 @@ public actor PhoneSupervisor {
         return (result, actions)
     }
 
-    /// A step that nobody asked for. If it cannot be remembered the phone ends, as one with a broken disk.
+    /// A step that nobody asked for.
+    ///
+    /// If it cannot be remembered the phone ends, as one with a broken disk.
     @discardableResult
     private func step(_ body: (inout PhoneMachine, PhoneMoment) -> Void) -> PhoneFailure? {
         do {
@@ -214,9 +214,7 @@ public actor PhoneSupervisor {
         try? await withTaskCancellationHandler {
             try await server.executeThenClose { clients, _ in
                 try await withThrowingDiscardingTaskGroup { group in
-                    var count = 0
                     for try await client in clients {
-                        count += 1
                         let connection = LineConnection(client)
                         group.addTask { await self.meet(connection) }
                     }
@@ -233,41 +231,29 @@ public actor PhoneSupervisor {
     /// Listens to one peer until it leaves.
     private func meet(_ connection: LineConnection) async {
         var life: Int?
-        do {
-            var isGreeted = false
-            try await connection.readLines { line in
-                if !isGreeted {
-                    isGreeted = true
-                    switch try? PhoneJSON.decode(PhoneGreeting.self, from: line) {
-                    case .control: return true
-                    case .app(let token):
-                        life = connect(token, connection)
-                        return life != nil
-                    case .extension, nil: return false
-                    }
+        var isGreeted = false
+        await connection.readLines { line in
+            if !isGreeted {
+                isGreeted = true
+                switch try? PhoneJSON.decode(PhoneGreeting.self, from: line) {
+                case .control: return true
+                case .app(let token):
+                    life = connect(token, connection)
+                    return life != nil
+                case .extension, nil:
+                    note(.nonsense, nil, "Somebody did not say who it is.")
+                    return false
                 }
-                if let life {
-                    await hear(line, from: life, connection)
-                } else {
-                    await hear(line, connection)
-                }
-                return !isEnding
             }
-        } catch {
-            refuse(connection, life, "\(error)")
-            await connection.flush()
+            if let life {
+                await hear(line, from: life, connection)
+            } else {
+                await hear(line, connection)
+            }
+            return !isEnding
         }
         connection.close()
         if let life { await left(life) }
-    }
-
-    private func refuse(_ connection: LineConnection, _ life: Int?, _ reason: String) {
-        let app = life.flatMap(machine.app(of:))
-        note(.nonsense, app, reason)
-        if life == nil {
-            connection.send(
-                PhoneReply(id: nil, answer: .failed(PhoneFailure(.malformed, reason))))
-        }
     }
 
     /// An app without its connection is of no use; one that ends closes it too, and is given the time to be seen ended.
@@ -280,9 +266,15 @@ public actor PhoneSupervisor {
         }
     }
 
-    private func hear(_ line: ByteBuffer, _ connection: LineConnection) async {
+    private func hear(_ line: ByteBuffer?, _ connection: LineConnection) async {
         guard let request = try? PhoneJSON.decode(PhoneRequest.self, from: line) else {
-            return refuse(connection, nil, "A line is not a command.")
+            let failure =
+                line == nil
+                ? PhoneFailure(.tooLarge, "A line has more than \(LineConnection.lineLimit) bytes.")
+                : PhoneFailure(.malformed, "A line is not a command.")
+            note(.nonsense, nil, failure.message)
+            connection.send(PhoneReply(id: nil, answer: .failed(failure)))
+            return
         }
         if case .log(let since, let wait) = request.command, wait > 0 {
             // The answer may take long; what is asked after it need not wait.
@@ -311,12 +303,21 @@ public actor PhoneSupervisor {
         default: break
         }
         do {
-            if let failure = perform(try decide { try $0.command(command, at: $1) }.1) {
+            let actions = try decide { machine, now in
+                guard case .push(let app, let payload, let headers) = command else {
+                    return try machine.command(command, at: now)
+                }
+                let push = try PhonePush(payload: Array(payload.utf8), headers: headers)
+                machine.pushArrived(try machine.named(app), push, at: now)
+            }.1
+            if let failure = perform(actions) {
                 return .failed(failure)
             }
             return .done
         } catch let failure as PhoneFailure {
             return .failed(failure)
+        } catch let refusal as PushRefusal {
+            return .failed(PhoneFailure(.malformed, "\(refusal.reason.name): \(refusal.message)"))
         } catch {
             end(error)
             return .failed(PhoneFailure(.diskFailed, "\(error)"))
@@ -347,7 +348,7 @@ public actor PhoneSupervisor {
         }
     }
 
-    private func hear(_ line: ByteBuffer, from life: Int, _ connection: LineConnection) async {
+    private func hear(_ line: ByteBuffer?, from life: Int, _ connection: LineConnection) async {
         switch try? PhoneJSON.decode(AppMessage.self, from: line) {
         case nil: note(.nonsense, machine.app(of: life), "A line is no message of an app.")
         case .returned(let order, let options):

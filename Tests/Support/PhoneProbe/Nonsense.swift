@@ -11,6 +11,7 @@ enum Nonsense {
             #"{"returned":{"order":987654321,"options":null}}"#,
             #"{"report":{"what":"\#(String(repeating: "w", count: 5_000))","detail":"","microseconds":-1}}"#,
             String(repeating: "[", count: 100_000), String(repeating: "x", count: 2_000_000),
+            #"{"report":{"what":"tenThousand","detail":"","microseconds":9000000000000000000}}"#,
         ]
         guard let socket = connect(environment["REPRISE_PHONE"] ?? "") else { exit(3) }
         for line in lines {
