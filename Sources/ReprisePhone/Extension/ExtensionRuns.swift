@@ -31,6 +31,7 @@ struct ExtensionRuns {
         environment.merge(app.environment) { $1 }
         environment[PhoneEnvironment.socket] = folder.socket
         environment[PhoneEnvironment.token] = token
+        environment[PhoneEnvironment.serviceExtension] = "1"
         let process = try PhoneProcess(
             [program], environment: environment, output: folder.extensionOutput(of: app.id)
         ) { _ in ended() }
@@ -60,6 +61,11 @@ struct ExtensionRuns {
     }
 
     mutating func endAll() { for run in runs.keys.sorted() { end(run) } }
+}
+
+extension PhoneEnvironment {
+    /// Says that the process is one of a service extension, where one program is both.
+    package static let serviceExtension = "REPRISE_PHONE_EXTENSION"
 }
 
 extension PhoneFolder {

@@ -16,6 +16,9 @@ enum PhoneProbe {
             }
             return
         }
+        if ProcessInfo.processInfo.environment["REPRISE_PHONE_EXTENSION"] != nil {
+            return await ExtensionProbe.run()
+        }
         if words.contains("--mute") { while true { sleep(1_000) } }
         if words.contains("--nonsense") { await Nonsense.talk() }
         do {
