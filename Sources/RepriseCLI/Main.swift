@@ -43,9 +43,17 @@ enum Main {
 
     /// The help that belongs to what was typed.
     private static var helpCommand: String {
-        let names = RepriseCommand.configuration.subcommands.map { $0.configuration.commandName }
-        let name = CommandLine.arguments.dropFirst().first.flatMap { names.contains($0) ? $0 : nil }
-        return ["reprise", name, "--help"].compactMap(\.self).joined(separator: " ")
+        var names = ["reprise"]
+        var command: any ParsableCommand.Type = RepriseCommand.self
+        for word in CommandLine.arguments.dropFirst() {
+            let next = command.configuration.subcommands.first {
+                $0.configuration.commandName == word
+            }
+            guard let next else { break }
+            names.append(word)
+            command = next
+        }
+        return (names + ["--help"]).joined(separator: " ")
     }
 
     private static func fail(_ line: String, _ status: ExitStatus) -> Never {

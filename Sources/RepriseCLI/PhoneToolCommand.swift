@@ -37,4 +37,9 @@ struct PhoneToolCommand: AsyncParsableCommand {
             PhonePermissionCommand.self, PhonePushCommand.self, PhoneTaskCommand.self,
             PhoneRulesCommand.self, PhoneCrashWebViewCommand.self, PhoneShutdownCommand.self,
         ])
+
+    /// The names of its commands, for a test of their help.
+    static var names: [String] {
+        configuration.subcommands.compactMap(\.configuration.commandName)
+    }
 }
