@@ -158,7 +158,7 @@ extension Accounts {
 
 extension Grant {
     /// The rules: see `Accounts/grant(_:in:)`.
-    init(
+    package init(
         _ who: Principal, _ record: ChannelRecord?, _ member: Member?, implicitChannels: Bool
     ) {
         let visibility = record?.settings.visibility ?? (implicitChannels ? .public : nil)

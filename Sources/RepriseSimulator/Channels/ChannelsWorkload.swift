@@ -18,7 +18,11 @@ package struct ChannelsWorkload: Workload {
         (.handlerHangs, 2), (.handlerLate, 3), (.refusePublish, 4),
     ]
 
-    package func schedule(seed: UInt64) -> Schedule { .draw(seed: seed, kinds: Self.kinds) }
+    package func schedule(seed: UInt64) -> Schedule {
+        let schedule = Schedule.draw(seed: seed, kinds: Self.kinds)
+        guard People.areKnown(in: schedule) else { return schedule }
+        return schedule.adding([.tokensFail, .tokenSkew], most: 3, for: "tokens")
+    }
 
     /// How long after everything has healed all must be complete: the longest backoff of a reader and of the outbox (5 min),
     /// several times over.

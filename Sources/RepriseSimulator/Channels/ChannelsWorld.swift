@@ -18,6 +18,8 @@ final class ChannelsWorld {
     private let channels: [ChannelName]
     private let injector: FaultInjector
     private let handlers: HandlerFaults
+    /// nil: the server asks nobody who he is.
+    private let people: People?
 
     init(_ simulation: Simulation, _ tier: Tier) throws {
         self.simulation = simulation
@@ -29,6 +31,10 @@ final class ChannelsWorld {
             settings: .drawn(for: simulation))
         serverWitness = ServerWitness(simulation, server)
         order = OrderWitness(simulation, serverWitness)
+        people =
+            People.areKnown(in: simulation.schedule)
+            ? try People(simulation, server, channels: channels) : nil
+        serverWitness.access = people?.witness
         serverWitness.watch()
         producers = Producers(simulation, server: server, order: order)
         handlers = HandlerFaults(simulation)
@@ -40,14 +46,17 @@ final class ChannelsWorld {
             let store = try Self.store(simulation, tier, name, disk)
             let device = SimulatedDevice(
                 simulation, name: name, network: network, store: store,
-                plan: Self.plan(channels, simulation))
+                plan: Self.plan(channels, simulation, as: people?.user(ofDevice: index)))
             machines.append(
                 .init(process: device.process, disk: disk) { store.crash(losingPower: $0) })
             devices.append(device)
         }
         self.devices = devices
         let serverWitness = serverWitness
-        witnesses = devices.map { DeviceWitness(simulation, $0, serverWitness) }
+        let people = people
+        witnesses = devices.map { DeviceWitness(simulation, $0, serverWitness, people) }
+        people?.watch(devices)
+        producers.mayBeForbidden = { people?.mayBeForbidden($0, $1) ?? false }
         injector = FaultInjector(
             simulation, network: network, devices: machines, servers: [server.machine])
         for (index, device) in devices.enumerated() {
@@ -82,7 +91,7 @@ final class ChannelsWorld {
 
     /// Readers of every kind, each in one of the channels at least.
     private static func plan(
-        _ channels: [ChannelName], _ simulation: Simulation
+        _ channels: [ChannelName], _ simulation: Simulation, as user: UserID?
     ) -> SimulatedDevice.Plan {
         let kinds: [SimulatedDevice.ReaderPlan] = [
             .init("inside", .inside),
@@ -92,13 +101,15 @@ final class ChannelsWorld {
         ]
         var random = simulation.random("plan")
         let places = kinds.map { _ in random.index(channels.count) }
+        var settings = ChannelsMachine.Settings()
+        settings.tokens.user = user
         return .init(
             server: "server",
             channels: channels.enumerated().map { index, channel in
                 let readers = zip(kinds, places).filter { $1 == index || random.chance(0.15) }
                 // Without a reader a channel's messages would be pending for ever.
                 return .init(channel, readers: readers.isEmpty ? [kinds[index]] : readers.map(\.0))
-            })
+            }, settings: settings)
     }
 
     // MARK: A run
@@ -106,6 +117,7 @@ final class ChannelsWorld {
     func begin() {
         server.process.start()
         for device in devices { device.process.start() }
+        people?.begin()
         scheduleMessages()
         scheduleBackups()
         injector.schedule { [self] fault in special(fault) }
@@ -186,6 +198,7 @@ final class ChannelsWorld {
             server.beginNewLog(outage: fault.length)
         case .refusePublish:
             server.refusePublishes(for: fault.length, share: 0.2 + Double(fault.bits % 7) / 10)
+        case .tokensFail, .tokenSkew: people?.backend.inflict(fault)
         case .handlerThrows, .handlerHangs, .handlerLate: handlers.inflict(fault)
         default: break
         }
@@ -199,11 +212,13 @@ final class ChannelsWorld {
         // Somebody ends an app that hangs, and opens it again.
         for device in handlers.hung { device.process.kill("is ended by its user") }
         injector.heal()
+        people?.heal()
     }
 
     /// Whether nobody has anything to do any more.
     var isComplete: Bool {
-        producers.isDone && witnesses.allSatisfy { $0.isComplete(channels, server) }
+        producers.isDone && people?.isDone != false
+            && witnesses.allSatisfy { $0.isComplete(channels, server) }
     }
 
     func check() {

@@ -14,14 +14,20 @@ final class DeviceWitness {
     private let simulation: Simulation
     private let device: SimulatedDevice
     private let server: ServerWitness
+    /// Who the users are, where the server asks.
+    private let people: People?
     /// Effects outside of the journal.
     private var effects: [Effect: Int] = [:]
     private var commits = 0
 
-    init(_ simulation: Simulation, _ device: SimulatedDevice, _ server: ServerWitness) {
+    init(
+        _ simulation: Simulation, _ device: SimulatedDevice, _ server: ServerWitness,
+        _ people: People?
+    ) {
         self.simulation = simulation
         self.device = device
         self.server = server
+        self.people = people
         device.effect = { [unowned self] _, reader, channel, id, attempt in
             tookEffect(Effect(reader: reader.name, channel: channel, id: id), attempt: attempt)
         }
@@ -80,6 +86,10 @@ final class DeviceWitness {
 
     private func isComplete(_ channel: ChannelName, _ log: SimulatedServer) -> Bool {
         let state = log.state(of: channel)
+        if people?.isShutOut(device, of: channel) == true {
+            if case .refused = device.state(of: channel) { return true }
+            return false
+        }
         guard device.state(of: channel) == .live else { return false }
         guard state.head > 0 else { return true }
         guard let stored = attempt({ try device.stored(channel) }) else { return false }
@@ -141,7 +151,15 @@ final class DeviceWitness {
                 )
             }
             if message.epoch == state.epoch { here[message.seq] = message.id }
+            if let people, let user = device.user,
+                !people.witness.mayHave(user, message.id, in: channel)
+            {
+                simulation.violated(
+                    .access, "\(device.name) has \(message.id), and \(user) was no member then")
+            }
         }
+        guard people?.isShutOut(device, of: channel) != true else { return }
+        let hidden = hidden(in: channel)
         let lost = contents.losses.filter { $0.epoch == state.epoch && $0.reason == "retention" }
         for seq in 1...max(state.head, 1) where state.head > 0 {
             let isLost = lost.contains { $0.after < seq && seq <= $0.through ?? .max }
@@ -153,6 +171,7 @@ final class DeviceWitness {
                 if seq > state.floor { report(seq, channel, "is told lost and was never trimmed") }
                 continue
             }
+            guard seq > hidden else { continue }
             let id = server.meaning(of: seq, in: channel, state.epoch)
             if id.map(known.contains) != true {
                 report(
@@ -161,11 +180,21 @@ final class DeviceWitness {
         }
     }
 
+    /// What is at or below it was before the user joined, and none of his business.
+    private func hidden(in channel: ChannelName) -> Int64 {
+        guard let people, let user = device.user else { return 0 }
+        return people.witness.hidden(from: user, in: channel)
+    }
+
     /// What the server shows after all edits and deletions, and no other body, is here; in whatever order they came.
     private func checkChanges(
         _ contents: ChannelContents, _ channel: ChannelName, _ log: SimulatedServer
     ) {
-        let events = log.messages(in: channel)
+        // Who is put out of a channel hears of no deletion, and who joins of none before.
+        guard people?.isShutOut(device, of: channel) != true else { return }
+        let hidden = hidden(in: channel)
+        guard hidden == 0 || server.epochCount == 1 else { return }
+        let events = log.messages(in: channel).filter { $0.seq > hidden }
         let here = Dictionary(contents.messages.map { ($0.id, $0) }) { first, _ in first }
         for event in events where event.isDeleted {
             guard let message = here[event.id] else { continue }
@@ -176,7 +205,8 @@ final class DeviceWitness {
         // What a former epoch did to a message stays done here, although the server has forgotten it.
         guard Set(contents.messages.map(\.epoch)).count == 1, server.epochCount == 1 else { return }
         let applied = AppliedState(
-            contents.messages.map { ($0.seq, $0.change, $0.isDeleted, $0.body) })
+            contents.messages.filter { $0.seq > hidden }
+                .map { ($0.seq, $0.change, $0.isDeleted, $0.body) })
         let expected = AppliedState(events.map { ($0.seq, $0.change, $0.isDeleted, $0.body) })
         for event in events where applied.body(of: event.seq) != expected.body(of: event.seq) {
             report(event.seq, channel, "(\(event.id)) does not look as its last edit left it")

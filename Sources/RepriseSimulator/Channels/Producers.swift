@@ -18,13 +18,15 @@ final class Producers {
     private let simulation: Simulation
     private let server: SimulatedServer
     private let order: OrderWitness
+    /// Whether a device may be told that its user may not publish a message.
+    var mayBeForbidden: (Message, SimulatedDevice) -> Bool = { _, _ in false }
     private var random: SeededRandom
     /// What the server has acknowledged, to a producer or through a device.
     private(set) var acknowledged: Set<EntryID> = []
     /// Asked for over HTTP, and not answered yet.
     private var open = 0
     /// Given to a device's outbox and recorded there, or to be given to it once it runs.
-    private var entrusted: [EntryID: Message] = [:]
+    private var entrusted: [EntryID: (message: Message, device: SimulatedDevice)] = [:]
     /// Refused for good, as its device was told; it may have been stored before or after that.
     private(set) var refused: Set<EntryID> = []
 
@@ -43,7 +45,7 @@ final class Producers {
 
     /// Publishes through a device's outbox: records until that has said that it is durable, and leaves the rest to the device.
     func publish(_ message: Message, through device: SimulatedDevice) {
-        entrusted[message.id] = message
+        entrusted[message.id] = (message, device)
         order.records(message, on: device)
         let again = { [self] in
             simulation.after(.seconds(2)) { [self] in publish(message, through: device) }
@@ -72,11 +74,15 @@ final class Producers {
         acknowledged.insert(id)
     }
 
-    /// A device heard that the server will never have its message: that may be said of a change only.
+    /// A device heard that the server will never have its message: that may be said of a change, and where the user may not publish.
     func refused(_ id: EntryID, _ code: RefusalCode) {
         simulation.trace("producer", "\(id) is refused to its device: \(code)")
         refused.insert(id)
-        if code != .noSuchMessage || entrusted[id]?.change == nil {
+        let isExpected = entrusted[id].map { message, device in
+            code == .noSuchMessage && message.change != nil
+                || code == .forbidden && mayBeForbidden(message, device)
+        }
+        if isExpected != true {
             simulation.violated(.recorded, "\(id) is refused for good: \(code)")
         }
     }

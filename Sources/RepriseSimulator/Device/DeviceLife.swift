@@ -97,7 +97,9 @@ final class DeviceLife {
     }
 
     func subscribe(_ channel: ChannelName) {
-        guard !machine.isSubscribed(channel) else { return }
+        guard !machine.isSubscribed(channel) else {
+            return perform(machine.subscribedAgain(channel, at: now))
+        }
         guard machine.mayLoad(channel) else {
             return simulation.after(.milliseconds(5), on: process) { [unowned self] in
                 subscribe(channel)
@@ -126,7 +128,8 @@ final class DeviceLife {
             switch action {
             case .dial: dial()
             case .abandonDial: break  // it is answered when the network answers
-            case .askToken, .abandonToken: break  // no simulated server asks who a device is
+            case .askToken(let number, let reason): askToken(number, reason)
+            case .abandonToken: break  // an answer that nobody waits for is not heard
             case .probe(let number): probe(number)
             case .stop(let error):
                 simulation.trace(device.name, "gives up: \(error)")
@@ -136,7 +139,9 @@ final class DeviceLife {
             case .commit(let batch, let positions): commit(batch, at: positions)
             case .reload(let channels): reload(channels)
             case .wake(let moment): setAlarm(at: moment)
-            case .announce(let state): connection = state
+            case .announce(let state):
+                connection = state
+                device.connectionChanged(device, state)
             case .enter(let channel, let state): enter(channel, state)
             case .openSession(let time, _): openSession(serverTime: time)
             case .closeSession:
@@ -151,6 +156,22 @@ final class DeviceLife {
             }
         }
         read()
+    }
+
+    func reconnect() { perform(machine.dialRequested(at: now)) }
+
+    private func askToken(_ number: Int, _ reason: TokenRequest.Reason) {
+        if simulation.mutation == .renewalIgnored, reason == .expires { return }
+        device.tokens(reason) { [weak self] answer in
+            guard let self, process.state != .dead, process.survives("an answer about a token")
+            else { return }
+            switch answer {
+            case .success(let token):
+                perform(machine.tokenReceived(token, for: number, at: now, jitter: jitter))
+            case .failure(let error):
+                perform(machine.tokenFailed(error, for: number, at: now, jitter: jitter))
+            }
+        }
     }
 
     func enter(_ channel: ChannelName, _ state: ChannelState) {

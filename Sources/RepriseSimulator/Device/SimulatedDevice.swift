@@ -95,6 +95,13 @@ package final class SimulatedDevice {
     package var handling: (SimulatedDevice, ReaderPlan, Message) -> Handling = { _, _, _ in
         .succeed(after: .zero)
     }
+    /// The app asks its backend for a token.
+    package var tokens:
+        (TokenRequest.Reason, @escaping (Result<AccessToken, any Error>) -> Void) -> Void = {
+            _, _ in
+        }
+    /// The app is told how the connection is.
+    package var connectionChanged: (SimulatedDevice, ConnectionState) -> Void = { _, _ in }
     /// The app is told that the server has a message that it published.
     package var acknowledged: (SimulatedDevice, EntryID) -> Void = { _, _ in }
     /// The app is told that the server refused a message for good.
@@ -165,6 +172,12 @@ package final class SimulatedDevice {
     package func unsubscribe(_ channel: ChannelName) { life?.unsubscribe(channel) }
 
     package func subscribe(_ channel: ChannelName) { life?.subscribe(channel) }
+
+    /// Somebody has signed in again.
+    package func reconnect() { life?.reconnect() }
+
+    /// Who is signed in; nil: nobody.
+    package var user: UserID? { plan.settings.tokens.user }
 
     // MARK: What the invariants look at
 

@@ -13,6 +13,8 @@ package struct Fault: Hashable, Sendable {
         case retention, restore, newEpoch
         // What the server takes.
         case refusePublish
+        // Tokens: the app's backend has none, or its clock is wrong.
+        case tokensFail, tokenSkew
         // Gates and handlers.
         case gateCloses, handlerThrows, handlerHangs, handlerLate
 
@@ -44,6 +46,8 @@ package struct Fault: Hashable, Sendable {
             case .restore: "the server is restored from a backup"
             case .newEpoch: "the server begins a new log"
             case .refusePublish: "the server refuses some of what is published, for now"
+            case .tokensFail: "the app's backend has no good tokens"
+            case .tokenSkew: "the clock of the app's backend is wrong"
             case .gateCloses: "a gate closes"
             case .handlerThrows: "a handler throws"
             case .handlerHangs: "a handler hangs"

@@ -69,9 +69,8 @@ package struct FaultInjector {
         case .clockDrift:
             simulation.met(.clockDrift)
             device.process.clock.drift(Double(Int64(fault.bits % 2_001) - 1_000) / 10_000)
-        case .damage, .retention, .restore, .newEpoch, .refusePublish, .secondOwner, .gateCloses,
-            .handlerThrows,
-            .handlerHangs, .handlerLate:
+        case .damage, .retention, .restore, .newEpoch, .refusePublish, .tokensFail,
+            .tokenSkew, .secondOwner, .gateCloses, .handlerThrows, .handlerHangs, .handlerLate:
             return false
         }
         return true

@@ -15,6 +15,8 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case fanOutBeforeCommit, acknowledgeBeforeCommitOnServer, keepHeadsAfterFailedCommit
     case forgetIDs, registerAfterRead, silentDoubt, trimWithoutFloor, restoreKeepsEpoch
     case serverSkipsSync, earlySyncComplete, deletionKeepsBody
+    // People.
+    case removalUntold, joinedForgotten, deskKeepsAnswers, renewalIgnored
     // Receipts.
     case echoBeforeDurable, positionsGoBack
 
@@ -56,6 +58,10 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .restoreKeepsEpoch: "a restored backup keeps its epoch"
         case .serverSkipsSync: "the server commits without a sync"
         case .earlySyncComplete: "sync_complete follows the first page"
+        case .removalUntold: "connections are not told that a membership has ended"
+        case .joinedForgotten: "who joins is sent what was before"
+        case .deskKeepsAnswers: "an answer from before a change of rights is believed"
+        case .renewalIgnored: "the app is not asked for a fresh token when one ends"
         case .echoBeforeDurable: "a receipt is echoed before it is durable"
         case .positionsGoBack: "the receipt that came last counts, not the farthest"
         case .deletionKeepsBody: "the log keeps the body of what is deleted"

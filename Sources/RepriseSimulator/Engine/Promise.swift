@@ -14,6 +14,8 @@ package enum Promise: String, CaseIterable, Hashable, Sendable {
     case order
     /// Queues, frames and retries stay within their limits.
     case bounded
+    /// Nobody gets what is not for him, and who may have it gets it.
+    case access
     /// Coverage is what was applied or told gone; answers tile what is missing.
     case coverage
     /// Nothing leaves the server before it is durable.

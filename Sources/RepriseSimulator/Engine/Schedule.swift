@@ -40,7 +40,7 @@ package struct Schedule: Hashable, Sendable {
         let length = random.spread(length.0, length.1)
         let weights = kinds.reduce(0) { $0 + $1.weight }
         let count = least.faults + (random.chance(0.5) ? random.index(10) : random.index(3))
-        var faults = (0..<count).map { index in
+        let faults = (0..<count).map { index in
             var pick = random.index(weights)
             var kind = kinds[0].kind
             for candidate in kinds {
@@ -52,10 +52,31 @@ package struct Schedule: Hashable, Sendable {
                 kind, at: length * random.fraction(), length: Self.length(of: kind, &random),
                 target: random.index(devices), bits: random.next(), index: index)
         }
-        faults.sort { ($0.at, $0.index) < ($1.at, $1.index) }
-        for index in faults.indices { faults[index].index = index }
         return Schedule(
-            seed: seed, devices: devices, messages: messages, faults: faults, length: length)
+            seed: seed, devices: devices, messages: messages, faults: sorted(faults),
+            length: length)
+    }
+
+    private static func sorted(_ faults: [Fault]) -> [Fault] {
+        var faults = faults.sorted { ($0.at, $0.index) < ($1.at, $1.index) }
+        for index in faults.indices { faults[index].index = index }
+        return faults
+    }
+
+    /// The same with up to `most` more faults, drawn for a purpose of their own: what was drawn before stays.
+    package func adding(_ kinds: [Fault.Kind], most: Int, for purpose: String) -> Schedule {
+        var random = SeededRandom(seed: seed, purpose: "schedule of \(purpose)")
+        var schedule = self
+        for _ in 0..<random.index(most + 1) {
+            let kind = kinds[random.index(kinds.count)]
+            schedule.faults.append(
+                Fault(
+                    kind, at: length * random.fraction(), length: Self.length(of: kind, &random),
+                    target: random.index(devices), bits: random.next(),
+                    index: schedule.faults.count))
+        }
+        schedule.faults = Self.sorted(schedule.faults)
+        return schedule
     }
 
     private static func length(of kind: Fault.Kind, _ random: inout SeededRandom) -> Duration {

@@ -92,27 +92,9 @@ struct Reading: Hashable {
     var channel: ChannelName
 }
 
-/// Rows on a disk that may be full, or fail a sync.
-struct PositionTable<Key: Hashable> {
-    private(set) var rows: [Key: Positions] = [:]
-    private var unsynced: [Key: Positions]?
+/// How far everybody is.
+typealias PositionTable<Key: Hashable> = SimulatedRows<Key, Positions>
 
+extension SimulatedRows where Value == Positions {
     func position(_ key: Key) -> Positions { rows[key] ?? Positions() }
-
-    /// - Returns: whether it is durable now.
-    mutating func write(_ key: Key, _ position: Positions, _ fate: SimulatedDisk.Fate) -> Bool {
-        var next = rows
-        next[key] = position
-        switch fate {
-        case .done: (rows, unsynced) = (next, nil)
-        case .full: break
-        case .syncFailed: unsynced = next
-        }
-        return fate == .done
-    }
-
-    mutating func crash(keepsUnsynced: Bool) {
-        if let unsynced, keepsUnsynced { rows = unsynced }
-        unsynced = nil
-    }
 }

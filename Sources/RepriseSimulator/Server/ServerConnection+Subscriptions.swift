@@ -3,7 +3,7 @@ import RepriseServer
 import RepriseWire
 
 extension ServerConnection {
-    func subscribe(_ request: ClientFrame.Subscription) {
+    func subscribe(_ request: ClientFrame.Subscription, _ grant: Grant) {
         life.server.observer(.asked(request, connection: id))
         if let subscription = subscriptions.first(where: { $0.channel == request.channel }) {
             subscription.machine.asked(epoch: request.epoch, coverage: request.coverage)
@@ -17,8 +17,9 @@ extension ServerConnection {
                         message: "")))
         }
         let subscription = ServerSubscription(
-            request.channel, self,
-            machine: SubscriptionMachine(epoch: request.epoch, coverage: request.coverage))
+            request.channel, self, grant: grant,
+            machine: SubscriptionMachine(
+                epoch: request.epoch, coverage: request.coverage, joined: grant.joined))
         subscriptions.append(subscription)
         if life.mutation != .registerAfterRead { life.add(subscription) }
         readIfWanted(subscription)

@@ -11,7 +11,11 @@ final class ServerConnection {
     /// In the order in which they were asked for.
     var subscriptions: [ServerSubscription] = []
     var turns = ReadTurns<ServerSubscription>()
+    /// Requests that wait for what the user may do.
+    var desk: Desk
     private var publishes: [NewMessage] = []
+    /// Frames behind a token that is being looked at.
+    private var waiting: [[UInt8]] = []
     private var decoder = FrameDecoder()
     private var outbox: [SimulatedFrame] = []
     var outboxBytes = 0
@@ -28,7 +32,8 @@ final class ServerConnection {
         self.id = id
         self.socket = socket
         self.life = life
-        machine = ConnectionMachine(now: life.now)
+        machine = ConnectionMachine(now: life.now, asksWho: life.server.accounts != nil)
+        desk = Desk(remembered: life.server.settings.remembered)
         socket.received = { [weak self] in self?.received($0) }
         socket.closed = { [weak self] _ in self?.end() }
         socket.taken = { [weak self] in self?.bytesTaken() }
@@ -48,9 +53,10 @@ final class ServerConnection {
             guard !hasEnded else { return }
             machine.bytesReceived(now: life.now)
             guard machine.maySend else { return }
-            received(bytes)
+            if machine.mustWait { waiting.append(bytes) } else { received(bytes) }
         }
         submitPublishes()
+        askForAccess()
         life.flush()
         updateReading()
     }
@@ -58,13 +64,7 @@ final class ServerConnection {
     private func received(_ bytes: [UInt8]) {
         do {
             let frame = try decoder.clientFrame(bytes)
-            switch machine.frameReceived(frame, now: life.now) {
-            case .welcome: welcome()
-            case .accept: accept(frame)
-            case .ignore: break
-            case .identify, .authenticated: break  // this server's access is open
-            case .close(let code, let message): close(code, message)
-            }
+            perform(machine.frameReceived(frame, now: life.now), for: frame)
         } catch {
             let error = error as? RepriseError
             if let refused = machine.isOpen ? PublishAnswer.refusal(of: bytes, error) : nil {
@@ -74,30 +74,73 @@ final class ServerConnection {
         }
     }
 
+    private func perform(_ verdict: ConnectionMachine.Verdict, for frame: ClientFrame?) {
+        switch verdict {
+        case .identify(let token): life.identify(token, for: id)
+        case .welcome: welcome()
+        case .authenticated: if let session { send(.authenticated(session)) }
+        case .accept: if let frame { accept(frame) }
+        case .ignore: break
+        case .close(let code, let message): close(code, message)
+        }
+    }
+
+    func identified(_ answer: Result<Principal, RepriseError>) {
+        guard !hasEnded else { return }
+        let ends = (try? answer.get())?.expires.map { expires in
+            life.now + life.process.clock.wall().duration(to: expires)
+                + (life.server.accounts?.leeway ?? .zero)
+        }
+        let verdict = machine.identified(answer, ends: ends, now: life.now)
+        if let user = machine.principal.user, verdict == .welcome {
+            life.server.observer(.identified(user, connection: id))
+        }
+        perform(verdict, for: nil)
+        lookLater()
+        var frames = waiting[...]
+        waiting = []
+        while !machine.mustWait, machine.maySend, let frame = frames.popFirst() { received(frame) }
+        if machine.mustWait { waiting = Array(frames) }
+        submitPublishes()
+        askForAccess()
+        updateReading()
+    }
+
+    private var session: ServerFrame.Session? {
+        guard let user = machine.principal.user, let expires = machine.principal.expires else {
+            return nil
+        }
+        return ServerFrame.Session(user: user, expires: expires)
+    }
+
     private func welcome() {
         send(
             .welcome(
                 .init(
                     version: ClientFrame.Hello.currentVersion, time: life.process.clock.wall(),
-                    heartbeat: limits.heartbeat, server: "reprise")))
+                    heartbeat: limits.heartbeat, server: "reprise", session: session)))
     }
 
     private func accept(_ frame: ClientFrame) {
         switch frame {
-        case .publish(let publish):
-            let message = NewMessage(publish, mayChangeOthers: true)  // it asks nobody who he is
-            if let refusal = PublishAnswer.refusal(of: message) { return send(refusal) }
-            if let refusal = life.server.refusal(of: message) { return send(refusal) }
-            publishes.append(message)
-        case .subscribe(let requests): requests.forEach(subscribe)
-        case .unsubscribe(let channels): channels.forEach(unsubscribe)
+        case .publish(let publish): request(.publish(publish), in: publish.channel)
+        case .subscribe(let requests): requests.forEach { request(.subscribe($0), in: $0.channel) }
+        case .unsubscribe(let channels): channels.forEach(leave)
         case .hello, .receipt, .typing, .authenticate: break
         }
     }
 
     // MARK: Publishing
 
-    private func submitPublishes() {
+    func publish(_ publish: ClientFrame.Publish, _ grant: Grant) {
+        let message = NewMessage(
+            publish, from: machine.principal.user, mayChangeOthers: grant.mayManage)
+        if let refusal = PublishAnswer.refusal(of: message) { return send(refusal) }
+        if let refusal = life.server.refusal(of: message) { return send(refusal) }
+        publishes.append(message)
+    }
+
+    func submitPublishes() {
         guard !publishes.isEmpty else { return }
         let messages = publishes
         publishes = []
@@ -169,10 +212,11 @@ final class ServerConnection {
         readNext()
     }
 
-    private func updateReading() {
+    func updateReading() {
         guard !hasEnded else { return }
         socket.isReading =
-            machine.mayRead(life.connectionLimits) && (isWritable || !machine.maySend)
+            machine.mayRead(life.connectionLimits)
+            && (!machine.maySend || isWritable && desk.waitingCount < limits.publishesInFlight)
     }
 
     // MARK: Time and the end

@@ -13,6 +13,15 @@ final class ServerLife {
         case uncertain(Set<ChannelName>)
         case answers(to: Int, [NewMessage], Result<[AppendResult], RepriseError>)
         case read(by: Int, ReadAnswer)
+        case identified(Int, Result<Principal, RepriseError>)
+        case access(to: Int, [AccessAnswer])
+        case accessChanged(SimulatedAccounts.Seat)
+    }
+
+    /// What a user may do in a channel; nil: it could not be found out.
+    struct AccessAnswer {
+        let question: ServerConnection.Desk.Question
+        let grant: Grant?
     }
 
     /// What was read, for which subscription.
@@ -192,6 +201,10 @@ final class ServerLife {
         case .answers(let id, let messages, let result):
             connections[id]?.publishesAnswered(messages, result)
         case .read(let id, let answer): connections[id]?.readAnswered(answer)
+        case .identified(let id, let answer): connections[id]?.identified(answer)
+        case .access(let id, let answers): connections[id]?.accessAnswered(answers)
+        case .accessChanged(let seat):
+            for connection in connections(of: seat.user) { connection.accessChanged(seat.channel) }
         }
     }
 
@@ -221,6 +234,65 @@ final class ServerLife {
         guard subscribers[channel]?.isEmpty ?? false else { return }
         subscribers[channel] = nil
         heartbeats.interestEnded(in: channel)
+    }
+
+    // MARK: People
+
+    /// A moment later: its token is being looked at.
+    func identify(_ token: AccessToken?, for id: Int) {
+        later(.microseconds(50), .milliseconds(40)) { [self] in
+            guard let accounts = server.accounts else { return }
+            post(.identified(id, accounts.principal(of: token, now: process.clock.wall())))
+        }
+    }
+
+    /// Reads at one moment and answers at a later one, so that something may have changed in between.
+    func ask(_ questions: [ServerConnection.Desk.Question], for who: Principal, at id: Int) {
+        later(.microseconds(50), .milliseconds(20)) { [self] in
+            guard let accounts = server.accounts else { return }
+            let fails = server.random.chance(server.settings.failingReads)
+            let answers = questions.map {
+                AccessAnswer(
+                    question: $0, grant: fails ? nil : accounts.grant(who, in: $0.channel))
+            }
+            later(.microseconds(50), .milliseconds(20)) { [self] in
+                post(.access(to: id, answers))
+            }
+        }
+    }
+
+    private func connections(of user: UserID) -> [ServerConnection] {
+        connections.values.filter { $0.machine.principal.user == user }.sorted { $0.id < $1.id }
+    }
+
+    /// Makes somebody a member, or ends that; `reply` hears whether that is durable.
+    func setMember(
+        _ seat: SimulatedAccounts.Seat, _ role: Member.Role?, reply: @escaping (Bool) -> Void
+    ) {
+        let (head, from) = (server.state(of: seat.channel).head, simulation.now)
+        later(.microseconds(50), .milliseconds(30)) { [self] in
+            guard let accounts = server.accounts, process.survives("a change of a member") else {
+                return
+            }
+            let fate = { [server] in server.disk.commit() }
+            let member = role.map {
+                Member(user: seat.user, role: $0, joined: head, since: process.clock.wall())
+            }
+            let isDurable =
+                member.map { accounts.seat(seat, as: $0, fate) }
+                ?? accounts.unseat(seat, fate)
+            guard let isDurable else { return reply(true) }
+            guard isDurable else { return reply(false) }
+            simulation.trace(
+                server.name, "\(seat.user) is \(role == nil ? "no" : "a") member of \(seat.channel)"
+            )
+            if role != nil { server.membersChanged(.began(seat, from: from)) }
+            later(.microseconds(10), .milliseconds(1)) { [self] in
+                if role == nil { server.membersChanged(.ended(seat)) }
+                if mutation != .removalUntold { post(.accessChanged(seat)) }
+                reply(true)
+            }
+        }
     }
 
     // MARK: Connections

@@ -7,10 +7,16 @@ final class ServerSubscription {
     unowned let connection: ServerConnection
     var machine: SubscriptionMachine
     var isRegistered = false
+    /// What the user may do, as it was asked last.
+    var grant: Grant
     /// The target of the catch-up, for a wrong driver that ends it too early; nil once it has.
     var target: ChannelState?
 
-    init(_ channel: ChannelName, _ connection: ServerConnection, machine: SubscriptionMachine) {
+    init(
+        _ channel: ChannelName, _ connection: ServerConnection, grant: Grant,
+        machine: SubscriptionMachine
+    ) {
+        self.grant = grant
         self.channel = channel
         self.connection = connection
         self.machine = machine

@@ -48,6 +48,8 @@ package final class ServerWitness {
     private var sent: [Slot: Sent] = [:]
     /// Called with each message that becomes durable.
     var stores: (EntryID) -> Void = { _ in }
+    /// Who watches who gets what, where the server asks who they are.
+    var access: AccessWitness?
     /// What was deleted before it came: it is stored by who deleted it.
     private var buried: Set<EntryID> = []
     /// What was deleted: its body as it was, and when it became durable that it is gone.
@@ -85,6 +87,7 @@ package final class ServerWitness {
         case .durable(let events): events.forEach(becameDurable)
         case .asked(let ask, let connection):
             sent[Slot(connection: connection, channel: ask.channel), default: Sent()].ask = ask
+        case .identified(let user, let connection): access?.identified(user, connection)
         case .left(let channel, let connection):
             sent[Slot(connection: connection, channel: channel)] = nil
         case .sent(let frame, let connection): left(frame, connection)
@@ -132,6 +135,7 @@ package final class ServerWitness {
         if case .deletes(let target) = event.change { blank(target, event.channel) }
         if event.isDeleted { buried.insert(event.id) }
         stores(event.id)
+        access?.stored(event.id)
     }
 
     /// A deletion takes the bodies of its target and of the target's edits away.
@@ -255,10 +259,16 @@ package final class ServerWitness {
             simulation.violated(
                 .durable, "\(event.channel) \(event.seq) (\(event.id)) leaves and is not durable")
         }
+        access?.sent(event, connection)
         cover(event.channel, event.prev, event.seq, connection)
     }
 
     private func sentGone(_ channel: ChannelName, _ gone: Gone, _ connection: Int) {
+        if gone.reason == .beforeJoin,
+            access?.mayTellBeforeJoin(channel, through: gone.range.through, connection) == true
+        {
+            return cover(channel, gone.range.after, gone.range.through, connection)
+        }
         let floor = server.state(of: channel).floor
         if gone.reason != .retention || gone.range.through > floor {
             simulation.violated(

@@ -13,6 +13,8 @@ extension SimulatedServer {
         package var retention: RetentionPolicy?
         /// How many of the log's reads fail.
         package var failingReads = 0.0
+        /// How many channels a connection remembers what its user may do in.
+        package var remembered = 2_000
         /// How long a producer waits for an answer.
         package var patience: Duration = .seconds(30)
 
@@ -30,6 +32,7 @@ extension SimulatedServer {
             settings.bytesPerRun = 300 + random.index(4_000)
             if random.chance(0.5) { settings.waitingBytes = 100 + random.index(600) }
             if random.chance(0.3) { settings.failingReads = 0.1 }
+            settings.remembered = 1 + random.index(3)
             return settings
         }
     }

@@ -19,6 +19,8 @@ package final class SimulatedServer {
         case durable([ServerFrame.Event])
         /// A device asks for what it is missing in a channel.
         case asked(ClientFrame.Subscription, connection: Int)
+        /// It is known whose connection it is.
+        case identified(UserID, connection: Int)
         /// A device wants nothing more of a channel.
         case left(ChannelName, connection: Int)
         /// A frame leaves for a device.
@@ -47,6 +49,10 @@ package final class SimulatedServer {
     package private(set) var storeError: (any Error)?
 
     let network: SimulatedNetwork
+    /// nil: the server asks nobody who he is.
+    var accounts: SimulatedAccounts?
+    /// Called when a membership has begun or ended, and when rows may have changed otherwise.
+    var membersChanged: (MemberChange) -> Void = { _ in }
     /// Latencies, and which reads fail.
     var random: SeededRandom
     private(set) var life: ServerLife?
@@ -124,8 +130,11 @@ package final class SimulatedServer {
         guard needsRecovery else { return }
         needsRecovery = false
         observer(.crashed(losingPower: losingPower))
+        let keepsUnsynced = disk.keepsUnsynced()
+        accounts?.crash(keepsUnsynced: keepsUnsynced)
+        membersChanged(.unknown)
         let found = attempt {
-            try store.crash(losingPower: losingPower, keepsUnsynced: disk.keepsUnsynced())
+            try store.crash(losingPower: losingPower, keepsUnsynced: keepsUnsynced)
         }
         if let found, !found.isEmpty {
             simulation.trace(name, "finds \(found.count) messages of a commit that had failed")
@@ -139,6 +148,7 @@ package final class SimulatedServer {
     package func backUp() {
         simulation.trace(name, "is backed up")
         attempt { try store.backUp() }
+        accounts?.backUp()
     }
 
     /// Stops the server, puts the backup in place of its log, and starts it again after `outage`.
@@ -146,6 +156,7 @@ package final class SimulatedServer {
         replaceLog(outage, "is restored from its backup") {
             let keepsEpoch = simulation.mutation == .restoreKeepsEpoch
             try store.restore(epoch: keepsEpoch ? nil : newEpoch())
+            accounts?.restore()
         }
         observer(.replaced(isRestored: true))
     }
@@ -160,6 +171,8 @@ package final class SimulatedServer {
         process.kill(why)
         needsRecovery = false
         attempt(replace)
+        accounts?.cutBack { state(of: $0).head }
+        membersChanged(.unknown)
         simulation.after(outage) { [self] in process.start() }
     }
 
@@ -186,6 +199,38 @@ package final class SimulatedServer {
             observer(.trimmed)
         } catch {
             simulation.trace(name, "could not trim its log: \(error)")
+        }
+    }
+
+    // MARK: Members
+
+    enum MemberChange {
+        /// The head was read at `from`; what is published from then on is the member's.
+        case began(SimulatedAccounts.Seat, from: Duration)
+        /// Those who are connected are being told.
+        case ended(SimulatedAccounts.Seat)
+        case unknown
+    }
+
+    /// Asks, as over HTTP, to make somebody a member, or with nil to end that; `then` hears whether it is known to be done.
+    func setMember(
+        _ seat: SimulatedAccounts.Seat, _ role: Member.Role?, then: @escaping (Bool) -> Void
+    ) {
+        var isAnswered = false
+        let answer = { (isDone: Bool) in
+            guard !isAnswered else { return }
+            isAnswered = true
+            then(isDone)
+        }
+        let way = random.spread(.microseconds(300), .milliseconds(40))
+        simulation.after(settings.patience) { answer(false) }
+        simulation.after(way) { [self] in
+            guard process.state != .dead else { return answer(false) }
+            simulation.after(.zero, on: process) { [self] in
+                life?.setMember(seat, role) { [self] isDone in
+                    simulation.after(way) { answer(isDone) }
+                }
+            }
         }
     }
 

@@ -51,6 +51,10 @@ struct ChannelsTests {
             (.earlySyncComplete, 2),
             (.outboxForgetsPredecessor, 37),
             (.deletionKeepsBody, 1),
+            (.removalUntold, 2),
+            (.joinedForgotten, 4),
+            (.deskKeepsAnswers, 2),
+            (.renewalIgnored, 1),
         ] as [(Mutation, UInt64)])
     func mutation(_ mutation: Mutation, near seed: UInt64) {
         let first = seed > 2 ? seed - 2 : 1
