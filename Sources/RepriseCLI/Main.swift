@@ -43,17 +43,12 @@ enum Main {
 
     /// The help that belongs to what was typed.
     private static var helpCommand: String {
-        var names = ["reprise"]
-        var command: any ParsableCommand.Type = RepriseCommand.self
-        for word in CommandLine.arguments.dropFirst() {
-            let next = command.configuration.subcommands.first {
-                $0.configuration.commandName == word
-            }
-            guard let next else { break }
-            names.append(word)
-            command = next
-        }
-        return (names + ["--help"]).joined(separator: " ")
+        let names = RepriseCommand.configuration.subcommands.map { $0.configuration.commandName }
+        let words = CommandLine.arguments.dropFirst()
+        let name = words.first.flatMap { names.contains($0) ? $0 : nil }
+        let second = name == "phone" ? words.dropFirst().first : nil
+        let inner = second.flatMap { PhoneToolCommand.names.contains($0) ? $0 : nil }
+        return ["reprise", name, inner, "--help"].compactMap(\.self).joined(separator: " ")
     }
 
     private static func fail(_ line: String, _ status: ExitStatus) -> Never {

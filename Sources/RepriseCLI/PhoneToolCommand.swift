@@ -40,6 +40,7 @@ struct PhoneToolCommand: AsyncParsableCommand {
 
     /// The names of its commands, for a test of their help.
     static var names: [String] {
-        configuration.subcommands.compactMap(\.configuration.commandName)
+        let names = configuration.subcommands.map { $0.configuration.commandName }
+        return names.compactMap(\.self)
     }
 }
