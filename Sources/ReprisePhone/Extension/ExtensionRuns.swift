@@ -52,7 +52,7 @@ struct ExtensionRuns {
     /// Its time is nearly over.
     func warn(_ run: Int) { runs[run]?.peer?.send(ExtensionOrder.timeWillExpire) }
 
-    /// Ends a run with its process, however far it is. A second call does nothing.
+    /// Ends a run with its process, however far it is; a second call does nothing.
     mutating func end(_ run: Int) {
         guard let ended = runs.removeValue(forKey: run) else { return }
         tokens = tokens.filter { $0.value != run }
