@@ -23,10 +23,17 @@ struct Main: AsyncParsableCommand {
 
     func run() async throws {
         var report = Report()
+        var failed = false
         let chosen = only?.split(separator: ",").map(String.init)
         for (name, suite) in Suites.all where chosen?.contains(name) ?? true {
             FileHandle.standardError.write(Data("\(name) …\n".utf8))
-            report.figures += try await suite()
+            do {
+                report.figures += try await suite()
+            } catch {
+                // The figures of the others are worth having.
+                FileHandle.standardError.write(Data("\(name) failed: \(error)\n".utf8))
+                failed = true
+            }
         }
         if json {
             let encoder = JSONEncoder()
@@ -35,6 +42,7 @@ struct Main: AsyncParsableCommand {
         } else {
             print(report.table())
         }
+        if failed { throw ExitCode.failure }
     }
 
     struct Bare: AsyncParsableCommand {

@@ -1,5 +1,9 @@
 import Foundation
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking  // Data(contentsOf:) over HTTP
+#endif
+
 /// A server in a process of its own, so that its memory and processor time can be told from the load's.
 // Unchecked: its properties do not change after init; what it reads comes from the system.
 final class ServerProcess: @unchecked Sendable {
