@@ -1,15 +1,15 @@
-import Foundation
+package import Foundation
 import RepriseCore
 
 /// Files that are there whole or not at all, and still there after a power loss.
-enum DurableFile {
+package enum DurableFile {
     /// Names that begin like this are half-written files; a reader passes them over.
-    static let temporaryPrefix = ".tmp-"
+    package static let temporaryPrefix = ".tmp-"
 
     /// Writes a file in place of another: write, fsync, rename, fsync of the folder.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`, `.notAJournal`.
-    static func write(_ bytes: [UInt8], to path: String) throws {
+    package static func write(_ bytes: [UInt8], to path: String) throws {
         let target = URL(fileURLWithPath: path)
         let folder = target.deletingLastPathComponent().path
         let temporary = "\(folder)/\(temporaryPrefix)\(EntryID.random().text)"
@@ -35,7 +35,7 @@ enum DurableFile {
     ///
     /// - Returns: nil if there is none.
     /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.malformed` (not a regular file), `.diskFailed`, `.notWritable`.
-    static func read(_ path: String, limit: Int) throws -> [UInt8]? {
+    package static func read(_ path: String, limit: Int) throws -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else {
             if errno == ENOENT { return nil }
@@ -76,7 +76,7 @@ enum DurableFile {
     /// Removes what killed processes have left half written.
     ///
     /// A file that is an hour old is nobody's any more; and if it is, its writer fails and promises nothing.
-    static func sweep(_ folder: URL, prefixes: [String]) {
+    package static func sweep(_ folder: URL, prefixes: [String]) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         for name in names where prefixes.contains(where: name.hasPrefix) {
             let path = folder.appendingPathComponent(name).path
@@ -92,7 +92,7 @@ enum DurableFile {
     }
 
     /// Makes a folder, and its parents, that is still there after a power loss.
-    static func makeFolder(_ url: URL) throws {
+    package static func makeFolder(_ url: URL) throws {
         var information = stat()
         if stat(url.path, &information) == 0 {
             guard information.st_mode & S_IFMT == S_IFDIR else {
@@ -110,7 +110,7 @@ enum DurableFile {
     }
 
     /// Makes the names in a folder durable.
-    static func syncFolder(_ path: String) throws {
+    package static func syncFolder(_ path: String) throws {
         let folder = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
         guard folder >= 0 else { throw JournalFailure.system(errno, "open a folder") }
         defer { close(folder) }

@@ -6,11 +6,11 @@ import Synchronization
 ///
 /// The system releases it when the process ends, however it ends. It keeps out who asks; what really protects the
 /// journal is that every commit checks the incarnation, because a lock cannot stop a process that had it and was frozen.
-final class OwnerLock: Sendable {
+package final class OwnerLock: Sendable {
     private let file: Mutex<Int32>
 
     /// Takes the lock; `takeOver` puts a lock file of our own in place of one that is held.
-    init(at path: String, takeOver: Bool) throws {
+    package init(at path: String, takeOver: Bool) throws {
         let held = try Self.take(path) ?? Self.replace(path, takeOver: takeOver)
         file = Mutex(held)
     }
@@ -20,7 +20,7 @@ final class OwnerLock: Sendable {
     /// Gives the lock back.
     ///
     /// A second call does nothing.
-    func release() {
+    package func release() {
         file.withLock { file in
             // Unlocked first: a child that is being started holds a copy until it has become its program.
             if file >= 0, flock(file, LOCK_UN) == 0 { close(file) }

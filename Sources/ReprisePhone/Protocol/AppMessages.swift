@@ -61,12 +61,17 @@ package enum AppOrder: Hashable, Sendable, Codable {
     case foreground
     case background(grantedMilliseconds: Int64)
     case memoryPressure
+    /// Through the delegate of the notification centre.
     case received(NotificationResponse)
+    /// The same tap through a scene that connects after the delegate was called.
+    case scene(NotificationResponse)
     case willPresent(DeliveredNotification)
     case push(info: [UInt8])
-    case slot(Int, task: String)
+    case slot(number: Int, task: String, milliseconds: Int64)
     case slotExpired(Int)
     case crashWebView
+    /// Never told: stands for an order whose answer comes too late to matter.
+    case late
 }
 
 /// What the phone says to a launched process.

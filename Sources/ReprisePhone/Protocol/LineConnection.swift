@@ -13,10 +13,10 @@ package final class LineConnection: Sendable {
     /// The most bytes that wait for a peer.
     package static let waitingLimit = 8_388_608
 
-    private let channel: NIOAsyncChannel<ByteBuffer, Never>
+    private let channel: NIOAsyncChannel<ByteBuffer?, Never>
     private let waiting = Atomic(0)
 
-    init(_ channel: NIOAsyncChannel<ByteBuffer, Never>) { self.channel = channel }
+    init(_ channel: NIOAsyncChannel<ByteBuffer?, Never>) { self.channel = channel }
 
     /// Connects to a phone.
     ///
@@ -35,7 +35,7 @@ package final class LineConnection: Sendable {
         }
     }
 
-    static func wrap(_ channel: any Channel) throws -> NIOAsyncChannel<ByteBuffer, Never> {
+    static func wrap(_ channel: any Channel) throws -> NIOAsyncChannel<ByteBuffer?, Never> {
         try channel.pipeline.syncOperations.addHandler(
             ByteToMessageHandler(LineDecoder(limit: lineLimit)))
         return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
@@ -43,17 +43,12 @@ package final class LineConnection: Sendable {
 
     /// Hands over each line until the peer or somebody here closes, or `body` answers false; called once.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge` for a line that is too long; other errors of the socket are an end.
-    package func readLines(_ body: (ByteBuffer) async throws -> Bool) async throws {
-        try await channel.executeThenClose { inbound, _ in
-            do {
-                for try await line in inbound {
-                    guard try await body(line) else { break }
-                }
-            } catch let error as RepriseError {
-                throw error
-            } catch {
-                // The socket has broken: an end like another.
+    /// A line that is too long is nil.
+    package func readLines(_ body: (ByteBuffer?) async -> Bool) async {
+        // A socket that breaks is an end like another.
+        try? await channel.executeThenClose { inbound, _ in
+            for try await line in inbound {
+                guard await body(line) else { break }
             }
         }
     }
@@ -63,17 +58,22 @@ package final class LineConnection: Sendable {
     /// - Returns: false if the peer has taken nothing for so long that it was cut off, or the line is too long.
     @discardableResult
     package func send(_ value: some Encodable) -> Bool {
-        guard var bytes = try? PhoneJSON.encode(value), bytes.count <= Self.lineLimit else {
+        guard let bytes = try? PhoneJSON.encode(value), bytes.count <= Self.lineLimit else {
             return false
         }
-        bytes.append(UInt8(ascii: "\n"))
-        let count = bytes.count
+        return sendRaw(bytes)
+    }
+
+    /// Sends bytes and the end of a line, whatever they are.
+    @discardableResult
+    package func sendRaw(_ line: [UInt8]) -> Bool {
+        let count = line.count + 1
         let (_, sum) = waiting.add(count, ordering: .relaxed)
         guard sum <= Self.waitingLimit else {
             close()
             return false
         }
-        channel.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] _ in
+        channel.channel.writeAndFlush(ByteBuffer(bytes: line + [10])).whenComplete { [self] _ in
             waiting.subtract(count, ordering: .relaxed)
         }
         return true
@@ -84,7 +84,9 @@ package final class LineConnection: Sendable {
         try? await channel.channel.writeAndFlush(ByteBuffer()).get()
     }
 
-    /// Ends the connection. A second call does nothing.
+    /// Ends the connection.
+    ///
+    /// A second call does nothing.
     package func close() { channel.channel.close(promise: nil) }
 }
 
@@ -96,7 +98,8 @@ package enum PhoneJSON {
         return Array(try encoder.encode(value))
     }
 
-    package static func decode<T: Decodable>(_ type: T.Type, from line: ByteBuffer) throws -> T {
-        try JSONDecoder().decode(type, from: Data(line.readableBytesView))
+    package static func decode<T: Decodable>(_ type: T.Type, from line: ByteBuffer?) throws -> T {
+        guard let line else { throw RepriseError(.tooLarge, "The line is too long.") }
+        return try JSONDecoder().decode(type, from: Data(line.readableBytesView))
     }
 }

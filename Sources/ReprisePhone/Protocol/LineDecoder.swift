@@ -1,44 +1,44 @@
 import NIOCore
-import RepriseCore
 
-/// Cuts bytes into lines, at most so long.
+/// Cuts bytes into lines; one that is too long is read away and comes out as nil, in its place.
 struct LineDecoder: ByteToMessageDecoder {
-    typealias InboundOut = ByteBuffer
+    typealias InboundOut = ByteBuffer?
 
     let limit: Int
     /// How much of the buffer is known to hold no end of a line, so that a line that trickles in is not read again and again.
     private var searched = 0
+    private var isTooLong = false
 
     init(limit: Int) { self.limit = limit }
 
-    mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws
+    mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer)
         -> DecodingState
     {
         let view = buffer.readableBytesView.dropFirst(searched)
         guard let end = view.firstIndex(of: UInt8(ascii: "\n")) else {
             searched = buffer.readableBytes
-            guard searched <= limit else { throw Self.tooLong(limit) }
+            if isTooLong || searched > limit {
+                isTooLong = true
+                searched = 0
+                buffer.clear()
+            }
             return .needMoreData
         }
-        searched = 0
         let length = end - buffer.readerIndex
-        guard length <= limit, let line = buffer.readSlice(length: length) else {
-            throw Self.tooLong(limit)
-        }
-        buffer.moveReaderIndex(forwardBy: 1)
+        let line =
+            length <= limit && !isTooLong
+            ? buffer.getSlice(at: buffer.readerIndex, length: length) : nil
+        (searched, isTooLong) = (0, false)
+        buffer.moveReaderIndex(forwardBy: length + 1)
         context.fireChannelRead(wrapInboundOut(line))
         return .continue
     }
 
     mutating func decodeLast(
         context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool
-    ) throws -> DecodingState {
-        while try decode(context: context, buffer: &buffer) == .continue {}
+    ) -> DecodingState {
+        while decode(context: context, buffer: &buffer) == .continue {}
         buffer.clear()  // A line that was cut short by the end is none.
         return .needMoreData
-    }
-
-    private static func tooLong(_ limit: Int) -> RepriseError {
-        RepriseError(.tooLarge, "A line has more than \(limit) bytes.")
     }
 }

@@ -34,7 +34,7 @@ public final class PhoneControl: Sendable {
         connection.send(PhoneGreeting.control)
         let control = PhoneControl(connection)
         Task { [weak control] in
-            try? await connection.readLines { line in
+            await connection.readLines { line in
                 guard let reply = try? PhoneJSON.decode(PhoneReply.self, from: line) else {
                     return false
                 }

@@ -29,7 +29,9 @@ public struct PhoneEvent: Hashable, Sendable, Codable {
 }
 
 extension PhoneEvent {
-    /// The words for what the phone itself does. What an app reports begins with `app.`.
+    /// The words for what the phone itself does.
+    ///
+    /// What an app reports begins with `app.`.
     public enum What: String, Sendable, CaseIterable {
         /// The phone was started; the detail says after what.
         case started
@@ -85,8 +87,10 @@ extension PhoneEvent {
         case taskExpired
         /// A task was completed; the detail is its id and `success` or `failure`.
         case taskCompleted
-        /// A push has arrived; the detail says what becomes of it.
+        /// A push has arrived; the detail is what is shown, `silent` or `badge`.
         case push
+        /// A push is kept for later; the detail says why.
+        case pushKept
         /// A push did not reach the app or the user; the detail says why.
         case pushDropped
         /// The app has returned from `receivedPush`.

@@ -18,8 +18,9 @@ public struct PhoneLaunch: Hashable, Sendable, Codable {
     public var reason: Reason
     /// Whether it comes to the foreground (else no scene connects).
     public var isForeground: Bool
-    /// What the scene's connection options carry (`UIScene.ConnectionOptions.notificationResponse`): the tap that launched the app,
-    /// which may come to the delegate too. Both have the same ``RepriseCore/NotificationResponse/tapID``.
+    /// The tap that launched the app, if the scene's connection options carry it.
+    ///
+    /// Shaped after `UIScene.ConnectionOptions.notificationResponse`. It may come to the delegate too: both have the same ``RepriseCore/NotificationResponse/tapID``.
     public var response: NotificationResponse?
 
     package init(reason: Reason, isForeground: Bool, response: NotificationResponse? = nil) {

@@ -2,7 +2,9 @@ package import RepriseCore
 
 /// A remote push as the device understands it: what `PhonePush` of a payload and its headers makes of it.
 package struct PhonePush: Hashable, Sendable, Codable {
-    /// What is shown; its id is the collapse id, or a random one. Nil for a push that shows nothing.
+    /// What is shown; its id is the collapse id, or a random one.
+    ///
+    /// Nil for a push that shows nothing.
     package var alert: NotificationRequest?
     /// The number on the icon, for a push that shows nothing.
     package var badge: Int?

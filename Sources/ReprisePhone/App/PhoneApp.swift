@@ -1,0 +1,123 @@
+public import Foundation
+public import RepriseCore
+
+/// The system, as a process that a phone has launched meets it: the ports of RepriseCore, and why it was launched.
+///
+/// ```swift
+/// let phone = try await PhoneApp.connect()
+/// try await phone.notifications.requestAuthorization(provisional: false)
+/// await phone.run(life: reprise, notifications: handler)
+/// ```
+///
+/// When the phone is switched off, so is the process: SIGKILL, as a device whose battery is taken out.
+public final class PhoneApp: Sendable {
+    /// The app's name on the phone.
+    public let name: String
+    /// Why this process was launched.
+    public let launch: PhoneLaunch
+    /// Where the app keeps its data; outlives the process.
+    public let folder: URL
+    private let link: PhoneLink
+
+    private init(_ link: PhoneLink, _ welcome: AppWelcome) {
+        self.link = link
+        name = welcome.app
+        launch = welcome.launch
+        folder = URL(fileURLWithPath: welcome.folder, isDirectory: true)
+    }
+
+    /// Connects to the phone that has launched this process; once in its life.
+    ///
+    /// - Returns: the system.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no phone has launched it, `.unreachable`, `.refused` if the phone does not
+    ///   know it (any more).
+    public static func connect() async throws -> PhoneApp {
+        let environment = ProcessInfo.processInfo.environment
+        guard let socket = environment[PhoneEnvironment.socket],
+            let token = environment[PhoneEnvironment.token]
+        else {
+            throw RepriseError(
+                .unavailable, "This process was not launched by a phone.",
+                remedy: "Install it with `reprise phone install` and launch it there.")
+        }
+        let (link, welcome) = try await PhoneLink.connect(to: socket, token: token)
+        return PhoneApp(link, welcome)
+    }
+
+    /// The notification centre.
+    public var notifications: any UserNotifications { PhoneNotifications(link: link) }
+    /// The background scheduler.
+    public var scheduler: any BackgroundScheduler { PhoneScheduler(link: link) }
+    /// The network.
+    public var network: any NetworkStatus { link.network }
+    /// The phone's clocks, which a scenario can move.
+    package var timekeeper: any Timekeeper { link.clocks }
+
+    /// Asks over HTTP as the phone's network lets it: not at all, at once, or slowly.
+    ///
+    /// - Parameter fetcher: what really asks.
+    /// - Returns: the same behind the phone's network.
+    public func fetcher(over fetcher: any HTTPFetcher) -> any HTTPFetcher {
+        PhoneFetcher(fetcher: fetcher, network: link.network)
+    }
+
+    /// Opens connections as the phone's network lets it; they break when the phone goes offline.
+    ///
+    /// - Parameter dialer: what really dials.
+    /// - Returns: the same behind the phone's network.
+    public func dialer(over dialer: any SocketDialer) -> any SocketDialer {
+        PhoneDialer(dialer: dialer, network: link.network)
+    }
+
+    /// Where the phone's browser listens to a debugger; it is started when the first app asks.
+    ///
+    /// - Returns: a WebSocket URL on loopback.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no browser is installed, `.timedOut`.
+    public func browser() async throws -> String {
+        guard case .browser(let address) = try await link.ask(.browser) else { throw Self.nonsense }
+        return address
+    }
+
+    /// Puts an observation of the app into the phone's log, with the moment of this call.
+    ///
+    /// Returns when it has left the process: a kill does not take it back.
+    ///
+    /// - Parameters:
+    ///   - what: a word; the log has it with `app.` before it.
+    ///   - detail: the rest, at most 4,096 bytes.
+    public func report(_ what: String, _ detail: String = "") async {
+        let uptime = link.clocks.uptime()
+        await link.say(
+            .report(
+                what: what, detail: detail,
+                microseconds: Int64(uptime / .microseconds(1))))
+    }
+
+    /// Lets the system talk to the app, until the task is cancelled.
+    ///
+    /// What came before waits; each handler runs in a task of its own, begun in the order of what happened. What a handler returns from
+    /// is done for the system: only then a response is completed.
+    ///
+    /// - Parameters:
+    ///   - life: is told about foreground, background and memory.
+    ///   - notifications: is the delegate of the notification centre.
+    ///   - scene: gets a tap that a scene's connection options carry after the delegate has had it (see ``PhoneLaunch/response`` for
+    ///     the one that comes before); nil: the delegate's ``RepriseCore/NotificationHandler/received(_:)`` again.
+    ///   - webViewCrash: makes the web views' process die.
+    ///   - tasks: runs a task of the background scheduler.
+    public func run(
+        life: any AppLife, notifications: any NotificationHandler,
+        scene: (@Sendable (NotificationResponse) async -> Void)? = nil,
+        webViewCrash: @escaping @Sendable () async -> Void = {},
+        tasks: @escaping @Sendable (any BackgroundSlot) async -> Void = { _ in }
+    ) async {
+        let handlers = PhoneOrders(
+            link: link, life: life, notifications: notifications,
+            scene: scene ?? { await notifications.received($0) }, webViewCrash: webViewCrash,
+            tasks: tasks)
+        await handlers.run()
+    }
+
+    static let nonsense = RepriseError(
+        .malformed, "The phone has answered something else than it was asked.")
+}

@@ -1,0 +1,92 @@
+import Foundation
+import NIOCore
+import RepriseCore
+import Synchronization
+
+/// The one connection of a launched process to its phone.
+final class PhoneLink: Sendable {
+    private struct State {
+        var last = 0
+        var waiting: [Int: CheckedContinuation<AppAnswer, any Error>] = [:]
+    }
+
+    let clocks: PhoneTimekeeper
+    let network: PhonePaths
+    /// What the system tells the app, in order; read by one task.
+    let orders: AsyncStream<(Int, AppOrder)>
+    private let connection: LineConnection
+    private let told: AsyncStream<(Int, AppOrder)>.Continuation
+    private let state = Mutex(State())
+
+    private init(_ connection: LineConnection, _ welcome: AppWelcome) {
+        self.connection = connection
+        clocks = PhoneTimekeeper(welcome.clock)
+        network = PhonePaths(welcome.network)
+        // The phone terminates an app that has half as much before it.
+        (orders, told) = AsyncStream.makeStream(
+            bufferingPolicy: .bufferingOldest(2 * PhoneLimits.orders))
+    }
+
+    /// Says who this is, and waits for the welcome.
+    static func connect(to socket: String, token: String) async throws -> (PhoneLink, AppWelcome) {
+        let connection = try await LineConnection.connect(to: socket)
+        connection.send(PhoneGreeting.app(token: token))
+        return try await withCheckedThrowingContinuation { greeted in
+            Task {
+                var link: PhoneLink?
+                await connection.readLines { line in
+                    guard let message = try? PhoneJSON.decode(PhoneMessage.self, from: line) else {
+                        return true
+                    }
+                    if let link {
+                        link.hear(message)
+                    } else if case .welcome(let welcome) = message {
+                        let made = PhoneLink(connection, welcome)
+                        link = made
+                        greeted.resume(returning: (made, welcome))
+                    }
+                    return true
+                }
+                guard link != nil else {
+                    return greeted.resume(
+                        throwing: RepriseError(.refused, "The phone does not know this process."))
+                }
+                // The phone is off.
+                kill(getpid(), SIGKILL)
+            }
+        }
+    }
+
+    private func hear(_ message: PhoneMessage) {
+        switch message {
+        case .welcome: break
+        case .answer(let id, let answer):
+            state.withLock { $0.waiting.removeValue(forKey: id) }?.resume(returning: answer)
+        case .order(let id, let order): told.yield((id, order))
+        case .clock(let clock): clocks.set(clock)
+        case .network(let status): network.set(status)
+        }
+    }
+
+    /// Asks the system; its refusal is thrown.
+    func ask(_ call: AppCall) async throws -> AppAnswer {
+        let answer = try await withCheckedThrowingContinuation { waiter in
+            let id = state.withLock { state in
+                state.last += 1
+                state.waiting[state.last] = waiter
+                return state.last
+            }
+            if !connection.send(AppMessage.call(id: id, call)) {
+                state.withLock { $0.waiting.removeValue(forKey: id) }?.resume(
+                    throwing: RepriseError(.tooLarge, "It does not fit into a line."))
+            }
+        }
+        if case .failed(let failure) = answer { throw failure.error }
+        return answer
+    }
+
+    func say(_ message: AppMessage) async {
+        connection.send(message)
+        await connection.flush()
+    }
+}

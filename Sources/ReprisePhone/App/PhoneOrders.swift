@@ -1,0 +1,99 @@
+import RepriseCore
+import Synchronization
+
+/// Does what the system tells the app, by the app's handlers.
+struct PhoneOrders: Sendable {
+    let link: PhoneLink
+    let life: any AppLife
+    let notifications: any NotificationHandler
+    let scene: @Sendable (NotificationResponse) async -> Void
+    let webViewCrash: @Sendable () async -> Void
+    let tasks: @Sendable (any BackgroundSlot) async -> Void
+
+    func run() async {
+        var slots: [Int: PhoneSlot] = [:]
+        await withDiscardingTaskGroup { group in
+            for await (id, order) in link.orders {
+                if case .slot(let number, let task, _) = order {
+                    slots[number] = PhoneSlot(number: number, id: task, link: link)
+                }
+                if case .slotExpired(let number) = order {
+                    slots.removeValue(forKey: number)?.expire()
+                }
+                let slot =
+                    if case .slot(let number, _, _) = order { slots[number] } else {
+                        nil as PhoneSlot?
+                    }
+                // The next begins after this one has: what happened first is heard of first.
+                await withCheckedContinuation { begun in
+                    group.addTask {
+                        begun.resume()
+                        let options = await perform(order, slot)
+                        await link.say(.returned(order: id, options: options))
+                    }
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func perform(_ order: AppOrder, _ slot: PhoneSlot?) async -> PresentationOptions? {
+        switch order {
+        case .foreground: await life.foreground()
+        case .background(let granted): await life.background(granted: .milliseconds(granted))
+        case .memoryPressure: await life.memoryPressure()
+        case .received(let response): await notifications.received(response)
+        case .scene(let response): await scene(response)
+        case .willPresent(let notification): return await notifications.willPresent(notification)
+        case .push(let info): await notifications.receivedPush(info)
+        case .slot: if let slot { await tasks(slot) }
+        case .crashWebView: await webViewCrash()
+        case .slotExpired, .late: break
+        }
+        return nil
+    }
+}
+
+/// Time that the phone gives for a task.
+final class PhoneSlot: BackgroundSlot {
+    private enum State {
+        case running([CheckedContinuation<Void, Never>])
+        case expired
+    }
+
+    let id: String
+    private let number: Int
+    private let link: PhoneLink
+    private let state = Mutex(State.running([]))
+
+    init(number: Int, id: String, link: PhoneLink) {
+        self.number = number
+        self.id = id
+        self.link = link
+    }
+
+    func expired() async {
+        await withCheckedContinuation { waiter in
+            let isOver = state.withLock { state in
+                guard case .running(let waiters) = state else { return true }
+                state = .running(waiters + [waiter])
+                return false
+            }
+            if isOver { waiter.resume() }
+        }
+    }
+
+    func complete(success: Bool) async {
+        expire()  // Nobody waits any longer; the phone passes a second completion over.
+        _ = try? await link.ask(.complete(slot: number, success: success))
+    }
+
+    func expire() {
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            guard case .running(let waiters) = state else { return [] }
+            state = .expired
+            return waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+}

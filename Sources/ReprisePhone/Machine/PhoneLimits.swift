@@ -1,0 +1,36 @@
+/// What a phone's rules name, and how much it bears.
+///
+/// `docs/limits.md` has a row for each.
+package enum PhoneLimits {
+    /// Local notifications that wait, by Apple's rule.
+    package static let pending = 64
+    /// Requests to the background scheduler, by Apple's rule.
+    package static let refreshTasks = 1
+    package static let processingTasks = 10
+    /// How long a task has, in milliseconds.
+    package static let refreshMilliseconds: Int64 = 30_000
+    package static let processingMilliseconds: Int64 = 300_000
+    /// How long a task has after it was told that its time is over.
+    package static let expiryMilliseconds: Int64 = 5_000
+    /// How long a service extension has, by Apple's rule.
+    package static let extensionMilliseconds: Int64 = 30_000
+    /// How long an app in the foreground may think about a notification.
+    package static let presentationMilliseconds: Int64 = 10_000
+    /// An interval trigger that repeats waits at least so long, by Apple's rule.
+    package static let repeatSeconds = 60.0
+
+    package static let apps = 16
+    /// What stands in the notification centre for one app; older ones go.
+    package static let delivered = 256
+    /// What one app was told and has not done; beyond it the app is taken for hung and terminated.
+    package static let orders = 1_024
+    /// The title, the texts and the info of a notification, together.
+    package static let contentBytes = 16_384
+    package static let categories = 128
+    /// Service extensions at work at the same time; beyond it a push is shown as it came.
+    package static let extensions = 8
+    /// How many things may come due in one step of time; the rest comes with the next.
+    package static let dueAtOnce = 10_000
+    package static let events = 10_000
+    package static let detailBytes = 4_096
+}

@@ -1,0 +1,118 @@
+package import RepriseCore
+
+/// Remote pushes, as the device treats what APNs brings.
+extension PhoneMachine {
+    /// A push has arrived at the device's side of the network.
+    package mutating func pushArrived(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
+        log(.push, app, push.alert?.id ?? (push.wakesApp ? "silent" : "badge"), at: now)
+        inbox(app, at: now) { inbox, recipient, state in
+            inbox.arrived(
+                push, for: recipient, isOnline: state.network != .off, rules: state.rules, at: now)
+        }
+    }
+
+    mutating func setNetwork(_ network: PhoneNetwork, at now: PhoneMoment) {
+        guard state.network != network else { return }
+        state.network = network
+        log(.network, nil, network.word, at: now)
+        act(.tellNetwork)
+        guard network != .off else { return }
+        for app in appNames {
+            inbox(app, at: now) { inbox, recipient, state in
+                inbox.wentOnline(for: recipient, rules: state.rules, at: now)
+            }
+        }
+    }
+
+    /// The user has opened the app: what was held for it is handed over.
+    mutating func pushesOpened(_ app: String, at now: PhoneMoment) {
+        inbox(app, at: now) { inbox, _, _ in inbox.userOpened() }
+    }
+
+    /// The process is no more: what was held for it is gone.
+    mutating func pushesEnded(_ app: String, at now: PhoneMoment) {
+        inbox(app, at: now) { inbox, _, _ in inbox.appEnded() }
+    }
+
+    mutating func pushesDue(_ app: String, at now: PhoneMoment) {
+        inbox(app, at: now) { inbox, _, state in inbox.timePassed(rules: state.rules, at: now) }
+    }
+
+    /// Lets the app's inbox decide, and does what it says.
+    private mutating func inbox(
+        _ app: String, at now: PhoneMoment,
+        _ decide: (inout PushInbox, PushInbox.Recipient, PhoneState) -> [PushInbox.Action]
+    ) {
+        guard var record = state.apps[app] else { return }
+        let recipient = PushInbox.Recipient(
+            isForeground: record.process?.phase == .foreground, isForceQuit: record.isForceQuit,
+            isAllowed: record.settings.isAllowed,
+            hasExtension: record.spec.serviceExtension != nil)
+        let actions = decide(&record.inbox, recipient, state)
+        state.apps[app] = record
+        for action in actions { take(action, for: app, at: now) }
+    }
+
+    private mutating func take(_ action: PushInbox.Action, for app: String, at now: PhoneMoment) {
+        switch action {
+        case .runExtension(let push) where state.extensions.count < PhoneLimits.extensions:
+            runExtension(app, push, at: now)
+        case .runExtension(let push), .present(let push): deliverAlert(app, push, at: now)
+        case .badge(let count):
+            if state.apps[app]?.settings.badges == true,
+                state.apps[app]?.settings.isAllowed == true
+            {
+                setBadge(app, count, at: now)
+            }
+        case .wake(let push):
+            wake(app, reason: .push, at: now)
+            order(app, .push(info: push.payload), at: now)
+        case .drop(_, let outcome): log(.pushDropped, app, outcome.rawValue, at: now)
+        case .keep(_, let outcome): log(.pushKept, app, outcome.rawValue, at: now)
+        }
+    }
+
+    private mutating func deliverAlert(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
+        guard let request = push.alert else { return }
+        deliver(
+            app, DeliveredNotification(request: request, date: now.wall, isRemote: true), at: now)
+    }
+
+    private mutating func runExtension(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
+        let run = nextNumber()
+        state.extensions[run] = ExtensionRun(
+            app: app, push: push,
+            until: now.after(milliseconds: PhoneLimits.extensionMilliseconds))
+        log(.extension, app, "started", at: now)
+        act(.runExtension(run, app: app, push))
+    }
+
+    /// The service extension has answered; or ended without an answer, and the push is shown as it came.
+    package mutating func extensionFinished(
+        run: Int, content: NotificationContent?, at now: PhoneMoment
+    ) {
+        guard var finished = state.extensions.removeValue(forKey: run) else { return }
+        log(.extension, finished.app, content == nil ? "ended without answer" : "answered", at: now)
+        if let content { finished.push.alert?.content = content }
+        deliverAlert(finished.app, finished.push, at: now)
+    }
+
+    mutating func extensionDue(_ run: Int, at now: PhoneMoment) {
+        guard let app = state.extensions[run]?.app else { return }
+        log(.extension, app, "its time is over", at: now)
+        act(.endExtension(run))
+        extensionFinished(run: run, content: nil, at: now)
+    }
+}
+
+extension PhoneNetwork {
+    /// As it stands in the log.
+    var word: String {
+        switch self {
+        case .off: "off"
+        case .on: "on"
+        case .slow(let latency, let rate):
+            "slow: \(latency) ms" + (rate.map { ", \($0) bytes/s" } ?? "")
+        }
+    }
+}

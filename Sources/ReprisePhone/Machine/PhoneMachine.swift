@@ -1,0 +1,104 @@
+import RepriseCore
+
+/// Decides all that a phone does: what becomes of processes, notifications, tasks and pushes.
+///
+/// A command, a process's end, a call of an app and the passing of time go in; what to do comes out of ``drain()``, to be done once the
+/// state is on disk. It reads no clock and draws no random number.
+package struct PhoneMachine: Sendable {
+    /// What the driver has to do, in order.
+    package enum Action: Hashable, Sendable {
+        /// Starts a process of the app; ``PhoneMachine/spawned(life:_:)`` or ``PhoneMachine/spawnFailed(life:_:at:)`` follows.
+        case spawn(app: String, life: Int)
+        /// SIGSTOP.
+        case stop(life: Int)
+        /// SIGCONT.
+        case go(life: Int)
+        /// SIGKILL, and waits for the end.
+        case kill(life: Int, ProcessIdentity?)
+        /// Kills a process of a former life of the phone, if it is still that one.
+        case killLeftover(ProcessIdentity)
+        case order(life: Int, id: Int, AppOrder)
+        /// Tells all processes.
+        case tellClock, tellNetwork
+        /// Starts the service extension; ``PhoneMachine/extensionFinished(run:content:at:)`` follows.
+        case runExtension(Int, app: String, PhonePush)
+        /// Kills the service extension.
+        case endExtension(Int)
+        /// Takes the app's folder away.
+        case removeData(app: String)
+    }
+
+    package internal(set) var state: PhoneState
+    var isShutDown = false
+    private var actions: [Action] = []
+    private var events: [PhoneEvent] = []
+
+    package init(_ state: PhoneState = PhoneState()) { self.state = state }
+
+    /// What to do and what to log since the last call.
+    package mutating func drain() -> (actions: [Action], events: [PhoneEvent]) {
+        defer { (actions, events) = ([], []) }
+        return (actions, events)
+    }
+
+    mutating func act(_ action: Action) { actions.append(action) }
+
+    mutating func log(
+        _ what: PhoneEvent.What, _ app: String?, _ detail: String = "", at now: PhoneMoment
+    ) {
+        events.append(PhoneEvent(what, app: app, detail, at: now))
+    }
+
+    /// The app that a command means.
+    func named(_ app: String?) throws(PhoneFailure) -> String {
+        if let app {
+            guard state.apps[app] != nil else {
+                throw PhoneFailure(.noSuchEntry, "No app of the name \(app) is installed.")
+            }
+            return app
+        }
+        guard state.apps.count == 1, let only = state.apps.keys.first else {
+            throw PhoneFailure(
+                .badConfiguration,
+                state.apps.isEmpty ? "No app is installed." : "Several apps are installed.",
+                remedy: state.apps.isEmpty ? "Install one first." : "Name the app.")
+        }
+        return only
+    }
+
+    /// The app whose process this is; nil if that process is no more.
+    package func app(of life: Int) -> String? {
+        state.apps.first { $0.value.process?.life == life }?.key
+    }
+
+    /// In an order that is always the same.
+    var appNames: [String] { state.apps.keys.sorted() }
+
+    /// Changes an app that is there.
+    mutating func change<T>(_ app: String, _ body: (inout AppRecord) -> T) -> T? {
+        guard var record = state.apps[app] else { return nil }
+        defer { state.apps[app] = record }
+        return body(&record)
+    }
+
+    mutating func changeProcess(_ app: String, _ body: (inout ProcessRecord) -> Void) {
+        _ = change(app) { record in
+            guard var process = record.process else { return }
+            body(&process)
+            record.process = process
+        }
+    }
+
+    func process(_ app: String) -> ProcessRecord? { state.apps[app]?.process }
+
+    var grantedMilliseconds: Int64 { Int64(max(0, state.rules.backgroundSeconds)) * 1_000 }
+
+    mutating func nextNumber() -> Int {
+        state.lastOrder += 1
+        return state.lastOrder
+    }
+}
+
+extension PhoneMoment {
+    func after(milliseconds: Int64) -> Int64 { microseconds + milliseconds * 1_000 }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import NIOCore
+import RepriseCore
+
+/// The newest events of a phone, in memory and in two files that take turns.
+struct PhoneLog {
+    private let folder: PhoneFolder
+    /// In order of their numbers, which have no gap.
+    private(set) var events: ArraySlice<PhoneEvent> = []
+    private var half = 0
+    private var inHalf = 0
+    private var file: FileHandle?
+
+    private static let halfCount = PhoneLimits.events / 2
+    /// Never reached by ``halfCount`` events of their greatest size.
+    private static let fileLimit = PhoneLimits.events * 8_192
+
+    var last: Int { events.last?.number ?? 0 }
+
+    /// Reads what a former life of the phone has left; a line that was cut short is none.
+    init(_ folder: PhoneFolder) throws {
+        self.folder = folder
+        let halves = try (0...1).map { try Self.read(folder.log($0)) }
+        half = (halves[0].last?.number ?? 0) >= (halves[1].last?.number ?? 0) ? 0 : 1
+        inHalf = halves[half].count
+        events = (halves[1 - half] + halves[half])[...]
+        // Only what hangs together with the newest.
+        if let gap = events.indices.dropFirst().last(where: {
+            events[$0].number != events[$0 - 1].number + 1
+        }) {
+            events = events[gap...]
+        }
+        try open(keeping: halves[half])
+    }
+
+    private static func read(_ path: String) throws -> [PhoneEvent] {
+        guard let data = FileManager.default.contents(atPath: path), data.count <= fileLimit else {
+            return []
+        }
+        let decoder = JSONDecoder()
+        return data.split(separator: UInt8(ascii: "\n")).compactMap {
+            try? decoder.decode(PhoneEvent.self, from: $0)
+        }
+    }
+
+    private mutating func open(keeping events: [PhoneEvent]) throws {
+        let path = folder.log(half)
+        let lines = Data(try events.flatMap { try PhoneJSON.encode($0) + [10] })
+        guard FileManager.default.createFile(atPath: path, contents: lines),
+            let file = FileHandle(forWritingAtPath: path)
+        else { throw RepriseError(.notWritable, "The phone cannot write its log.") }
+        try file.seekToEnd()
+        self.file = file
+        inHalf = events.count
+    }
+
+    /// Writes events, which have their numbers; a process that is killed loses none of them.
+    mutating func append(_ new: [PhoneEvent]) throws {
+        for event in new {
+            if inHalf >= Self.halfCount {
+                half = 1 - half
+                try open(keeping: [])
+            }
+            try file?.write(contentsOf: try PhoneJSON.encode(event) + [10])
+            inHalf += 1
+            events.append(event)
+        }
+        if events.count > PhoneLimits.events {
+            events = ArraySlice(Array(events.suffix(PhoneLimits.events)))
+        }
+    }
+
+    /// At most `limit` events after the one of this number.
+    func after(_ number: Int, limit: Int) -> [PhoneEvent] {
+        guard let first = events.first?.number else { return [] }
+        let skipped = max(0, min(number - first + 1, events.count))
+        return Array(events.dropFirst(skipped).prefix(limit))
+    }
+}

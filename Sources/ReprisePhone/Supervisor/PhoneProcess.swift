@@ -1,0 +1,197 @@
+import Foundation
+import Synchronization
+
+/// A process that the phone has started: stopped, let go, killed, and seen to its end.
+package final class PhoneProcess: Sendable {
+    /// Why it could not be started, or how it ended.
+    struct Failure: Error, CustomStringConvertible { let description: String }
+
+    let identity: ProcessIdentity
+    /// Whether its number is free for another process.
+    private let isReaped = Mutex(false)
+    private let end = DispatchSemaphore(value: 0)
+    /// The most that is kept of what it prints.
+    private static let outputLimit = 1_048_576
+
+    /// Starts a process.
+    ///
+    /// - Parameters:
+    ///   - words: the program's path and its arguments.
+    ///   - environment: all of it.
+    ///   - output: the file for what it prints.
+    ///   - ended: is told once how it ended, on a thread of its own.
+    /// - Throws: ``Failure``.
+    init(
+        _ words: [String], environment: [String: String], output: URL,
+        ended: @escaping @Sendable (String) -> Void
+    ) throws {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw Self.failure("no pipe", errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let result = Self.spawn(words, environment, output: ends[1])
+        close(ends[1])
+        guard case .success(let id) = result else {
+            close(ends[0])
+            throw result.failure ?? Failure(description: "it was not started")
+        }
+        identity = ProcessIdentity(id: id, started: Self.startTime(id) ?? "")
+        Self.drain(ends[0], to: output)
+        let thread = Thread { [self] in ended(awaitEnd()) }
+        thread.stackSize = 262_144
+        thread.start()
+    }
+
+    /// Sends a signal, unless it has ended.
+    func signal(_ signal: Int32) {
+        isReaped.withLock { isReaped in
+            if !isReaped { _ = kill(identity.id, signal) }
+        }
+    }
+
+    /// Kills it and waits for its end, at most five seconds.
+    func end(within seconds: Double = 5) {
+        signal(SIGKILL)
+        if end.wait(timeout: .now() + seconds) == .success { end.signal() }
+    }
+
+    private func awaitEnd() -> String {
+        // Looked at first and reaped under the lock: no signal can meet another process of the same number.
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(identity.id), &information, WEXITED | WNOWAIT) != 0,
+            errno == EINTR
+        {}
+        var status: Int32 = 0
+        isReaped.withLock { isReaped in
+            while waitpid(identity.id, &status, 0) < 0, errno == EINTR {}
+            isReaped = true
+        }
+        end.signal()
+        let signal = status & 0x7f
+        return signal == 0 ? "status \(status >> 8 & 0xff)" : "signal \(signal)"
+    }
+
+    private static func spawn(
+        _ words: [String], _ environment: [String: String], output: Int32
+    ) -> Result<pid_t, Failure> {
+        #if canImport(Darwin)
+            var actions: posix_spawn_file_actions_t?
+            var attributes: posix_spawnattr_t?
+        #else
+            var actions = posix_spawn_file_actions_t()
+            var attributes = posix_spawnattr_t()
+        #endif
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, output, 1)
+        posix_spawn_file_actions_adddup2(&actions, output, 2)
+        var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
+        #if canImport(Darwin)
+            flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
+        #else
+            keepOwnFiles()
+        #endif
+        // A group of its own: what a terminal sends to the phone is not for the apps. And the phone's own signals are not theirs.
+        var (all, none) = (sigset_t(), sigset_t())
+        sigfillset(&all)
+        sigemptyset(&none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(&attributes, Int16(flags))
+        let path = words[0]
+        return withWords(words) { words in
+            withWords(environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }) {
+                environment in
+                var id: pid_t = 0
+                let code = posix_spawn(&id, path, &actions, &attributes, words, environment)
+                return code == 0 ? .success(id) : .failure(failure(nil, code))
+            }
+        }
+    }
+
+    /// What the phone has open is not for the apps: a socket that one inherits would stay open after the phone's end.
+    private static func keepOwnFiles() {
+        for file in 3..<Int32(4_096) {
+            let flags = fcntl(file, F_GETFD)
+            if flags >= 0 { _ = fcntl(file, F_SETFD, flags | FD_CLOEXEC) }
+        }
+    }
+
+    private static func withWords<T>(
+        _ words: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> T
+    ) -> T {
+        let copies = words.map { strdup($0) }
+        defer { for copy in copies { free(copy) } }
+        return body(copies + [nil])
+    }
+
+    /// Keeps the beginning of what it prints, and reads the rest away so that it never waits for us.
+    private static func drain(_ input: Int32, to output: URL) {
+        let file = open(output.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        let thread = Thread {
+            var buffer = [UInt8](repeating: 0, count: 16_384)
+            var room = outputLimit
+            while true {
+                let count = read(input, &buffer, buffer.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { break }
+                if file >= 0, room > 0 { _ = write(file, buffer, min(room, count)) }
+                room -= count
+            }
+            close(input)
+            if file >= 0 { close(file) }
+        }
+        thread.stackSize = 262_144
+        thread.start()
+    }
+
+    private static func failure(_ what: String?, _ code: Int32) -> Failure {
+        Failure(
+            description: [what, String(cString: strerror(code))].compactMap(\.self).joined(
+                separator: ": "))
+    }
+}
+
+extension PhoneProcess {
+    /// Kills a process that is no child of ours, if it is still the one that is meant; waits for its end, at most five seconds.
+    static func endLeftover(_ identity: ProcessIdentity) {
+        let isThere = { startTime(identity.id) == identity.started && !identity.started.isEmpty }
+        guard isThere() else { return }
+        kill(identity.id, SIGKILL)
+        let limit = Date().addingTimeInterval(5)
+        while isThere(), Date() < limit { usleep(2_000) }
+    }
+
+    /// When a process was started, as the system says it; nil if there is none, or it is dead already.
+    package static func startTime(_ id: Int32) -> String? {
+        #if os(Linux)
+            guard let text = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8),
+                let name = text.lastIndex(of: ")")
+            else { return nil }
+            // After the name: the state, then 18 others, then the start in ticks since boot (proc(5)).
+            let words = text[text.index(after: name)...].split(separator: " ")
+            guard words.count > 19, words[0] != "Z", words[0] != "X" else { return nil }
+            return String(words[19])
+        #else
+            var information = kinfo_proc()
+            var size = MemoryLayout<kinfo_proc>.stride
+            var path: [Int32] = [CTL_KERN, KERN_PROC, KERN_PROC_PID, id]
+            guard sysctl(&path, 4, &information, &size, nil, 0) == 0, size > 0,
+                information.kp_proc.p_stat != SZOMB
+            else { return nil }
+            let started = information.kp_proc.p_starttime
+            return "\(started.tv_sec).\(started.tv_usec)"
+        #endif
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        if case .failure(let failure) = self { failure } else { nil }
+    }
+}
