@@ -101,6 +101,7 @@ final class ChannelsWorld {
         ]
         var random = simulation.random("plan")
         let places = kinds.map { _ in random.index(channels.count) }
+        let (ordered, place) = orderedReaders(channels, simulation)
         var settings = ChannelsMachine.Settings()
         settings.tokens.user = user
         return .init(
@@ -108,8 +109,26 @@ final class ChannelsWorld {
             channels: channels.enumerated().map { index, channel in
                 let readers = zip(kinds, places).filter { $1 == index || random.chance(0.15) }
                 // Without a reader a channel's messages would be pending for ever.
-                return .init(channel, readers: readers.isEmpty ? [kinds[index]] : readers.map(\.0))
+                let always = readers.isEmpty ? [kinds[index]] : readers.map(\.0)
+                return .init(channel, readers: always + (index == place ? ordered : []))
             }, settings: settings)
+    }
+
+    /// In some runs, and in one of the channels.
+    private static func orderedReaders(
+        _ channels: [ChannelName], _ simulation: Simulation
+    ) -> ([SimulatedDevice.ReaderPlan], place: Int) {
+        var random = simulation.random("readers in order")
+        let backoff = Backoff(base: .milliseconds(100), longest: .seconds(5))
+        let kinds: [SimulatedDevice.ReaderPlan] = [
+            .init(
+                "inOrder", .outside,
+                options: .init(order: .ordered, attemptLimit: 3, backoff: backoff, window: 8)),
+            .init(
+                "inOrderInside", .inside,
+                options: .init(order: .ordered, attemptLimit: 3, backoff: backoff)),
+        ]
+        return (kinds.filter { _ in random.chance(0.3) }, random.index(channels.count))
     }
 
     // MARK: A run

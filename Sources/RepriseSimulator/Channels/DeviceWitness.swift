@@ -18,6 +18,7 @@ final class DeviceWitness {
     private let people: People?
     /// Effects outside of the journal.
     private var effects: [Effect: Int] = [:]
+    private let inOrder: InOrderWitness
     private var commits = 0
 
     init(
@@ -28,6 +29,10 @@ final class DeviceWitness {
         self.device = device
         self.server = server
         self.people = people
+        inOrder = InOrderWitness(simulation)
+        device.handsInOrder = { [inOrder] in
+            inOrder.hands($2, to: $1, on: $0, $3)
+        }
         device.effect = { [unowned self] _, reader, channel, id, attempt in
             tookEffect(Effect(reader: reader.name, channel: channel, id: id), attempt: attempt)
         }
@@ -108,6 +113,9 @@ final class DeviceWitness {
             stored += contents.messages.count
             checkMessages(contents, channel, log)
             checkEffects(contents, channel, counted)
+            if let plan = device.plan.channels.first(where: { $0.name == channel }) {
+                inOrder.check(inside, contents, plan, device)
+            }
             checkChanges(contents, channel, log)
         }
         guard simulation.violation == nil, let ledger = attempt({ try device.channelsLedger() })

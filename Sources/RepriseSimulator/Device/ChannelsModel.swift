@@ -53,6 +53,7 @@ package struct ChannelsModel: Hashable, Sendable {
     struct Reader: Hashable, Sendable {
         var channel: ChannelName
         var name: String
+        var isOrdered: Bool
         var cursor: Int64 = 0
         var handing: Int64 = 0
         /// In the order of their arrival.
@@ -84,6 +85,9 @@ package struct ChannelsModel: Hashable, Sendable {
     var losses: [Loss] = []
     /// Where the messages of former epochs lie, by their ids.
     var former: [ChannelName: [EntryID: Int64]] = [:]
+
+    /// Wrong: a reader in order does not wait at a hole.
+    var readsBeyondHoles = false
 
     package init() {}
 

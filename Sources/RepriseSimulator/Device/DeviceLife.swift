@@ -72,7 +72,8 @@ final class DeviceLife {
         _ plan: SimulatedDevice.ReaderPlan, of channel: ChannelName, failures: Int,
         then: @escaping () -> Void
     ) {
-        let rows = ReaderRows(channel: channel, name: plan.name)
+        let rows = ReaderRows(
+            channel: channel, name: plan.name, order: plan.options.order)
         let wall = process.clock.wall()
         journal.write({ try $0.begin(rows, plan.options, now: wall) }) { [unowned self] result in
             switch result {

@@ -131,7 +131,10 @@ extension GRDBTransaction {
         ),
         ("former", "SELECT channel, id, arrival FROM channelsFormer ORDER BY channel, id"),
         ("alias", "SELECT log, seq, arrival FROM channelsAlias ORDER BY log, seq"),
-        ("reader", "SELECT id, channel, name, cursor, handing FROM channelsReader ORDER BY id"),
+        (
+            "reader",
+            "SELECT id, channel, name, cursor, handing, ordered FROM channelsReader ORDER BY id"
+        ),
         (
             "exception",
             """

@@ -91,6 +91,10 @@ package final class SimulatedDevice {
     package var effect: (SimulatedDevice, ReaderPlan, ChannelName, EntryID, Int) -> Void = {
         _, _, _, _, _ in
     }
+    /// A reader in order hands a message over, and this is what will become of it.
+    package var handsInOrder: (SimulatedDevice, ReaderPlan, Arrived, Handling) -> Void = {
+        _, _, _, _ in
+    }
     /// What the handler of a reader does with a message; for a reader inside of a transaction the time is nought.
     package var handling: (SimulatedDevice, ReaderPlan, Message) -> Handling = { _, _, _ in
         .succeed(after: .zero)

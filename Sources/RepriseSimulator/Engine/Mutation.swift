@@ -6,7 +6,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case keepMemoryAfterFailedCommit, widenPrev, silenceCompletes, subscribeFromHighest
     case coverageApart, storeDuplicates, ignoreEpoch, liveBeforeDurable, lossesForgotten
     case cursorBeforeEffect, handingUnwritten, effectApart, outboxNewID, outboxEndsWhenSent
-    case outboxForgetsPredecessor
+    case outboxForgetsPredecessor, orderedGoesOn, orderedBeyondHoles
     // The journal's entries.
     case acknowledgeBeforeCommit, ignoreIncarnation, skipSync, forgetInterrupted
     case endBeforeHandler, acceptedApart, expireInDoubt, ignoreClosedGate, sleepReleases
@@ -38,6 +38,8 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .outboxNewID: "an unanswered message is sent again with a new id"
         case .outboxEndsWhenSent: "a message is finished once it is sent"
         case .outboxForgetsPredecessor: "a message does not say which one it comes after"
+        case .orderedGoesOn: "a reader in order goes on behind a message that has failed"
+        case .orderedBeyondHoles: "a reader in order does not wait at a hole"
         case .acknowledgeBeforeCommit: "recording is confirmed before the commit"
         case .ignoreIncarnation: "a former owner's commits are taken"
         case .skipSync: "the device commits without a sync"
