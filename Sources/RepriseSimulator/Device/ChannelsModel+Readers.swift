@@ -278,6 +278,13 @@ extension ChannelsModel {
                 lines.append("alias|\(place + 1)|\(seq)|\(arrival)")
             }
         }
+        for (place, log) in logs.enumerated() {
+            guard let snapshot = log.snapshot else { continue }
+            var lost = Coverage()
+            for range in snapshot.lost { lost.insert(range) }
+            lines.append(
+                "snapshot|\(place + 1)|\(snapshot.position)|\(lost)|\(snapshot.reason.rawValue)")
+        }
         for (place, reader) in readers.enumerated() {
             lines.append(
                 "reader|\(place + 1)|\(reader.channel)|\(reader.name)|\(reader.cursor)|"

@@ -36,10 +36,15 @@ package final class SimulatedDevice {
     package struct ChannelPlan {
         package var name: ChannelName
         package var readers: [ReaderPlan]
+        /// Whether the app loads a snapshot when something is lost.
+        package var takesSnapshots: Bool
 
-        package init(_ name: ChannelName, readers: [ReaderPlan] = []) {
+        package init(
+            _ name: ChannelName, readers: [ReaderPlan] = [], takesSnapshots: Bool = false
+        ) {
             self.name = name
             self.readers = readers
+            self.takesSnapshots = takesSnapshots
         }
     }
 
@@ -67,6 +72,13 @@ package final class SimulatedDevice {
         package func effectText(_ channel: ChannelName, _ id: EntryID) -> String {
             "\(channel)/\(name)/\(id)"
         }
+    }
+
+    /// What the app is asked to load.
+    package struct SnapshotRequest {
+        package var channel: ChannelName
+        package var epoch: Epoch
+        package var snapshot: SubscriptionMachine.Snapshot
     }
 
     /// What a handler does with a message.
@@ -104,6 +116,10 @@ package final class SimulatedDevice {
         (TokenRequest.Reason, @escaping (Result<AccessToken, any Error>) -> Void) -> Void = {
             _, _ in
         }
+    /// The app is to load a snapshot and store it durably; it answers what it throws, if it does.
+    package var snapshot:
+        (SimulatedDevice, SnapshotRequest, @escaping ((any Error)?) -> Void) ->
+            Void = { _, _, _ in }
     /// The app is told how the connection is.
     package var connectionChanged: (SimulatedDevice, ConnectionState) -> Void = { _, _ in }
     /// The app is told that the server has a message that it published.
