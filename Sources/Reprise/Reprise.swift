@@ -1,7 +1,9 @@
 public import Foundation
 public import RepriseChannels
 public import RepriseCore
+public import RepriseForms
 public import RepriseJournal
+import RepriseWire
 
 /// The client: one journal, one server, and the doors between them.
 ///
@@ -24,6 +26,8 @@ public final class Reprise: Sendable {
         public var channels = Channels.Configuration()
         /// The journal.
         public var journal = Journal.Configuration()
+        /// Forms; nil: there is no door for them, and what comes for them waits.
+        public var forms: Forms.Configuration?
         /// How long messages stay on the device after their readers have finished them.
         public var messages = MessageRetention()
         /// The app's own kinds of entries.
@@ -39,10 +43,13 @@ public final class Reprise: Sendable {
     public let journal: Journal
     /// The channels.
     public let channels: Channels
+    /// Forms, if they are configured; events can be recorded before they run.
+    public let forms: Forms?
 
-    private init(journal: Journal, channels: Channels) {
+    private init(journal: Journal, channels: Channels, forms: Forms?) {
         self.journal = journal
         self.channels = channels
+        self.forms = forms
     }
 
     /// Opens the journal in `folder`, or makes a new one there.
@@ -70,9 +77,14 @@ public final class Reprise: Sendable {
 
     static func openJournal(at folder: URL, _ configuration: Configuration) async throws -> Journal
     {
-        try await Journal.open(
-            at: folder, kinds: Channels.kinds + configuration.kinds,
-            schemas: [Channels.schema(keeping: configuration.messages)] + configuration.schemas,
+        let forms = configuration.forms ?? Forms.Configuration()
+        try forms.check()
+        _ = try ChannelName(forms.answers)
+        // The tables and kinds of every door, also of one that is not configured: what it has recorded in another run waits.
+        return try await Journal.open(
+            at: folder, kinds: Channels.kinds + Forms.kinds(forms) + configuration.kinds,
+            schemas: [Channels.schema(keeping: configuration.messages), Forms.schema]
+                + configuration.schemas,
             configuration: configuration.journal)
     }
 
@@ -84,10 +96,14 @@ public final class Reprise: Sendable {
         await journal.open(.journal)
         var settings = configuration.channels
         settings.identity = identity ?? settings.identity
-        return Reprise(
-            journal: journal,
-            channels: Channels(
-                journal: journal, server: server, dialer: dialer, configuration: settings))
+        let channels = Channels(
+            journal: journal, server: server, dialer: dialer, configuration: settings)
+        let forms = configuration.forms.map { forms in
+            Forms(journal: journal, configuration: forms) { json, id, db in
+                try channels.channel(forms.answers).publish(json, id: id, in: db)
+            }
+        }
+        return Reprise(journal: journal, channels: channels, forms: forms)
     }
 
     /// A handle on a channel.
@@ -120,7 +136,7 @@ public final class Reprise: Sendable {
     /// - Returns: the sum as of the last commit.
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
     public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
-        try Journal.ledger(at: folder, schemas: [Channels.schema] + schemas)
+        try Journal.ledger(at: folder, schemas: [Channels.schema, Forms.schema] + schemas)
     }
 
     /// Connects, connects again whenever the connection ends, and hands over what comes, until the task is cancelled.
@@ -146,10 +162,16 @@ extension Reprise: AppLife {
     /// durable, and this returns. It returns sooner if the app comes back.
     ///
     /// - Parameter granted: how long the app may run.
-    public func background(granted: Duration) async { await channels.background(granted: granted) }
+    public func background(granted: Duration) async {
+        await forms?.background(granted: granted)
+        await channels.background(granted: granted)
+    }
 
     /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
-    public func foreground() async { await channels.foreground() }
+    public func foreground() async {
+        await forms?.foreground()
+        await channels.foreground()
+    }
 
     /// Gives back the memory that the journal can do without.
     public func memoryPressure() async { journal.releaseMemory() }

@@ -25,7 +25,7 @@ enum ExitStatus: Int32 {
     private static let byCode: [RepriseError.Code: ExitStatus] = [
         .malformed: .badInput, .tooLarge: .badInput, .badID: .badInput,
         .badChannelName: .badInput, .notAJournal: .badInput, .journalNewer: .badInput,
-        .corrupt: .badInput,
+        .corrupt: .badInput, .noSuchEntry: .badInput,
         .unreachable: .unavailable, .unavailable: .unavailable, .timedOut: .unavailable,
         .diskFull: .diskFailed, .diskFailed: .diskFailed,
         .journalOwned: .tryAgain, .ownershipLost: .tryAgain, .busy: .tryAgain,

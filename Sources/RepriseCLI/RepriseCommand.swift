@@ -13,6 +13,7 @@ struct RepriseCommand: AsyncParsableCommand {
               reprise listen general --journal ./inbox & a device
               reprise publish general "Hello"            a message
               reprise chat general --as ada              a person; kill it, come back
+              reprise phone run &                        a stand-in phone, by hand
 
             EXIT CODES
               0   done
@@ -33,7 +34,7 @@ struct RepriseCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
             LedgerCommand.self, DeadLettersCommand.self, TokenCommand.self, ChannelsCommand.self,
-            MembersCommand.self, HistoryCommand.self, DemoCommand.self, SimulateCommand.self,
+            MembersCommand.self, HistoryCommand.self, DemoCommand.self, SimulateCommand.self, PhoneToolCommand.self,
             BackupCommand.self, RestoreCommand.self, DeviceCommand.self,
             CatchUpDeviceCommand.self,
         ])

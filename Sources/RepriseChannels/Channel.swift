@@ -122,6 +122,17 @@ public struct Channel: Sendable {
         try await channels.publish(json, id: id, to: name)
     }
 
+    /// Records a message in a transaction that is under way: what it is the effect of is durable with it, or neither is.
+    ///
+    /// - Parameters:
+    ///   - json: one JSON value in UTF-8, at most ``RepriseWire/WireLimits/bodyBytes``.
+    ///   - id: its identity; recording the same id again does nothing.
+    ///   - db: of ``RepriseJournal/Journal/write(_:)``.
+    /// - Throws: as ``publish(_:id:)-(String,_)``; a `DatabaseError` for the body to let pass.
+    public func publish(_ json: [UInt8], id: EntryID = .random(), in db: Database) throws {
+        try channels.publish(json, id: id, to: name, in: db)
+    }
+
     /// Replaces the body of an earlier message; sent behind what was published before.
     ///
     /// Only its author may, and not once it was deleted; the server refuses others, and the edit is a dead letter.

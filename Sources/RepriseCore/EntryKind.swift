@@ -70,6 +70,11 @@ public struct EntryKind: Hashable, Sendable {
     /// With more than 1 they are still handed over in the order recorded, and one that has to wait for another attempt holds up
     /// those behind it that are not in hand yet.
     public var laneWindow: Int
+    /// Whether the kinds that are named after this one, as `forms.tap` is after `forms`, are its family.
+    ///
+    /// A family has one handler, one gate and one order: what was recorded first is handed over first, whatever its kind in the
+    /// family. An entry whose kind is named after this one and not declared (an older or newer version of the app recorded it) is of this kind.
+    package var isFamily = false
 
     /// Declares a kind.
     ///

@@ -98,6 +98,24 @@ extension Journal {
     ) throws -> Bool {
         try store.end(id, as: outcome, reason: reason, in: db)
     }
+
+    /// Ends all entries of some kinds, also those that are in hand: what their handlers say later counts no more.
+    ///
+    /// - Parameters:
+    ///   - kinds: names of kinds, with their families.
+    ///   - outcome: how they end.
+    ///   - reason: why, for people.
+    ///   - db: of a transaction that is under way.
+    /// - Returns: how many.
+    /// - Throws: a `DatabaseError` for the body to let pass.
+    @discardableResult
+    package func endAll(
+        of kinds: [String], as outcome: Outcome, reason: String, in db: Database
+    ) throws -> Int {
+        try store.endAll(
+            of: kinds.flatMap { store.families.members(of: $0) }, as: outcome, reason: reason,
+            in: db)
+    }
 }
 
 extension EntryStore {

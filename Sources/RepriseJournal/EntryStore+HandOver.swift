@@ -10,6 +10,8 @@ extension EntryStore {
         -> [Result<EntryRow, EntryRow.Broken>]
     {
         let released = take.onlyReleased ? " AND released = 1" : ""
+        let family = families.members(of: take.kind)
+        if family.count > 1 { return try ready(family, released, limit: limit, in: db) }
         let rows = try Row.fetchCursor(
             db.cachedStatement(
                 sql: """
@@ -21,6 +23,27 @@ extension EntryStore {
             page.append(Result { () throws(EntryRow.Broken) in try EntryRow(row) })
         }
         return page
+    }
+
+    /// The first of all kinds of a family, of which each has its own index.
+    private func ready(_ family: [String], _ released: String, limit: Int, in db: Database) throws
+        -> [Result<EntryRow, EntryRow.Broken>]
+    {
+        var found: [Int64] = []
+        for kind in family {
+            found += try Int64.fetchAll(
+                db.cachedStatement(
+                    sql: """
+                        SELECT seq FROM entry WHERE kind = ? AND state = 0\(released)
+                        ORDER BY seq LIMIT ?
+                        """), arguments: [kind, limit])
+        }
+        return try found.sorted().prefix(limit).compactMap { seq in
+            let row = try Row.fetchOne(
+                db.cachedStatement(sql: "SELECT \(EntryRow.columns) FROM entry WHERE seq = ?"),
+                arguments: [seq])
+            return row.map { row in Result { () throws(EntryRow.Broken) in try EntryRow(row) } }
+        }
     }
 
     /// Durable before the handler starts.

@@ -27,4 +27,18 @@ extension EntryStore {
         books.withLock { $0.pending += broken.count }
         return broken.count
     }
+
+    /// Gives entries of a family whose own kind is declared no more to the kind that the family is named after: another
+    /// version of the app recorded them, and nobody would ever hand them over.
+    func adoptUndeclared(_ db: Database) throws {
+        for (leader, members) in families.all {
+            let known = members.map { "'\($0.replacing("'", with: "''"))'" }
+            try db.execute(
+                sql: """
+                    UPDATE entry SET kind = ?, bound = NULL, released = 0
+                    WHERE state < 10 AND substr(kind, 1, ?) = ?
+                    AND kind NOT IN (\(known.joined(separator: ",")))
+                    """, arguments: [leader, leader.count + 1, leader + "."])
+        }
+    }
 }

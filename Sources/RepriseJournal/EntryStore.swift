@@ -8,6 +8,7 @@ import Synchronization
 /// Decides nothing about time or gates.
 final class EntryStore: Sendable {
     let kinds: [String: EntryKind]
+    let families: KindFamilies
     let schemas: [JournalSchema]
     let configuration: Journal.Configuration
     let incarnation: Int64
@@ -22,6 +23,7 @@ final class EntryStore: Sendable {
         books: Books
     ) {
         self.kinds = kinds
+        families = KindFamilies(Array(kinds.values))
         self.schemas = schemas
         self.configuration = configuration
         self.incarnation = incarnation
@@ -62,7 +64,7 @@ final class EntryStore: Sendable {
     /// Records an entry; `recordedAt` says when that was, if it was elsewhere.
     func record(_ new: NewEntry, recordedAt: WallTime? = nil, in db: Database) throws -> Recorded {
         let (now, pending) = books.withLock { ($0.now, $0.pending) }
-        guard let kind = kinds[new.kind] else { throw Self.unknownKind(new.kind) }
+        guard let kind = families.kind(new.kind) else { throw Self.unknownKind(new.kind) }
         if pending >= configuration.pendingLimit {
             if try exists(new.id, in: db) { return duplicate() }
             throw RepriseError(
@@ -79,14 +81,14 @@ final class EntryStore: Sendable {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
                 """
         ).execute(arguments: [
-            new.id.text, new.kind, new.source, new.lane, recorded.milliseconds, state.rawValue,
+            new.id.text, kind.name, new.source, new.lane, recorded.milliseconds, state.rawValue,
             due?.milliseconds, bound?.milliseconds, Data(new.payload),
         ])
         guard db.changesCount == 1 else { return duplicate() }
         books.withLock { books in
             books.accepted += 1
             books.pending += 1
-            if state == .ready { books.news.kinds.insert(new.kind) }
+            if state == .ready { books.news.kinds.insert(kind.name) }
             if let due { books.due(due) }
             if let bound { books.due(bound) }
         }

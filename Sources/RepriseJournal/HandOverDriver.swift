@@ -22,7 +22,9 @@ final class HandOverDriver: Sendable {
     }
 
     /// What a turn has taken for handlers of batches, called outside of the lock.
-    private typealias Batches = [(handler: @Sendable ([Lent]) -> Void, entries: [Lent])]
+    private typealias Batches = [(
+        kind: String, handler: @Sendable ([Lent]) -> Void, entries: [Lent]
+    )]
 
     private struct State {
         var machine: HandOverMachine
@@ -170,7 +172,8 @@ final class HandOverDriver: Sendable {
     // MARK: Handlers
 
     private func start(_ row: EntryRow, _ state: inout State, _ batches: inout Batches) {
-        let handler = state.handlers[row.entry.kind]
+        let leader = store.families.leader(of: row.entry.kind)
+        let handler = state.handlers[leader]
         guard state.machine.mayStart(kind: row.entry.kind, isReleased: row.released) else {
             return state.machine.handlerEnded(settlement(row, .notStarted))
         }
@@ -185,14 +188,13 @@ final class HandOverDriver: Sendable {
             }
         case .batch(let body):
             state.lent[row.seq] = row
-            let lent = Lent(entry: row.entry) { [weak self] error, alongside in
-                self?.returned(row, error, alongside)
+            let lent = Lent(entry: row.entry) { [weak self] ending, alongside in
+                self?.returned(row, ending, alongside)
             }
-            if let index = batches.firstIndex(where: { $0.entries[0].entry.kind == row.entry.kind })
-            {
+            if let index = batches.firstIndex(where: { $0.kind == leader }) {
                 batches[index].entries.append(lent)
             } else {
-                batches.append((body, [lent]))
+                batches.append((leader, body, [lent]))
             }
         case .transaction, nil:
             state.machine.handlerEnded(settlement(row, .notStarted))
@@ -200,9 +202,15 @@ final class HandOverDriver: Sendable {
     }
 
     /// A handler of batches says what became of an entry; only its first word counts.
-    private func returned(_ row: EntryRow, _ error: (any Error)?, _ alongside: TurnWork.Alongside?)
+    private func returned(_ row: EntryRow, _ ending: Lent.Ending, _ alongside: TurnWork.Alongside?)
     {
-        let verdict = error.map { self.verdict(row, $0) } ?? .applied
+        let verdict: Settlement.Verdict =
+            switch ending {
+            case .applied: .applied
+            case .failed(let error): self.verdict(row, error)
+            case .ended(let outcome, let reason): .ended(outcome, reason: reason)
+            case .back(let reason): .back(reason: reason)
+            }
         happened { state in
             guard state.lent[row.seq]?.entry.attempt == row.entry.attempt else { return }
             state.lent[row.seq] = nil
@@ -248,7 +256,7 @@ final class HandOverDriver: Sendable {
         await drained(within: grace)
         let (running, lent) = state.withLock { ($0.running.values.map(\.self), $0.lent) }
         for task in running { task.cancel() }
-        for row in lent.values { returned(row, CancellationError(), nil) }
+        for row in lent.values { returned(row, .failed(CancellationError()), nil) }
         await drained(within: grace)
         return state.withLock { state in
             state.timer?.task.cancel()

@@ -42,6 +42,7 @@ package struct HandOverMachine: Sendable {
     package private(set) var gate: GateMachine
     private var kinds: [String: Kind] = [:]
     private let names: [String]
+    private let families: KindFamilies
     private var phase: Phase = .idle
     private var settlements: [Settlement] = []
     /// When to look at what is due, on the clock that cannot jump.
@@ -51,8 +52,11 @@ package struct HandOverMachine: Sendable {
 
     package init(kinds: [EntryKind]) {
         gate = GateMachine(kinds: kinds)
-        names = kinds.map(\.name).sorted()
-        for kind in kinds { self.kinds[kind.name] = Kind(rules: kind) }
+        let families = KindFamilies(kinds)
+        self.families = families
+        let leaders = kinds.filter { families.leader(of: $0.name) == $0.name }
+        names = leaders.map(\.name).sorted()
+        for kind in leaders { self.kinds[kind.name] = Kind(rules: kind) }
     }
 
     /// How many entries are with their handlers or not yet settled.
@@ -76,7 +80,7 @@ package struct HandOverMachine: Sendable {
 
     package mutating func readinessOpened(_ condition: Readiness) {
         for case .open(let kind) in gate.readinessOpened(condition) {
-            kinds[kind]?.mayBeReady = true
+            kinds[families.leader(of: kind)]?.mayBeReady = true
         }
     }
 
@@ -86,7 +90,7 @@ package struct HandOverMachine: Sendable {
 
     /// Something was committed that may be ready, or due at `soonest`.
     package mutating func workArrived(kinds arrived: Set<String>, soonest: Duration?) {
-        for kind in arrived { kinds[kind]?.mayBeReady = true }
+        for kind in arrived { kinds[families.leader(of: kind)]?.mayBeReady = true }
         if let soonest { look = min(look, soonest) }
     }
 
@@ -96,8 +100,8 @@ package struct HandOverMachine: Sendable {
         case .idle, .turning, .paused: settlements.append(settlement)
         }
         // The next of its lane, or the entry itself, can be taken in the turn that ends this one.
-        if settlement.lane != nil || settlement.verdict == .notStarted {
-            kinds[settlement.kind]?.mayBeReady = true
+        if settlement.lane != nil || settlement.verdict.isReadyAtOnce {
+            kinds[families.leader(of: settlement.kind)]?.mayBeReady = true
         }
     }
 
@@ -108,7 +112,9 @@ package struct HandOverMachine: Sendable {
         }
         phase = .idle
         failedTurns = 0
-        for settlement in turn.settlements { kinds[settlement.kind]?.inHand -= 1 }
+        for settlement in turn.settlements {
+            kinds[families.leader(of: settlement.kind)]?.inHand -= 1
+        }
         for (kind, count) in result.taken { kinds[kind]?.inHand += count }
         for kind in result.more { kinds[kind]?.mayBeReady = true }
         if turn.looksAtDue {
@@ -193,7 +199,8 @@ package struct HandOverMachine: Sendable {
             turn.looksAtDue = true
             look = now + Self.longestSleep
         }
-        let finishing = Dictionary(turn.settlements.map { ($0.kind, 1) }, uniquingKeysWith: +)
+        let finishing = Dictionary(
+            turn.settlements.map { (families.leader(of: $0.kind), 1) }, uniquingKeysWith: +)
         for name in names {
             guard let take = take(of: name, finishing: finishing[name] ?? 0) else { continue }
             turn.takes.append(take)
@@ -206,7 +213,7 @@ package struct HandOverMachine: Sendable {
     private func take(of name: String, finishing: Int) -> Turn.Take? {
         guard let kind = kinds[name], let work = kind.work, kind.mayBeReady else { return nil }
         let isOpen = gate.isOpen(kind: name)
-        guard isOpen || kind.rules.bound?.then == .deliver else { return nil }
+        guard isOpen || families.mayDeliver(name) else { return nil }
         let limit: Int
         switch work {
         case .effect:

@@ -129,16 +129,36 @@ extension EntryStore {
     }
 
     func endAll(reason: String, in db: Database) throws {
+        try endAll(where: "state < 10", [], as: .dead, reason: reason, in: db)
+    }
+
+    func endAll(of kinds: [String], as outcome: Outcome, reason: String, in db: Database) throws
+        -> Int
+    {
+        var ended = 0
+        for kind in kinds {
+            ended += try endAll(
+                where: "kind = ? AND state < 10", [kind], as: outcome, reason: reason, in: db)
+        }
+        return ended
+    }
+
+    @discardableResult
+    private func endAll(
+        where condition: String, _ arguments: StatementArguments, as outcome: Outcome,
+        reason: String, in db: Database
+    ) throws -> Int {
         try db.execute(
             sql: """
                 UPDATE entry SET state = ?, due = ?, reason = ?, bound = NULL, incarnation = NULL,
-                interrupted = 0, released = 0 WHERE state < 10
+                interrupted = 0, released = 0 WHERE \(condition)
                 """,
             arguments: [
-                StateCode.dead.rawValue, now.later(by: configuration.retention).milliseconds,
+                StateCode(outcome).rawValue, now.later(by: configuration.retention).milliseconds,
                 reason.kept,
-            ])
+            ] + arguments)
         let ended = db.changesCount
         books.withLock { $0.pending -= ended }
+        return ended
     }
 }

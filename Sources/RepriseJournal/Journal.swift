@@ -138,7 +138,9 @@ public final class Journal: Sendable {
                 remedy: "Record at most \(JournalLimits.entriesPerRecord) at once.")
         }
         for entry in entries {
-            guard store.kinds[entry.kind] != nil else { throw EntryStore.unknownKind(entry.kind) }
+            guard store.families.kind(entry.kind) != nil else {
+                throw EntryStore.unknownKind(entry.kind)
+            }
             try EntryCheck.check(entry)
         }
     }

@@ -137,6 +137,7 @@ struct JournalOpening: Sendable {
         try store.writeSighting(db)
         var report = OpeningReport()
         report.quarantined = try store.quarantineBroken(db)
+        try store.adoptUndeclared(db)
         report.interrupted = try store.putBackInterrupted(db)
         for schema in schemas { try schema.recover(db, incarnation) }
         try store.finish(db)

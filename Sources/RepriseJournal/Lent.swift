@@ -3,12 +3,24 @@ package import RepriseCore
 
 /// An entry that is with a handler of batches.
 package struct Lent: Sendable {
+    /// What a handler of batches can say of an entry.
+    package enum Ending: Sendable {
+        /// It was handled.
+        case applied
+        /// A handler would have thrown this.
+        case failed(any Error)
+        /// It ended in this way, for this reason, which is kept.
+        case ended(Outcome, reason: String)
+        /// What it was handed to is gone: it is handed over again as soon as its gate is open, and before those recorded after it.
+        case back(reason: String)
+    }
+
     package let entry: Entry
-    private let returned: @Sendable ((any Error)?, (@Sendable (Database) throws -> Void)?) -> Void
+    private let returned: @Sendable (Ending, (@Sendable (Database) throws -> Void)?) -> Void
 
     init(
         entry: Entry,
-        returned: @escaping @Sendable ((any Error)?, (@Sendable (Database) throws -> Void)?) -> Void
+        returned: @escaping @Sendable (Ending, (@Sendable (Database) throws -> Void)?) -> Void
     ) {
         self.entry = entry
         self.returned = returned
@@ -22,6 +34,17 @@ package struct Lent: Sendable {
     package func end(
         _ error: (any Error)? = nil, alongside: (@Sendable (Database) throws -> Void)? = nil
     ) {
-        returned(error, alongside)
+        end(as: error.map { .failed($0) } ?? .applied, alongside: alongside)
+    }
+
+    /// Says what became of it; only the first word counts.
+    ///
+    /// - Parameters:
+    ///   - ending: how it ended, or that it did not.
+    ///   - alongside: written in the transaction that ends it, if that ends it. It must not fail but for the disk.
+    package func end(
+        as ending: Ending, alongside: (@Sendable (Database) throws -> Void)? = nil
+    ) {
+        returned(ending, alongside)
     }
 }

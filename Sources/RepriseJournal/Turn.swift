@@ -50,6 +50,10 @@ package struct Settlement: Hashable, Sendable {
         /// The journal was closed before its handler was started.
         case notStarted
         case dead(reason: String)
+        /// The door that it belongs to says how it ended, and why.
+        case ended(Outcome, reason: String)
+        /// What it was handed to is gone: it can be taken again at once.
+        case back(reason: String)
         case retry(after: Duration, countsAsFailure: Bool, reason: String)
         /// It comes again when it is its turn in its lane, and only after `unless` if the one before it is in hand.
         case backInLane(unless: Duration, reason: String)
@@ -72,8 +76,16 @@ extension Settlement.Verdict {
     /// Whether the entry ends by it.
     var isEnd: Bool {
         switch self {
-        case .applied, .appliedBefore, .dead: true
-        case .notStarted, .retry, .backInLane: false
+        case .applied, .appliedBefore, .dead, .ended: true
+        case .notStarted, .retry, .backInLane, .back: false
+        }
+    }
+
+    /// Whether the entry can be taken again in the turn that writes this.
+    var isReadyAtOnce: Bool {
+        switch self {
+        case .notStarted, .back: true
+        case .applied, .appliedBefore, .dead, .ended, .retry, .backInLane: false
         }
     }
 

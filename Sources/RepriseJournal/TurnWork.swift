@@ -78,6 +78,11 @@ struct TurnWork: Sendable {
         case .dead(let reason):
             try alongside[seq]?(db)
             try store.end(seq, lane: nil, as: .dead, reason: reason, in: db)
+        case .ended(let outcome, let reason):
+            try alongside[seq]?(db)
+            try store.end(seq, lane: nil, as: StateCode(outcome), reason: reason, in: db)
+        case .back(let reason):
+            try store.putBackAtOnce(seq, lane: lane, reason: reason, in: db)
         case .retry(let wait, let counts, let reason):
             try store.putBack(
                 seq, lane: lane, after: wait, failed: counts, reason: reason, in: db)
@@ -192,6 +197,7 @@ struct TurnWork: Sendable {
         case .success(let found):
             row = found
         }
+        let kind = store.kinds[row.entry.kind] ?? kind  // another of its family, if it has one
         let (now, mayExpire) = store.books.withLock { ($0.now, $0.clock.mayExpire) }
         let verdict = gate.verdict(
             kind: kind.name, bound: row.bound, now: now, mayExpire: mayExpire)

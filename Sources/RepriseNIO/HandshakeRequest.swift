@@ -23,8 +23,7 @@ struct HandshakeRequest: Sendable {
         Upgrade: websocket\r
         Sec-WebSocket-Version: 13\r
         Sec-WebSocket-Key: \(key)\r
-        Sec-WebSocket-Protocol: \(subprotocol)\r
-        \r\n
+        \(subprotocol.isEmpty ? "" : "Sec-WebSocket-Protocol: \(subprotocol)\r\n")\r\n
         """
     }
 
@@ -45,8 +44,12 @@ struct HandshakeRequest: Sendable {
             fields[canonicalForm: "Connection"].contains(where: { $0.lowercased() == "upgrade" }),
             isAccepted(fields)
         else { throw notReprise("its answer is not that of a WebSocket server") }
-        guard fields["Sec-WebSocket-Protocol"] == [subprotocol] else {
-            throw notReprise("it does not speak \(subprotocol)")
+        // Who asked for none gets none (RFC 6455 §4.1, 6).
+        guard fields["Sec-WebSocket-Protocol"] == (subprotocol.isEmpty ? [] : [subprotocol]) else {
+            throw notReprise(
+                subprotocol.isEmpty
+                    ? "it speaks a subprotocol that nobody asked for"
+                    : "it does not speak \(subprotocol)")
         }
         // An extension that nobody asked for would change what the frames mean.
         guard fields["Sec-WebSocket-Extensions"].isEmpty else {

@@ -37,7 +37,7 @@ public struct NIODialer: SocketDialer {
     ///
     /// - Parameters:
     ///   - url: `ws://`, `http://`, `wss://` or `https://`, with host, port and path.
-    ///   - protocol: the subprotocol to ask for.
+    ///   - protocol: the subprotocol to ask for; empty to ask for none, and then to take none.
     ///   - maximumFrameBytes: a larger frame, and a larger message of many frames, closes the connection with 1009.
     /// - Returns: the open connection.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a URL that cannot be dialled; `.unreachable` if nothing answers;

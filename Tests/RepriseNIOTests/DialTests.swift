@@ -77,6 +77,35 @@ struct DialTests {
         }
     }
 
+    @Test("who asks for no subprotocol names none, and takes none")
+    func noSubprotocol() async throws {
+        for (chosen, code) in [(nil, nil), ("chat", RepriseError.Code.notReprise)] {
+            try await TestServer.webSocket(choosing: chosen) { peer in
+                try await peer.executeThenClose { inbound, _ in for try await _ in inbound {} }
+            } test: { url in
+                var failure: RepriseError?
+                do {
+                    let socket = try await NIODialer().dial(
+                        url: url, protocol: "", maximumFrameBytes: 1_024)
+                    await socket.close(code: 1000)
+                } catch { failure = error as? RepriseError }
+                #expect(failure?.code == code)
+            }
+        }
+        try await TestServer.bytes { peer in
+            try await peer.executeThenClose { inbound, outbound in
+                for try await bytes in inbound {
+                    #expect(!String(buffer: bytes).contains("Sec-WebSocket-Protocol"))
+                    #expect(String(buffer: bytes).hasSuffix("\r\n\r\n"))
+                    outbound.finish()
+                    return
+                }
+            }
+        } test: { url in
+            _ = try? await NIODialer().dial(url: url, protocol: "", maximumFrameBytes: 1_024)
+        }
+    }
+
     @Test("silence ends at the timeout, and no connection is left behind")
     func silence() async throws {
         let ended = Seen<Bool>()

@@ -46,4 +46,16 @@ struct PhoneRulesTests {
         #expect(error?.remedy?.contains(remedy) == true)
         #expect(rules == PhoneRules())
     }
+
+    @Test("every rule has its row in the documentation, with all its values")
+    func documented() throws {
+        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../docs/phone.md")
+        let text = try String(contentsOf: page, encoding: .utf8)
+        for rule in PhoneRules.all {
+            #expect(text.contains("`\(rule.id)`"))
+            if rule.isNumber { continue }
+            for value in rule.values { #expect(text.contains("`\(value)`"), "\(rule.id) \(value)") }
+        }
+    }
 }

@@ -11,6 +11,15 @@ extension Channels {
     func publish(
         _ json: [UInt8], id: EntryID, edits target: EntryID? = nil, to name: ChannelName
     ) async throws -> EntryID {
+        try Self.check(json)
+        let content = OutboxContent(change: target.map { .edits($0) }, body: json)
+        presence.stoppedTyping(in: name)
+        try await journal.write { [self] db in try record(content, id: id, to: name, db) }
+        readers.bells.ring(name)
+        return id
+    }
+
+    private static func check(_ json: [UInt8]) throws {
         guard json.count <= WireLimits.bodyBytes else {
             throw RepriseError(
                 .tooLarge,
@@ -18,11 +27,13 @@ extension Channels {
                 remedy: "Put large content elsewhere and publish where it is.")
         }
         try JSONScanner.validate(json)
-        let content = OutboxContent(change: target.map { .edits($0) }, body: json)
-        presence.stoppedTyping(in: name)
-        try await journal.write { [self] db in try record(content, id: id, to: name, db) }
-        readers.bells.ring(name)
-        return id
+    }
+
+    /// Records a message in a transaction that is under way: it is sent if that is committed.
+    func publish(_ json: [UInt8], id: EntryID, to name: ChannelName, in db: Database) throws {
+        try Self.check(json)
+        try record(OutboxContent(body: json), id: id, to: name, db)
+        ring(name, after: db)
     }
 
     func delete(_ target: EntryID, in name: ChannelName) async throws {

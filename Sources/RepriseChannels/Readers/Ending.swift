@@ -25,7 +25,7 @@ package struct Ending: Hashable, Sendable {
                 state: .waiting, due: now.advanced(by: wait), reason: reason, isFailure: false)
         case .dead(let reason):
             return Ending(state: .dead, due: now, reason: reason, isFailure: true)
-        case .applied, .appliedBefore, .notStarted:
+        case .applied, .appliedBefore, .notStarted, .ended, .back:
             return Ending(state: .waiting, due: now, reason: "\(error)", isFailure: false)
         }
     }

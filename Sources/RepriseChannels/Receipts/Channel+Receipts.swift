@@ -1,3 +1,4 @@
+import RepriseCore
 public import RepriseWire
 
 extension Channel {

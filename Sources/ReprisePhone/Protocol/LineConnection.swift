@@ -13,10 +13,10 @@ package final class LineConnection: Sendable {
     /// The most bytes that wait for a peer.
     package static let waitingLimit = 8_388_608
 
-    private let channel: NIOAsyncChannel<ByteBuffer?, Never>
+    private let channel: NIOAsyncChannel<Line, Never>
     private let waiting = Atomic(0)
 
-    init(_ channel: NIOAsyncChannel<ByteBuffer?, Never>) { self.channel = channel }
+    init(_ channel: NIOAsyncChannel<Line, Never>) { self.channel = channel }
 
     /// Connects to a phone.
     ///
@@ -35,7 +35,7 @@ package final class LineConnection: Sendable {
         }
     }
 
-    static func wrap(_ channel: any Channel) throws -> NIOAsyncChannel<ByteBuffer?, Never> {
+    static func wrap(_ channel: any Channel) throws -> NIOAsyncChannel<Line, Never> {
         try channel.pipeline.syncOperations.addHandler(
             ByteToMessageHandler(LineDecoder(limit: lineLimit)))
         return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
@@ -48,7 +48,7 @@ package final class LineConnection: Sendable {
         // A socket that breaks is an end like another.
         try? await channel.executeThenClose { inbound, _ in
             for try await line in inbound {
-                guard await body(line) else { break }
+                guard await body(line.bytes) else { break }
             }
         }
     }

@@ -2,7 +2,7 @@ import NIOCore
 
 /// Cuts bytes into lines; one that is too long is read away and comes out as nil, in its place.
 struct LineDecoder: ByteToMessageDecoder {
-    typealias InboundOut = ByteBuffer?
+    typealias InboundOut = Line
 
     let limit: Int
     /// How much of the buffer is known to hold no end of a line, so that a line that trickles in is not read again and again.
@@ -30,7 +30,7 @@ struct LineDecoder: ByteToMessageDecoder {
             ? buffer.getSlice(at: buffer.readerIndex, length: length) : nil
         (searched, isTooLong) = (0, false)
         buffer.moveReaderIndex(forwardBy: length + 1)
-        context.fireChannelRead(wrapInboundOut(line))
+        context.fireChannelRead(wrapInboundOut(Line(bytes: line)))
         return .continue
     }
 
@@ -41,4 +41,9 @@ struct LineDecoder: ByteToMessageDecoder {
         buffer.clear()  // A line that was cut short by the end is none.
         return .needMoreData
     }
+}
+
+/// One line, without its end; nil stands for one that was too long. (NIO cannot carry an optional buffer as it is.)
+struct Line: Sendable {
+    var bytes: ByteBuffer?
 }

@@ -41,6 +41,10 @@ extension ModelTransaction {
             end(index, as: .dead, reason: reason)
         case .retry(let wait, let counts, let reason):
             putBack(index, after: wait, failed: counts, reason: reason)
+        case .ended(let outcome, let reason):
+            end(index, as: outcome, reason: reason)
+        case .back(let reason):
+            putBackAtOnce(index, reason: reason)
         case .backInLane: break
         }
     }

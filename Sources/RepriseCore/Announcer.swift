@@ -3,7 +3,7 @@ import Synchronization
 /// A value that others watch: first what it is now, then each change.
 ///
 /// Who watches slowly gets the newest 64 changes, so that nobody makes memory grow.
-final class Announcer<Value: Equatable & Sendable>: Sendable {
+package final class Announcer<Value: Equatable & Sendable>: Sendable {
     private struct State {
         var value: Value
         var nextID = 0
@@ -12,11 +12,11 @@ final class Announcer<Value: Equatable & Sendable>: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ value: Value) { state = Mutex(State(value: value)) }
+    package init(_ value: Value) { state = Mutex(State(value: value)) }
 
-    var value: Value { state.withLock { $0.value } }
+    package var value: Value { state.withLock { $0.value } }
 
-    func announce(_ value: Value) {
+    package func announce(_ value: Value) {
         // Under the lock, so that everybody hears changes in the same order; yielding never waits.
         state.withLock { state in
             guard value != state.value else { return }
@@ -25,7 +25,7 @@ final class Announcer<Value: Equatable & Sendable>: Sendable {
         }
     }
 
-    func watch() -> AsyncStream<Value> {
+    package func watch() -> AsyncStream<Value> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Value.self, bufferingPolicy: .bufferingNewest(64))
         let id = state.withLock { state in
@@ -42,18 +42,18 @@ final class Announcer<Value: Equatable & Sendable>: Sendable {
 }
 
 /// Wakes one task that waits for work; raised twice before it looks, it wakes once.
-struct Signal: Sendable {
+package struct Signal: Sendable {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
-    init() {
+    package init() {
         (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    func raise() { continuation.yield() }
+    package func raise() { continuation.yield() }
 
     /// - Returns: at once if it was raised since the last time; also when the task is cancelled.
-    func wait() async {
+    package func wait() async {
         var iterator = stream.makeAsyncIterator()
         _ = await iterator.next()
     }

@@ -1,0 +1,114 @@
+import ArgumentParser
+import RepriseCore
+import ReprisePhone
+
+/// `reprise phone tap`: the user taps a notification.
+struct PhoneTapCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tap",
+        abstract: "The user taps a notification, or one of its buttons.",
+        discussion: """
+            A tap opens the app, and launches it if it is dead. A button may run it in the
+            background instead.
+
+            EXAMPLES
+              reprise phone tap                     the newest one
+              reprise phone tap welcome
+              reprise phone tap welcome --button later
+              reprise phone tap chat --button reply --text "On my way"
+
+            EXIT CODES
+              0 tapped; 65 no such notification; 69 no phone runs there.
+              All: reprise --help
+            """)
+
+    @Argument(help: "The notification's id. (default: the newest)") var notification: String?
+    @Option(help: ArgumentHelp("The button of its category.", valueName: "id")) var button: String?
+    @Option(help: ArgumentHelp("What is typed for that button.", valueName: "words"))
+    var text: String?
+    @OptionGroup var app: PhoneAppOption
+
+    func validate() throws {
+        guard text == nil || button != nil else {
+            throw ValidationError("--text is typed for a --button.")
+        }
+    }
+
+    func run() async throws {
+        var action = NotificationResponse.Action.open
+        if let button {
+            action = text.map { .text(button, answer: $0) } ?? .button(button)
+        }
+        try await app.perform(.tap(app: app.app, notification: notification, action: action))
+    }
+}
+
+/// `reprise phone dismiss`: the user dismisses a notification.
+struct PhoneDismissCommand: AsyncParsableCommand {
+    static let configuration = PhoneHelp.of(
+        "dismiss", "The user dismisses a notification.", example: "reprise phone dismiss welcome")
+
+    @Argument(help: "The notification's id. (default: the newest)") var notification: String?
+    @OptionGroup var app: PhoneAppOption
+
+    func run() async throws {
+        try await app.perform(.tap(app: app.app, notification: notification, action: .dismiss))
+    }
+}
+
+/// `reprise phone permission`: what the user allows.
+struct PhonePermissionCommand: AsyncParsableCommand {
+    enum Answer: String, ExpressibleByArgument, CaseIterable { case yes, no }
+    enum State: String, ExpressibleByArgument, CaseIterable {
+        case allow, deny, provisional, ask
+    }
+
+    static let configuration = CommandConfiguration(
+        commandName: "permission",
+        abstract: "Say whether the user allows notifications.",
+        discussion: """
+            allow and deny set it as in Settings; provisional delivers quietly; ask forgets
+            the answer. --when-asked says what the user answers to the app's next question.
+
+            EXAMPLES
+              reprise phone permission allow
+              reprise phone permission allow --no-badges
+              reprise phone permission ask --when-asked no
+
+            EXIT CODES
+              0 done; 65 no such app; 69 no phone runs there. All: reprise --help
+            """)
+
+    @Argument(help: "allow, deny, provisional or ask.") var state: State?
+    @Option(help: ArgumentHelp("What the user answers when asked: yes or no.", valueName: "answer"))
+    var whenAsked: Answer?
+    @Flag(help: "No banners.") var noAlerts = false
+    @Flag(help: "No number on the icon.") var noBadges = false
+    @Flag(help: "No sounds.") var noSounds = false
+    @OptionGroup var app: PhoneAppOption
+
+    func validate() throws {
+        guard state != nil || whenAsked != nil else {
+            throw ValidationError("Say allow, deny, provisional or ask, or give --when-asked.")
+        }
+    }
+
+    func run() async throws {
+        if let state {
+            let authorization: NotificationSettings.Authorization =
+                switch state {
+                case .allow: .authorized
+                case .deny: .denied
+                case .provisional: .provisional
+                case .ask: .notDetermined
+                }
+            let settings = NotificationSettings(
+                authorization: authorization, alerts: !noAlerts, badges: !noBadges,
+                sounds: !noSounds)
+            try await app.perform(.permission(app: app.app, settings))
+        }
+        if let whenAsked {
+            try await app.perform(.answerPermission(app: app.app, allowed: whenAsked == .yes))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import ArgumentParser
+import RepriseCore
+import ReprisePhone
+
+/// `reprise phone rules`: what the phone does where Apple's documentation leaves something open.
+struct PhoneRulesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rules",
+        abstract: "Show or change what the phone does where nobody knows what a device does.",
+        discussion: """
+            docs/phone.md says what is known about each.
+
+            EXAMPLES
+              reprise phone rules
+              reprise phone rules launchingTap=sceneThenDelegate
+
+            EXIT CODES
+              0 done; 69 no phone runs there; 78 no such rule or value. All: reprise --help
+            """)
+
+    @Argument(help: ArgumentHelp("A rule to change.", valueName: "name=value"))
+    var changes: [String] = []
+    @OptionGroup var phone: PhoneOption
+
+    func run() async throws {
+        let before = try await phone.talk { try await $0.status().rules }
+        let rules = try before.changed(by: changes)
+        if rules != before { return try await phone.perform(.rules(rules)) }
+        guard !phone.json else {
+            return try StandardOutput.write(PhoneJSON.encode(rules) + [UInt8(ascii: "\n")])
+        }
+        for rule in PhoneRules.all {
+            let value = rule.value(in: rules)
+            let others =
+                rule.isNumber
+                ? rule.values.joined(separator: " to ")
+                : "or " + rule.values.filter { $0 != value }.joined(separator: ", ")
+            try StandardOutput.write(
+                rule.id.left(24) + value.left(18) + Terminal.output.paint(others, .dim))
+        }
+    }
+}
+
+extension PhoneRules {
+    /// The same rules with some of them changed.
+    ///
+    /// - Parameter changes: `name=value` each.
+    /// - Throws: ``RepriseError`` `.badConfiguration`.
+    func changed(by changes: [String]) throws -> PhoneRules {
+        try changes.reduce(into: self) { rules, change in
+            let parts = change.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            try rules.set(String(parts[0]), to: parts.count == 2 ? String(parts[1]) : "")
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import RepriseCore
+
+/// Asks for the catalogue when there is a reason to, keeps it, and passes it on.
+struct CatalogueKeeper: Sendable {
+    let source: CatalogueSource
+    let store: FormsStore
+    let company: String
+    let configuration: Forms.Configuration
+    /// Raised when there is a reason to ask.
+    let reason: Signal
+    let arrived: @Sendable (FormsCatalogueText) async -> Void
+    let failed: @Sendable (RepriseError?) async -> Void
+
+    private static let backoff = Backoff()
+
+    /// Goes on until the task is cancelled.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`.
+    func run() async throws {
+        var known = try? await store.cached(company: company)
+        if let known { await arrived(known.text) }
+        var failures = 0
+        while !Task.isCancelled {
+            do {
+                if let news = try await fetch(knowing: known) {
+                    known = news
+                    await arrived(news.text)
+                }
+                failures = 0
+                await failed(nil)
+            } catch let error as RepriseError {
+                if error.code == .ownershipLost || error.code == .closed { throw error }
+                failures += 1
+                await failed(error)
+            }
+            await pause(
+                for: failures == 0
+                    ? configuration.refresh
+                    : Self.backoff.delay(failures: failures, jitter: configuration.jitter()))
+        }
+    }
+
+    /// - Returns: nil if there is nothing new.
+    private func fetch(knowing known: FormsStore.Cached?) async throws -> FormsStore.Cached? {
+        let answer: CatalogueSource.Answer
+        do {
+            answer = try await source.fetch(company, known?.etag)
+        } catch let error as RepriseError {
+            throw error
+        } catch {
+            throw RepriseError(.unreachable, "The catalogue cannot be fetched.", cause: error)
+        }
+        guard case .catalogue(let bytes, let etag) = answer, bytes != known?.text.bytes else {
+            return nil
+        }
+        let news = FormsStore.Cached(text: try FormsCatalogueText(bytes), etag: etag)
+        try await store.keep(news, company: company)
+        return news
+    }
+
+    /// Waits for a reason, and at most so long.
+    private func pause(for wait: Duration) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await reason.wait() }
+            group.addTask { [configuration] in
+                try? await configuration.timekeeper.sleep(for: wait)
+            }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+}

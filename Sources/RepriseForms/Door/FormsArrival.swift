@@ -1,0 +1,77 @@
+package import RepriseCore
+import RepriseWire
+
+/// What an event says: its name, and its properties as the JSON object that they came in.
+package struct EventContent: Hashable, Sendable {
+    package var name: String
+    package var properties: [UInt8]
+
+    /// Takes an event that somebody wants to record.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`.
+    package init(name: String, properties: [UInt8]) throws {
+        guard FormsEvent.isName(name) else {
+            throw RepriseError(
+                .malformed,
+                "An event's name has 1 to \(FormsLimits.eventName) characters of "
+                    + "A–Z a–z 0–9 . _ -.")
+        }
+        guard properties.count <= FormsLimits.eventProperties else {
+            throw RepriseError(
+                .tooLarge,
+                "The properties of an event have at most \(FormsLimits.eventProperties) bytes, not "
+                    + "\(properties.count).",
+                remedy: "Put large content elsewhere and name it in the properties.")
+        }
+        try JSONMembers.check(properties)
+        self.name = name
+        self.properties = properties
+    }
+
+    /// Reads what the journal has.
+    init(payload: [UInt8]) throws {
+        let (name, properties) = try JSONMembers.read(payload) { members in
+            (try members.string("name"), try members.object("properties"))
+        }
+        try self.init(name: name, properties: properties)
+    }
+
+    var payload: [UInt8] {
+        var writer = JSONWriter(reserving: properties.count + 128)
+        writer.object { json in
+            json.key("name")
+            json.string(name)
+            json.key("properties")
+            json.raw(properties)
+        }
+        return writer.bytes
+    }
+
+    func entry(id: EntryID, source: String) -> NewEntry {
+        NewEntry(id: id, kind: FormsEvent.kindName(name), source: source, payload: payload)
+    }
+}
+
+/// An event on its way to the page.
+package struct FormsArrival: Hashable, Sendable {
+    package var id: EntryID
+    package var content: EventContent
+    package var recordedAt: WallTime
+    package var attempt: Int
+
+    package init(id: EntryID, content: EventContent, recordedAt: WallTime, attempt: Int) {
+        self.id = id
+        self.content = content
+        self.recordedAt = recordedAt
+        self.attempt = attempt
+    }
+}
+
+extension JSONMembers {
+    /// Whether a text is one JSON object.
+    static func check(_ text: [UInt8]) throws {
+        try JSONScanner.validate(text)
+        guard text.first(where: { ![0x20, 0x09, 0x0a, 0x0d].contains($0) }) == UInt8(ascii: "{")
+        else { throw RepriseError(.malformed, "The properties of an event are a JSON object.") }
+    }
+}

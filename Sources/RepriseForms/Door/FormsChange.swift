@@ -1,0 +1,34 @@
+import RepriseCore
+
+/// A change of whose events and showings these are.
+struct FormsChange: Sendable {
+    let apply: @Sendable (inout FormsStore.Identity) -> (outcome: Outcome, reason: String)?
+    /// Why the form on the screen goes.
+    let reason: String
+
+    /// What was recorded while nobody was known becomes the user's.
+    static func identify(_ user: String) -> Self {
+        Self(
+            apply: { identity in
+                let former = identity.user
+                identity.user = user
+                return former == nil || former == user ? nil : (.dead, "loggedOut")
+            }, reason: "logout")
+    }
+
+    static let logOut = Self(
+        apply: { identity in
+            identity.user = nil
+            return (.dead, "loggedOut")
+        }, reason: "logout")
+
+    /// - Parameter standard: the company while nobody has named one.
+    static func use(company: String, standard: String) -> Self {
+        Self(
+            apply: { identity in
+                let former = identity.company ?? standard
+                identity.company = company
+                return former == company ? nil : (.superseded, "company")
+            }, reason: "company")
+    }
+}

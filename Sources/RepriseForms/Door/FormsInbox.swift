@@ -1,0 +1,88 @@
+import RepriseCore
+import Synchronization
+
+/// What comes to the driver, in order: from the journal, the web view, the clock and the app.
+///
+/// Not an `AsyncStream`: of that nobody can take what is left when its reader is cancelled, and here each event that is left has to go back to
+/// the journal. Its length is bounded by what it holds: as many events as may be in hand, as many messages as may wait.
+final class FormsInbox: Sendable {
+    private typealias Reader = CheckedContinuation<FormsDriver.Input?, Never>
+
+    private struct State {
+        var isOpen = false
+        var inputs: [FormsDriver.Input] = []
+        var read = 0
+        var messages = 0
+        var reader: Reader?
+
+        /// The one that was read; what was read leaves in pieces, so that none is moved often.
+        mutating func forget() {
+            read += 1
+            guard read >= 256 || read == inputs.count else { return }
+            inputs.removeSubrange(..<read)
+            read = 0
+        }
+    }
+
+    private let state = Mutex(State())
+
+    func open() { state.withLock { $0 = State(isOpen: true) } }
+
+    /// - Returns: whether somebody will read it.
+    func put(_ input: FormsDriver.Input) -> Bool {
+        let (isOpen, reader) = state.withLock { state -> (Bool, Reader?) in
+            guard state.isOpen else { return (false, nil) }
+            if let reader = state.reader.take() { return (true, reader) }
+            state.inputs.append(input)
+            return (true, nil)
+        }
+        reader?.resume(returning: input)
+        return isOpen
+    }
+
+    /// - Returns: false if too many messages wait.
+    func said(_ text: [UInt8], in life: Int) -> Bool {
+        let hasRoom = state.withLock { state in
+            state.messages += 1
+            return state.messages <= FormsLimits.pageMessages
+        }
+        return hasRoom && put(.said(life: life, text))
+    }
+
+    func messageRead() { state.withLock { $0.messages -= 1 } }
+
+    /// - Returns: nil when the task is cancelled; what waits then is what ``close()`` returns.
+    func next() async -> FormsDriver.Input? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = Task.isCancelled
+                let input: FormsDriver.Input?? = state.withLock { state in
+                    if isCancelled { return .some(nil) }
+                    guard state.read < state.inputs.count else {
+                        state.reader = continuation
+                        return nil
+                    }
+                    defer { state.forget() }
+                    return state.inputs[state.read]
+                }
+                if let input { continuation.resume(returning: input) }
+                // Cancelled between the two: the handler has found no reader.
+                if Task.isCancelled { stop() }
+            }
+        } onCancel: {
+            stop()
+        }
+    }
+
+    private func stop() {
+        state.withLock { $0.reader.take() }?.resume(returning: nil)
+    }
+
+    /// - Returns: what nobody has read.
+    func close() -> [FormsDriver.Input] {
+        state.withLock { state in
+            defer { state = State() }
+            return Array(state.inputs[state.read...])
+        }
+    }
+}

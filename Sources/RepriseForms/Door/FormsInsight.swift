@@ -1,0 +1,78 @@
+/// Where the door for forms stands.
+public enum FormsState: Hashable, Sendable {
+    /// It does not run.
+    case idle
+    /// A web view is being made.
+    case opening
+    /// The web view is there; its page has not said hello.
+    case handshaking
+    /// The page is there and has no catalogue: events wait.
+    case waitingForCatalogue
+    /// Events go to the page.
+    case ready
+    /// This form is on the screen. Events go to the page.
+    case showing(String)
+    /// Too many web views were lost in a minute; the next is made when the minute is over. Events wait.
+    case stalled
+    /// The page is of another time than this library. Events wait.
+    case incompatible
+}
+
+/// Every number of the door, for a debug view; counters begin with the opening of the journal.
+public struct FormsInsight: Hashable, Sendable {
+    /// Where it stands.
+    public internal(set) var state: FormsState
+    /// The catalogue that the page uses.
+    public internal(set) var catalogue: String?
+    /// Events that the page has in hand.
+    public internal(set) var inHand = 0
+    /// What became of events and messages.
+    public internal(set) var tally = FormsTally()
+    /// Why the catalogue could not be fetched the last time; nil: it could.
+    public internal(set) var catalogueFault: String?
+}
+
+/// What the door has counted.
+public struct FormsTally: Hashable, Sendable {
+    /// How an event ended.
+    public enum Ending: String, Hashable, Sendable, CaseIterable {
+        /// No form is for it.
+        case noMatch
+        /// Its form has appeared.
+        case shown
+        /// Its form was not shown: too often already, or too many wait.
+        case suppressed
+        /// The page found it too old.
+        case expired
+        /// The page could not evaluate it, or died of it: a dead letter.
+        case error
+        /// Nobody knows whether its form appeared, and its rules forbid a second try.
+        case unconfirmed
+        /// The app got it, instead of a form.
+        case late
+    }
+
+    /// How events ended.
+    public internal(set) var endings: [Ending: Int] = [:]
+    /// Web views that were made again.
+    public internal(set) var replacements = 0
+    /// Messages that did not come from the page that they claim.
+    public internal(set) var forged = 0
+    /// Messages that left a gap or came twice.
+    public internal(set) var outOfOrder = 0
+    /// Messages that could not be read, or came when they make no sense.
+    public internal(set) var malformed = 0
+    /// Messages of a type that is not known here.
+    public internal(set) var unknown = 0
+    /// Answers about what had ended already.
+    public internal(set) var late = 0
+    /// Catalogues that the page refused.
+    public internal(set) var cataloguesRefused = 0
+    /// Why a web view was replaced, a catalogue refused or a message not understood the last time.
+    public internal(set) var lastFault: String?
+
+    /// Nothing counted.
+    public init() {}
+
+    mutating func count(_ ending: Ending) { endings[ending, default: 0] += 1 }
+}

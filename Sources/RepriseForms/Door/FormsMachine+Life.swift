@@ -1,0 +1,135 @@
+package import RepriseCore
+
+/// The life of a web view, from its making to its end.
+extension FormsMachine {
+    /// The app runs the door.
+    package mutating func started() -> [Action] {
+        guard phase == .stopped else { return [] }
+        return [.setReadiness(.sdk, isOpen: true)] + open()
+    }
+
+    /// The app runs the door no more.
+    package mutating func stopped() -> [Action] {
+        guard phase != .stopped else { return [] }
+        let actions = leave("The app runs the forms no more.")
+        phase = .stopped
+        return actions + [.setReadiness(.sdk, isOpen: false)]
+    }
+
+    /// The user or the company has changed: the page that knows the former one is closed.
+    package mutating func cleared(reason: String, keepsCatalogue: Bool) -> [Action] {
+        if !keepsCatalogue { newest = nil }
+        deaths = [:]
+        careful = 0
+        guard phase != .stopped else { return [] }
+        return leave(reason) + open()
+    }
+
+    /// The app takes the form away that is on the screen.
+    package func dismiss() -> [Action] {
+        onScreen == nil ? [] : [.send(HostMessage.dismiss(reason: "host"))]
+    }
+
+    /// - Parameter session: what the page has to name in all that it says.
+    package mutating func viewOpened(session: String, at now: Duration) -> [Action] {
+        guard phase == .opening else { return [] }
+        phase = .loaded
+        loadedAt = now
+        self.session = session
+        lastNumber = 0
+        return [.setReadiness(.webView, isOpen: true)]
+    }
+
+    /// There is no web view, or it is gone.
+    package mutating func viewLost(reason: String, at now: Duration) -> [Action] {
+        switch phase {
+        case .stopped, .resting: []
+        case .opening, .loaded, .handshaken, .incompatible: replace(reason, at: now)
+        }
+    }
+
+    mutating func open() -> [Action] {
+        life += 1
+        phase = .opening
+        return [.open(life: life)]
+    }
+
+    /// Closes the gates and the web view, and opens another as soon as it may.
+    mutating func replace(_ reason: String, at now: Duration) -> [Action] {
+        tally.lastFault = reason
+        suspect(reason)
+        let actions = leave(reason)
+        replacements.removeAll { $0 + .seconds(60) <= now }
+        guard replacements.count < FormsLimits.replacements else {
+            phase = .resting(until: (replacements.first ?? now) + .seconds(60))
+            return actions
+        }
+        replacements.append(now)
+        tally.replacements += 1
+        return actions + open()
+    }
+
+    /// The gates first: what goes back must not come again at once.
+    private mutating func leave(_ reason: String) -> [Action] {
+        var actions: [Action] = [.formsData, .handshake, .webView].map {
+            .setReadiness($0, isOpen: false)
+        }
+        for slot in slots { actions.append(giveBackOrEnd(slot.arrival.id, reason)) }
+        slots = []
+        offered = nil
+        inUse = nil
+        if let screen = onScreen {
+            actions.append(.dismissed(showing: screen.showing.id, how: "lost"))
+        }
+        onScreen = nil
+        return actions + [.close]
+    }
+
+    private mutating func giveBackOrEnd(_ id: EntryID, _ reason: String) -> Action {
+        guard deaths[id, default: 0] >= FormsLimits.deathsOfOneEvent else {
+            return .giveBack(id, reason: reason)
+        }
+        deaths[id] = nil
+        tally.count(.error)
+        return .end(
+            id, as: .dead,
+            reason:
+                "The page ended \(FormsLimits.deathsOfOneEvent) times while it had this event alone.",
+            appeared: nil)
+    }
+
+    /// Whose fault it may be that a page ended: the form that was about to appear, or the only event that was being
+    /// evaluated; else each is tried alone.
+    private mutating func suspect(_ reason: String) {
+        var sent: [EntryID] = []
+        var showing: EntryID?
+        for slot in slots {
+            switch slot.stage {
+            case .queued, .waiting: break
+            case .sent, .asked: sent.append(slot.arrival.id)
+            case .granted: showing = slot.arrival.id
+            }
+        }
+        if let culprit = showing ?? (sent.count == 1 ? sent.first : nil) {
+            deaths[culprit, default: 0] += 1
+        }
+        careful = max(careful, sent.count + (showing == nil ? 0 : 1))
+    }
+
+    // MARK: Catalogues
+
+    /// The source has a catalogue.
+    package mutating func catalogueArrived(_ catalogue: FormsCatalogueText, at now: Duration)
+        -> [Action]
+    {
+        newest = catalogue
+        return offer(at: now)
+    }
+
+    mutating func offer(at now: Duration) -> [Action] {
+        guard phase == .handshaken else { return [] }
+        guard let newest, newest != inUse, newest != offered?.catalogue else { return [] }
+        offered = (newest, now)
+        return [.send(HostMessage.catalogue(newest))]
+    }
+}

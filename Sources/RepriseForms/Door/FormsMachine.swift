@@ -1,0 +1,210 @@
+package import RepriseCore
+
+/// Decides what the page is told, when its gates are open, and what becomes of the events that it has in hand.
+///
+/// `stopped → opening → loaded → handshaken`, and back to `opening` whenever the web view dies or has to be replaced: at most three
+/// times a minute, then `resting`. An event is in hand from `lent` until the page says what became of it; when the page is gone all
+/// that is in hand goes back to the journal, for the next one.
+package struct FormsMachine: Sendable {
+    package struct Settings: Hashable, Sendable {
+        /// How long a page may take for its `hello`, and for taking over a catalogue.
+        package var helloPatience: Duration
+        /// How long a page may take to say what becomes of an event.
+        package var eventsPatience: Duration
+        /// How long a form that was granted may take to appear.
+        package var appearPatience: Duration
+
+        package init(
+            helloPatience: Duration = .seconds(10), eventsPatience: Duration = .seconds(30),
+            appearPatience: Duration = .seconds(10)
+        ) {
+            self.helloPatience = helloPatience
+            self.eventsPatience = eventsPatience
+            self.appearPatience = appearPatience
+        }
+    }
+
+    package enum Action: Hashable, Sendable {
+        /// Make a web view; its life has this number.
+        case open(life: Int)
+        case close
+        case setReadiness(Readiness, isOpen: Bool)
+        case send([UInt8])
+        case setVisible(Bool)
+        /// Ask the store; answered with ``leaveDecided(_:for:form:now:)``.
+        case askLeave(event: EntryID, form: String, catalogue: FormsCatalogueText)
+        /// The journal hears what became of an event; `appeared` is the showing that is marked with it.
+        case end(EntryID, as: Outcome, reason: String, appeared: String?)
+        case giveBack(EntryID, reason: String)
+        /// Its time is up, and the app gets it instead of the page.
+        case deliverLate(EntryID)
+        case dismissed(showing: String, how: String)
+        case perform(PageMessage.Action, id: String, event: EntryID, form: String)
+        case submit(id: String, answers: [UInt8], FormOnScreen)
+        /// The catalogue that is cached is of no use.
+        case fetchCatalogue
+        case log(level: String, text: String)
+    }
+
+    package struct FormOnScreen: Hashable, Sendable {
+        package var showing: PageMessage.Showing
+        package var catalogue: String
+    }
+
+    enum Phase: Hashable {
+        case stopped
+        case opening
+        /// Its page has to say hello.
+        case loaded
+        case handshaken
+        /// Its page is from another time.
+        case incompatible
+        /// Too many were lost; the next is made at this moment.
+        case resting(until: Duration)
+    }
+
+    struct Slot {
+        enum Stage: Hashable {
+            /// The page has it soon.
+            case queued
+            case sent(at: Duration)
+            /// The page has evaluated it; its form waits for its time or for the screen.
+            case waiting
+            /// It asked for leave to show this form.
+            case asked(form: String)
+            case granted(PageMessage.Showing, at: Duration)
+        }
+
+        let arrival: FormsArrival
+        var stage: Stage
+    }
+
+    /// One alarm later than this says that the process was suspended: nobody had the time that has passed.
+    static let suspension: Duration = .seconds(5)
+
+    let settings: Settings
+    let events: [String: FormsEvent]
+    let locale: String
+    var phase: Phase = .stopped
+    /// The number of the web view that is there or being made.
+    package internal(set) var life = 0
+    var session = ""
+    var lastNumber: Int64 = 0
+    /// What the source has; the page may not have it yet.
+    var newest: FormsCatalogueText?
+    /// What the page has been sent and has not answered, and when.
+    var offered: (catalogue: FormsCatalogueText, at: Duration)?
+    var inUse: FormsCatalogueText?
+    /// In the order handed over.
+    var slots: [Slot] = []
+    package internal(set) var onScreen: FormOnScreen?
+    /// How many events go one by one, because one of them may have killed a page.
+    var careful = 0
+    var deaths: [EntryID: Int] = [:]
+    /// When web views were replaced, in the last minute.
+    var replacements: [Duration] = []
+    var isAsleep = false
+    package internal(set) var tally = FormsTally()
+
+    package init(
+        events: [FormsEvent], settings: Settings = Settings(), locale: String = "en"
+    ) {
+        self.events = Dictionary(events.map { ($0.name, $0) }) { first, _ in first }
+        self.settings = settings
+        self.locale = locale
+    }
+
+    /// Where the door stands.
+    package var state: FormsState {
+        switch phase {
+        case .stopped: .idle
+        case .opening: .opening
+        case .loaded: .handshaking
+        case .handshaken:
+            if let onScreen {
+                .showing(onScreen.showing.form)
+            } else if inUse == nil {
+                .waitingForCatalogue
+            } else {
+                .ready
+            }
+        case .incompatible: .incompatible
+        case .resting: .stalled
+        }
+    }
+
+    package var catalogueVersion: String? { inUse?.version }
+    package var inHand: Int { slots.count }
+
+    // MARK: Events
+
+    /// When the machine wants to be asked again; nil: nothing waits for a moment.
+    package var due: Duration? {
+        guard !isAsleep else { return nil }
+        switch phase {
+        case .stopped, .opening, .incompatible: return nil
+        case .loaded: return helloDue
+        case .resting(let until): return until
+        case .handshaken:
+            return
+                (slots.compactMap { due(of: $0) }
+                + [offered.map { $0.at + settings.helloPatience }]
+                .compactMap { $0 }).min()
+        }
+    }
+
+    var loadedAt: Duration = .zero
+    private var helloDue: Duration { loadedAt + settings.helloPatience }
+
+    /// While a form is on the screen others wait for it, and nobody says so of each.
+    private func due(of slot: Slot) -> Duration? {
+        switch slot.stage {
+        case .queued, .waiting, .asked: nil
+        case .sent(let at): onScreen == nil ? at + settings.eventsPatience : nil
+        case .granted(_, let at): at + settings.appearPatience
+        }
+    }
+
+    package mutating func timerFired(at now: Duration) -> [Action] {
+        guard let due, due <= now else { return [] }
+        if now - due > Self.suspension {
+            moveDeadlines(by: now - due)
+            return []
+        }
+        switch phase {
+        case .stopped, .opening, .incompatible: return []
+        case .loaded: return replace("The page did not say hello.", at: now)
+        case .resting: return open()
+        case .handshaken:
+            if let offered, offered.at + settings.helloPatience <= now {
+                return replace("The page did not take the catalogue over.", at: now)
+            }
+            return replace("The page did not say what became of an event.", at: now)
+        }
+    }
+
+    /// The app is in the background, where a page may not run: nobody is late there.
+    package mutating func slept() { isAsleep = true }
+
+    package mutating func woke(at now: Duration) {
+        guard isAsleep else { return }
+        isAsleep = false
+        if let due, due < now + settings.helloPatience {
+            moveDeadlines(by: now + settings.helloPatience - due)
+        }
+    }
+
+    private mutating func moveDeadlines(by step: Duration) {
+        loadedAt += step
+        if let at = offered?.at { offered?.at = at + step }
+        for index in slots.indices {
+            switch slots[index].stage {
+            case .queued, .waiting, .asked: break
+            case .sent(let at): slots[index].stage = .sent(at: at + step)
+            case .granted(let showing, let at):
+                slots[index].stage = .granted(showing, at: at + step)
+            }
+        }
+        if case .resting(let until) = phase { phase = .resting(until: until + step) }
+    }
+}

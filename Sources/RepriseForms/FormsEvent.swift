@@ -1,0 +1,85 @@
+public import RepriseCore
+
+/// The rules for events of one name: how long they are worth waiting for, and what to do when nobody knows whether a form was seen.
+///
+/// ```swift
+/// configuration.forms?.events = [
+///     FormsEvent("opened_push", timeToLive: .seconds(3_600), then: .expire)
+/// ]
+/// ```
+///
+/// An event without rules waits for ever and is shown again.
+public struct FormsEvent: Hashable, Sendable {
+    /// What happens to an event whose time is up and of which no page knows.
+    public enum AtItsEnd: String, Hashable, Sendable {
+        /// It ends as `expired`.
+        case expire
+        /// It is handed to ``Forms/Configuration/late``, instead of a form.
+        case deliver
+    }
+
+    /// The name: 1 to 56 characters of `A–Z a–z 0–9 . _ -`.
+    public var name: String
+    /// How long after it was recorded it may be handed to a page; nil: for ever.
+    public var timeToLive: Duration?
+    /// What then.
+    public var then: AtItsEnd
+    /// What happens if the process or the page died after a form was granted and before it appeared.
+    public var onInterruption: EntryKind.Interruption
+
+    /// Declares the rules.
+    ///
+    /// - Parameters:
+    ///   - name: 1 to 56 characters of `A–Z a–z 0–9 . _ -`.
+    ///   - timeToLive: how long it is worth waiting for; nil: for ever.
+    ///   - then: what happens at the end of that.
+    ///   - onInterruption: whether a form is shown again of which nobody knows whether it was seen.
+    public init(
+        _ name: String, timeToLive: Duration? = nil, then: AtItsEnd = .expire,
+        onInterruption: EntryKind.Interruption = .again
+    ) {
+        self.name = name
+        self.timeToLive = timeToLive
+        self.then = then
+        self.onInterruption = onInterruption
+    }
+}
+
+extension FormsEvent {
+    /// The kind of entries without rules of their own, whose family are those with rules.
+    static let family = "forms"
+    /// The kind of deep links that wait for the app.
+    static let link = "forms-link"
+
+    static func kindName(_ event: String) -> String { family + "." + event }
+
+    /// Always `again` for the journal: a hand-over to the page shows nothing yet; the door knows of each form that was granted.
+    static func kinds(_ events: [FormsEvent]) -> [EntryKind] {
+        let gate: Set<Readiness> = [.sdk, .webView, .handshake, .formsData]
+        var leader = EntryKind(family, requires: gate, parallel: FormsLimits.inHand)
+        leader.isFamily = true
+        let link = EntryKind(
+            link, attemptLimit: .max, parallel: FormsLimits.deepLinksAhead)
+        return [leader, link]
+            + events.map { event in
+                EntryKind(kindName(event.name), requires: gate, bound: event.bound)
+            }
+    }
+
+    private var bound: EntryKind.Bound? {
+        timeToLive.map { .init(after: $0, then: then == .expire ? .expire : .deliver) }
+    }
+
+    static func isName(_ text: String) -> Bool {
+        (1...FormsLimits.eventName).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                    UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+}

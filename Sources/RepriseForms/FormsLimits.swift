@@ -1,0 +1,31 @@
+/// The bounds of the door for forms; `docs/limits.md` lists each with what happens at it.
+public enum FormsLimits {
+    /// The most characters of an event's name.
+    public static let eventName = 56
+    /// The most bytes of an event's properties, as JSON.
+    public static let eventProperties = 65_536
+    /// The most kinds of events with rules of their own.
+    public static let declaredEvents = 256
+    /// The most events that the page has in hand.
+    public static let inHand = 256
+    /// The most events, and bytes of properties, in one message to the page.
+    public static let eventsPerMessage = 64
+    /// The most bytes of properties in one message to the page.
+    public static let bytesPerMessage = 1_048_576
+    /// The most bytes of a catalogue.
+    public static let catalogue = 1_048_576
+    /// The most bytes of a message of the page.
+    public static let pageMessage = 65_536
+    /// The most bytes of a submit.
+    public static let submit = 262_144
+    /// The most messages of the page that wait to be read.
+    public static let pageMessages = 1_024
+    /// How often in a minute a web view is replaced.
+    public static let replacements = 3
+    /// How often a page may die with one event alone in hand before that is a dead letter.
+    public static let deathsOfOneEvent = 5
+    /// The most bytes of a deep link.
+    public static let deepLink = 4_000
+    /// The most deep links that are handed over ahead of the loop that reads them.
+    public static let deepLinksAhead = 16
+}

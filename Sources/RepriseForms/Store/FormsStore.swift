@@ -1,0 +1,188 @@
+import Foundation
+package import GRDB
+package import RepriseCore
+package import RepriseJournal
+
+/// What the door writes down: catalogues, showings, and whose they are.
+package struct FormsStore: Sendable {
+    package let journal: Journal
+    let timekeeper: any Timekeeper
+
+    package init(journal: Journal) {
+        self.init(journal: journal, timekeeper: SystemTimekeeper())
+    }
+
+    init(journal: Journal, timekeeper: any Timekeeper) {
+        self.journal = journal
+        self.timekeeper = timekeeper
+    }
+
+    // MARK: Catalogues
+
+    /// What a server said last.
+    package struct Cached: Hashable, Sendable {
+        package var text: FormsCatalogueText
+        package var etag: String?
+    }
+
+    /// - Returns: nil if there is none, or if what is there cannot be read: then it is fetched again.
+    package func cached(company: String) async throws -> Cached? {
+        try await journal.read { db in
+            let row = try Row.fetchOne(
+                db, sql: "SELECT bytes, etag FROM formsCatalogue WHERE company = ?",
+                arguments: [company])
+            guard let row, let bytes = Data.fromDatabaseValue(row[0]),
+                let text = try? FormsCatalogueText(Array(bytes))
+            else { return nil }
+            return Cached(text: text, etag: String.fromDatabaseValue(row[1]))
+        }
+    }
+
+    /// Keeps a catalogue of the company that is in use; that of another is not needed any more.
+    package func keep(_ cached: Cached, company: String) async throws {
+        let seconds = cached.text.longest.components.seconds
+        try await journal.write { db in
+            try db.execute(
+                sql: "DELETE FROM formsCatalogue WHERE company <> ?", arguments: [company])
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO formsCatalogue VALUES (?, ?, ?, ?, ?)",
+                arguments: [
+                    company, cached.text.version, cached.etag, seconds, Data(cached.text.bytes),
+                ])
+        }
+    }
+
+    // MARK: Showings
+
+    /// What a page is told that wants to show a form.
+    package enum Leave: Hashable, Sendable {
+        case granted(showing: String)
+        case denied(reason: String)
+    }
+
+    /// Whether a form may be shown for an event; durable when this returns.
+    ///
+    /// What was granted to an earlier page that died is granted again, and counts once.
+    package func leave(
+        for event: EntryID, form: String, in catalogue: FormsCatalogueText
+    ) async throws -> Leave {
+        guard let cap = catalogue.forms[form] else { return .denied(reason: "unknownForm") }
+        let (now, id) = (timekeeper.wall(), EntryID.random().text)
+        return try await journal.write { db in
+            guard let entry = try Journal.entry(event, in: db), !entry.state.isFinished else {
+                return .denied(reason: "settled")
+            }
+            if let former = try Self.former(event, form, db) { return .granted(showing: former) }
+            if let cap, try Self.isReached(cap, by: form, at: now, db) {
+                return .denied(reason: "formFrequency")
+            }
+            if let overall = catalogue.overall, try Self.isReached(overall, by: nil, at: now, db) {
+                return .denied(reason: "overallFrequency")
+            }
+            try db.cachedStatement(
+                sql: "INSERT INTO formsShowing (id, entry, form, granted) VALUES (?, ?, ?, ?)"
+            ).execute(arguments: [id, event.text, form, now.milliseconds])
+            return .granted(showing: id)
+        }
+    }
+
+    private static func former(_ event: EntryID, _ form: String, _ db: Database) throws -> String? {
+        try String.fetchOne(
+            db,
+            sql: "SELECT id FROM formsShowing WHERE entry = ? AND form = ? AND appeared IS NULL",
+            arguments: [event.text, form])
+    }
+
+    private static func isReached(
+        _ cap: FormsCatalogueText.Cap, by form: String?, at now: WallTime, _ db: Database
+    ) throws -> Bool {
+        let since = now.advanced(by: .seconds(-cap.seconds)).milliseconds
+        let condition = form == nil ? "granted > ?" : "granted > ? AND form = ?"
+        let count = try Int64.fetchOne(
+            db.cachedStatement(sql: "SELECT COUNT(*) FROM formsShowing WHERE \(condition)"),
+            arguments: form.map { [since, $0] } ?? [since])
+        return (count ?? 0) >= cap.max
+    }
+
+    /// The events of which nobody knows whether their form was seen.
+    package func doubtful(_ events: [EntryID]) async throws -> Set<EntryID> {
+        try await journal.read { db in
+            let found = try events.filter { event in
+                try Bool.fetchOne(
+                    db.cachedStatement(
+                        sql: """
+                            SELECT EXISTS
+                            (SELECT 1 FROM formsShowing WHERE entry = ? AND appeared IS NULL)
+                            """), arguments: [event.text]) ?? false
+            }
+            return Set(found)
+        }
+    }
+
+    /// Written in the transaction that ends the event.
+    func appeared(_ showing: String) -> @Sendable (Database) throws -> Void {
+        let now = timekeeper.wall().milliseconds
+        return { db in
+            try db.cachedStatement(
+                sql: "UPDATE formsShowing SET appeared = ? WHERE id = ? AND appeared IS NULL"
+            ).execute(arguments: [now, showing])
+        }
+    }
+
+    func dismissed(_ showing: String, how: String) async throws {
+        let now = timekeeper.wall().milliseconds
+        try await journal.write { db in try Self.end(showing, how, at: now, db) }
+    }
+
+    static func end(_ showing: String, _ how: String, at now: Int64, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE formsShowing SET dismissed = ?, how = ? WHERE id = ? AND dismissed IS NULL
+                """
+        ).execute(arguments: [now, how, showing])
+    }
+
+    // MARK: Identity
+
+    /// Whose events and showings these are.
+    package struct Identity: Hashable, Sendable {
+        package var user: String?
+        package var company: String?
+    }
+
+    package func identity() async throws -> Identity {
+        try await journal.read { db in try Self.identity(db) }
+    }
+
+    /// Changes whose they are.
+    ///
+    /// - Parameter clearing: how everything ends that belongs to the one before, and why; nil: it stays.
+    func change(
+        _ change: @escaping @Sendable (inout Identity) -> (outcome: Outcome, reason: String)?
+    ) async throws -> (Identity, isCleared: Bool) {
+        try await journal.write { [journal] db in
+            var identity = try Self.identity(db)
+            let clearing = change(&identity)
+            try db.execute(
+                sql: "UPDATE formsIdentity SET user = ?, company = ?",
+                arguments: [identity.user, identity.company])
+            guard let clearing else { return (identity, false) }
+            try journal.endAll(
+                of: [FormsEvent.family, FormsEvent.link], as: clearing.outcome,
+                reason: clearing.reason, in: db)
+            try db.execute(sql: "DELETE FROM formsShowing")
+            return (identity, true)
+        }
+    }
+
+    static func identity(_ db: Database) throws -> Identity {
+        let row = try Row.fetchOne(db, sql: "SELECT user, company FROM formsIdentity")
+        return Identity(
+            user: row.flatMap { String.fromDatabaseValue($0[0]) },
+            company: row.flatMap { String.fromDatabaseValue($0[1]) })
+    }
+}
+
+extension EntryState {
+    fileprivate var isFinished: Bool { if case .finished = self { true } else { false } }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import RepriseCore
+
+/// Answers what a page asks for, as a `WKURLSchemeHandler` would: its own files, and pictures of others.
+struct PageFiles: Sendable {
+    /// A request that the browser has halted.
+    struct Request: Decodable {
+        struct Content: Decodable {
+            let url: String
+            let method: String
+        }
+        let requestId: String
+        let request: Content
+        let resourceType: String
+    }
+
+    private let page: WebPage
+    private let origin: String
+
+    init(_ page: WebPage, origin: String) {
+        self.page = page
+        self.origin = origin
+    }
+
+    /// What the browser is told about a request.
+    ///
+    /// - Returns: the method to call, and its parameters.
+    func answer(_ request: Request) -> (method: String, parameters: DevToolsValue) {
+        let id: DevToolsValue = .string(request.requestId)
+        let url = request.request.url
+        if url.hasPrefix(origin + "/"), request.request.method == "GET" {
+            let path = url.dropFirst(origin.utf8.count).prefix { $0 != "?" && $0 != "#" }
+            return ("Fetch.fulfillRequest", response(to: id, page.files[String(path)]))
+        }
+        switch request.resourceType {
+        // Its policy lets a page ask for pictures alone.
+        case "Image": return ("Fetch.continueRequest", ["requestId": id])
+        // It never goes elsewhere itself; this answer leaves it where it is, any other would show an error in its place.
+        case "Document":
+            return ("Fetch.failRequest", ["requestId": id, "errorReason": "Aborted"])
+        default:
+            return ("Fetch.failRequest", ["requestId": id, "errorReason": "BlockedByClient"])
+        }
+    }
+
+    private func response(to id: DevToolsValue, _ file: WebPage.File?) -> DevToolsValue {
+        let fields = [
+            ("content-type", file?.type ?? "text/plain"),
+            ("content-security-policy", page.policy),
+            ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"),
+            ("cache-control", "no-store"),
+        ]
+        return [
+            "requestId": id, "responseCode": file == nil ? 404 : 200,
+            "responseHeaders": .array(
+                fields.map { ["name": .string($0.0), "value": .string($0.1)] }),
+            "body": .string(Data(file?.bytes ?? []).base64EncodedString()),
+        ]
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+
+extension PushEndpoint {
+    /// Where a phone's pushes are sent to, as it says in its folder.
+    public struct Address: Hashable, Sendable, Codable {
+        /// Without a path: `http://127.0.0.1:…`.
+        public let url: String
+        /// What makes this device's tokens its own; random, the same for the device's whole life.
+        let device: String
+
+        /// Reads what the phone in a folder has said.
+        ///
+        /// - Parameter folder: the phone's.
+        /// - Returns: nil if it never had an endpoint.
+        public init?(in folder: PhoneFolder) {
+            guard let bytes = try? DurableFile.read(folder.pushes, limit: 4_096),
+                let address = try? ForeignJSON.decode(Self.self, from: bytes)
+            else { return nil }
+            self = address
+        }
+
+        init(port: Int, device: String) {
+            url = "http://127.0.0.1:\(port)"
+            self.device = device
+        }
+
+        /// The port that it had.
+        var port: Int? { url.split(separator: ":").last.flatMap { Int($0) } }
+
+        /// Says it in the folder.
+        func write(to folder: PhoneFolder) throws {
+            try DurableFile.write(PhoneJSON.encode(self), to: folder.pushes)
+        }
+
+        /// The token to which an app's pushes are sent.
+        ///
+        /// - Parameter app: its id.
+        /// - Returns: 64 hexadecimal digits.
+        public func token(of app: String) -> String {
+            ["a", "b"].map { EntryID.hash(of: "\($0)\u{0}\(device)\u{0}\(app)", prefix: "").text }
+                .joined()
+        }
+    }
+}
+
+extension PhoneFolder {
+    var pushes: String { url.appendingPathComponent("pushes.json").path }
+}

@@ -1,0 +1,196 @@
+import RepriseCore
+import RepriseForms
+import Testing
+
+@Suite("Forms machine")
+struct FormsMachineTests {
+    typealias Action = FormsMachine.Action
+
+    private static let wall = WallTime(milliseconds: 1_800_000_000_000)
+    private var machine = FormsMachine(events: [])
+    private var number = 0
+    private let catalogue: FormsCatalogueText
+
+    init() throws {
+        catalogue = try FormsCatalogueText(
+            Array(
+                #"{"format":"forms/1","version":"1","forms":[{"id":"welcome"}]}"#.utf8))
+    }
+
+    private mutating func say(_ rest: String, at now: Duration = .zero) -> [Action] {
+        number += 1
+        return machine.said(
+            Array(#"{"session":"s","n":\#(number),\#(rest)}"#.utf8), at: now, wall: Self.wall)
+    }
+
+    private func arrival(_ id: String, attempt: Int = 1) throws -> FormsArrival {
+        FormsArrival(
+            id: try EntryID(id), content: try EventContent(name: "e", properties: Array("{}".utf8)),
+            recordedAt: Self.wall, attempt: attempt)
+    }
+
+    private mutating func lend(_ ids: [String], at now: Duration = .zero) throws -> [Action] {
+        machine.lent(
+            try ids.map { try arrival($0) }, doubtful: [], at: now, wall: Self.wall)
+    }
+
+    /// A machine whose page is ready.
+    private mutating func makeReady(at now: Duration = .zero) {
+        number = 0
+        _ = machine.started()
+        _ = machine.viewOpened(session: "s", at: now)
+        _ = machine.catalogueArrived(catalogue, at: now)
+        _ = say(#""type":"hello","runtime":"1.0","protocols":[1]"#, at: now)
+        _ = say(#""type":"formsData","version":"1""#, at: now)
+    }
+
+    @Test("Each gate opens with its own signal, in this order, and none before")
+    mutating func gates() {
+        #expect(machine.started() == [.setReadiness(.sdk, isOpen: true), .open(life: 1)])
+        #expect(
+            machine.viewOpened(session: "s", at: .zero) == [.setReadiness(.webView, isOpen: true)])
+        #expect(machine.catalogueArrived(catalogue, at: .zero) == [])
+        let hello = say(#""type":"hello","runtime":"1.0","protocols":[1,2]"#)
+        #expect(hello.contains(.setReadiness(.handshake, isOpen: true)))
+        #expect(!hello.contains(.setReadiness(.formsData, isOpen: true)))
+        #expect(
+            say(#""type":"formsData","version":"1""#) == [.setReadiness(.formsData, isOpen: true)])
+        #expect(machine.state == .ready)
+    }
+
+    @Test("When the page is lost the gates close before anything goes back")
+    mutating func lost() throws {
+        makeReady()
+        _ = try lend(["a", "b"])
+        let actions = machine.viewLost(reason: "r", at: .seconds(1))
+        #expect(
+            actions == [
+                .setReadiness(.formsData, isOpen: false),
+                .setReadiness(.handshake, isOpen: false),
+                .setReadiness(.webView, isOpen: false),
+                .giveBack(try EntryID("a"), reason: "r"), .giveBack(try EntryID("b"), reason: "r"),
+                .close, .open(life: 2),
+            ])
+        #expect(machine.inHand == 0)
+    }
+
+    @Test(
+        "After a page died with several events, the next gets them one by one, and an innocent one is never blamed"
+    )
+    mutating func careful() throws {
+        makeReady()
+        _ = try lend(["a", "b", "c"])
+        _ = machine.viewLost(reason: "r", at: .zero)
+        makeReadyAgain()
+        #expect(sent(try lend(["a", "b", "c"])) == 1)
+        #expect(sent(say(#""type":"handled","events":[{"id":"a","result":"noMatch"}]"#)) == 1)
+        #expect(sent(say(#""type":"waiting","events":["b"]"#)) == 1)
+        #expect(sent(say(#""type":"handled","events":[{"id":"c","result":"noMatch"}]"#)) == 0)
+    }
+
+    private mutating func makeReadyAgain() {
+        number = 0
+        _ = machine.viewOpened(session: "s", at: .zero)
+        _ = say(#""type":"hello","runtime":"1.0","protocols":[1]"#)
+        _ = say(#""type":"formsData","version":"1""#)
+    }
+
+    private func sent(_ actions: [Action]) -> Int {
+        actions.count { if case .send = $0 { true } else { false } }
+    }
+
+    @Test("The fourth loss in a minute makes it rest until the first is a minute old")
+    mutating func rests() {
+        makeReady()
+        for second in 1...3 {
+            let actions = machine.viewLost(reason: "r", at: .seconds(second))
+            #expect(actions.last == .open(life: second + 1))
+        }
+        #expect(!machine.viewLost(reason: "r", at: .seconds(4)).contains(.open(life: 5)))
+        #expect(machine.state == .stalled)
+        #expect(machine.due == .seconds(61))
+        #expect(machine.timerFired(at: .seconds(60)) == [])
+        #expect(machine.timerFired(at: .seconds(61)) == [.open(life: 5)])
+    }
+
+    @Test("While a form is on the screen, or its time has yet to come, an event is not late")
+    mutating func patience() throws {
+        makeReady()
+        _ = try lend(["a", "b"])
+        #expect(machine.due == .seconds(30))
+        _ = say(#""type":"waiting","events":["b"]"#)
+        _ = say(#""type":"showing","event":"a","form":"welcome""#)
+        #expect(machine.due == nil)
+        _ = machine.leaveDecided(
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .seconds(5))
+        #expect(machine.due == .seconds(15))
+        let shown = say(#""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#)
+        #expect(
+            shown == [
+                .end(try EntryID("a"), as: .applied, reason: "shown welcome", appeared: "g")
+            ])
+        #expect(machine.due == nil)
+        #expect(machine.state == .showing("welcome"))
+    }
+
+    @Test(
+        "A timer that fires far too late says that the process was suspended, and nobody was late")
+    mutating func suspended() throws {
+        makeReady()
+        _ = try lend(["a"])
+        #expect(machine.timerFired(at: .seconds(3_600)) == [])
+        #expect(machine.due == .seconds(3_600))
+        #expect(machine.timerFired(at: .seconds(3_601)).contains(.open(life: 2)))
+    }
+
+    @Test("In the background nobody is late")
+    mutating func asleep() throws {
+        makeReady()
+        _ = try lend(["a"])
+        machine.slept()
+        #expect(machine.due == nil)
+        machine.woke(at: .seconds(600))
+        #expect(machine.due == .seconds(610))
+    }
+
+    @Test("Leave that was decided for a page that is gone is not passed on")
+    mutating func staleLeave() throws {
+        makeReady()
+        _ = try lend(["a"])
+        _ = say(#""type":"showing","event":"a","form":"welcome""#)
+        _ = machine.viewLost(reason: "r", at: .zero)
+        #expect(
+            machine.leaveDecided(
+                .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero) == [])
+    }
+
+    @Test(
+        "What the page says before its hello, or twice, counts as malformed and moves nothing",
+        arguments: [
+            #""type":"formsData","version":"1""#,
+            #""type":"showing","event":"a","form":"welcome""#,
+            #""type":"handled","events":[]"#,
+        ])
+    mutating func tooEarly(text: String) {
+        _ = machine.started()
+        _ = machine.viewOpened(session: "s", at: .zero)
+        #expect(say(text) == [])
+        #expect(machine.tally.malformed == 1)
+        _ = say(#""type":"hello","runtime":"1.0","protocols":[1]"#)
+        #expect(say(#""type":"hello","runtime":"1.0","protocols":[1]"#) == [])
+        #expect(machine.tally.malformed == 2)
+    }
+
+    @Test("A new catalogue that the page refuses leaves it with the former one")
+    mutating func keepsFormer() throws {
+        makeReady()
+        let next = try FormsCatalogueText(
+            Array(#"{"format":"forms/1","version":"2","forms":[]}"#.utf8))
+        #expect(sent(machine.catalogueArrived(next, at: .zero)) == 1)
+        #expect(
+            say(#""type":"catalogueRefused","version":"2","reason":"r","path":"""#)
+                == [.fetchCatalogue])
+        #expect(machine.catalogueVersion == "1")
+        #expect(machine.state == .ready)
+    }
+}

@@ -1,0 +1,140 @@
+import RepriseCore
+import RepriseForms
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+@Suite("Forms and bad pages")
+struct FormsPageFaultTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func ready(_ host: StandInHost, _ door: Door) async throws -> StandInView {
+        try await eventually("the door is ready") { door.forms.state == .ready }
+        return try #require(host.views.last)
+    }
+
+    @Test(
+        "What cannot be read, is unknown or is not the page's own is counted, and nothing else happens"
+    )
+    func strays() async throws {
+        let host = StandInHost(.silent)
+        let door = try await Door(in: folder, host)
+        let id = try await door.forms.received(tap("a"))
+        let view = try await ready(host, door)
+        view.raw("not JSON")
+        view.raw(String(repeating: "[", count: 10_000))
+        view.raw(["type": "handled", "session": "forged", "n": 1, "events": []])
+        view.say("handled", ["events": "none"])
+        view.say("sing", ["song": 1])
+        view.say(
+            "handled",
+            [
+                "events": [
+                    ["id": id.text, "result": "noMatch"], ["id": id.text, "result": "error"],
+                ]
+            ])
+        try await door.ended(id, .applied, "noMatch")
+        let tally = await door.forms.insight.tally
+        #expect(tally.malformed == 3)
+        #expect(tally.forged == 1)
+        #expect(tally.unknown == 1)
+        #expect(tally.late == 1)
+        #expect(tally.replacements == 0)
+        await door.close()
+    }
+
+    @Test("A gap or a repetition in the page's numbers replaces the page", arguments: [1, 7])
+    func order(number: Int) async throws {
+        let host = StandInHost(.silent, .showing("welcome"))
+        let door = try await Door(in: folder, host)
+        let id = try await door.forms.received(tap("a"))
+        let view = try await ready(host, door)
+        view.raw(["type": "log", "session": view.session, "n": number, "level": "a", "text": "b"])
+        try await door.ended(id, .applied, "shown welcome")
+        #expect(await door.forms.insight.tally.outOfOrder == 1)
+        await door.close()
+    }
+
+    @Test("A page of another time gets no events, and says so")
+    func incompatible() async throws {
+        var manner = StandInView.Manner()
+        manner.protocols = [2]
+        let host = StandInHost(manner)
+        let door = try await Door(in: folder, host)
+        let id = try await door.forms.received(tap("a"))
+        try await eventually("it is seen") { door.forms.state == .incompatible }
+        try await eventually("the page is told") {
+            host.views[0].told("incompatible").first?["protocols"] as? [Int] == [1]
+        }
+        #expect(try await door.outcome(of: id) == nil)
+        await door.close()
+    }
+
+    @Test(
+        "A showing that nobody granted ends nothing, and a form that is not in the catalogue is denied"
+    )
+    func unasked() async throws {
+        var manner = StandInView.Manner()
+        manner.answer = { view, event in
+            view.say(
+                "formDidAppear",
+                ["event": event["id"] ?? "", "form": "welcome", "showing": "mine"])
+            view.say("showing", ["event": event["id"] ?? "", "form": "nowhere"])
+        }
+        let host = StandInHost(manner)
+        let door = try await Door(in: folder, host)
+        let id = try await door.forms.received(tap("a"))
+        try await eventually("it is denied") {
+            host.views.first?.told("denied").first?["reason"] as? String == "unknownForm"
+        }
+        #expect(try await door.outcome(of: id) == nil)
+        #expect(await door.forms.insight.tally.late == 1)
+        await door.close()
+    }
+
+    @Test(
+        "A page that refuses the catalogue keeps the door closed, and the event waits for a better one"
+    )
+    func refusedCatalogue() async throws {
+        var manner = StandInView.Manner.showing("welcome")
+        manner.takesCatalogue = false
+        let host = StandInHost(manner)
+        let versions = Seen<Int>()
+        let fetcher = StandInServer { _ in
+            versions.add(1)
+            let version = versions.all.count
+            let text = Door.catalogue.replacing(
+                #""version": "1""#, with: #""version": "\#(version)""#)
+            return HTTPAnswer(
+                status: 200, headers: ["etag": "\"\(version)\""], body: Array(text.utf8))
+        }
+        let door = try await Door(
+            in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: fetcher))
+        let id = try await door.forms.received(tap("a"))
+        try await eventually("it is sent") { host.views.first?.told("catalogue").count ?? 0 > 0 }
+        let view = host.views[0]
+        view.say("catalogueRefused", ["version": "1", "reason": "no", "path": "/forms/0"])
+        try await eventually("the next one comes") {
+            view.told("catalogue").contains { $0["version"] as? String == "2" }
+        }
+        #expect(await door.forms.insight.tally.cataloguesRefused == 1)
+        view.say("formsData", ["version": "2"])
+        try await door.ended(id, .applied, "shown welcome")
+        await door.close()
+    }
+}
+
+/// Answers for a server.
+struct StandInServer: HTTPFetcher {
+    let answer: @Sendable ([String: String]) throws -> HTTPAnswer
+
+    init(_ answer: @escaping @Sendable ([String: String]) throws -> HTTPAnswer) {
+        self.answer = answer
+    }
+
+    func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
+        try answer(headers)
+    }
+}

@@ -1,0 +1,261 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseForms
+import RepriseJournal
+import RepriseTesting
+import Synchronization
+import Testing
+
+@Suite("Forms: catalogues, identity, what forms bring")
+struct FormsStoreTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test("A cold start without a network shows the form of the catalogue that was there last")
+    func offline() async throws {
+        let online = StandInServer { headers in
+            HTTPAnswer(
+                status: headers["if-none-match"] == nil ? 200 : 304,
+                headers: ["etag": "\"1\""], body: Array(Door.catalogue.utf8))
+        }
+        let first = try await Door(
+            in: folder, StandInHost(),
+            catalogue: CatalogueSource(server: "http://h", fetcher: online))
+        try await eventually("it is kept") {
+            try await first.count("SELECT COUNT(*) FROM formsCatalogue WHERE etag = '\"1\"'") == 1
+        }
+        await first.close()
+        let offline = StandInServer { _ in throw RepriseError(.unreachable, "No network.") }
+        let door = try await Door(
+            in: folder, StandInHost(.showing("welcome")),
+            catalogue: CatalogueSource(server: "http://h", fetcher: offline))
+        let id = try await door.forms.received(tap("a"))
+        try await door.ended(id, .applied, "shown welcome")
+        try await eventually("it says why") {
+            await door.forms.insight.catalogueFault != nil
+        }
+        await door.close()
+    }
+
+    @Test("Without any catalogue events wait, and go when it comes")
+    func catalogueAfter() async throws {
+        let isThere = Mutex(false)
+        let server = StandInServer { _ in
+            guard isThere.withLock({ $0 }) else { throw RepriseError(.unreachable, "Slow.") }
+            return HTTPAnswer(status: 200, headers: [:], body: Array(Door.catalogue.utf8))
+        }
+        let host = StandInHost(.showing("welcome"))
+        let door = try await Door(
+            in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: server))
+        let id = try await door.forms.received(tap("a"))
+        try await eventually("it waits") { door.forms.state == .waitingForCatalogue }
+        #expect(host.views[0].told("events").isEmpty)
+        isThere.withLock { $0 = true }
+        door.forms.refresh()
+        try await door.ended(id, .applied, "shown welcome")
+        await door.close()
+    }
+
+    @Test(
+        "A catalogue that cannot be read is refused with a reason, and the former one stays",
+        arguments: [
+            "", "[]", #"{"format": "forms/2", "version": "2", "forms": []}"#,
+            #"{"format": "forms/1", "forms": []}"#,
+            String(repeating: "[", count: 10_000),
+            #"{"format": "forms/1", "version": "\#(String(repeating: "v", count: 1_048_576))"}"#,
+        ])
+    func badCatalogue(text: String) async throws {
+        #expect(throws: RepriseError.self) { try FormsCatalogueText(Array(text.utf8)) }
+    }
+
+    @Test("Logging out ends what belonged to the user, forgets what was shown, and closes the page")
+    func logOut() async throws {
+        let host = StandInHost(.showing("welcome"), .silent)
+        let door = try await Door(in: folder, host)
+        try await door.forms.identify("ada")
+        let shown = try await door.forms.received(tap("a"))
+        try await door.ended(shown, .applied, "shown welcome")
+        let waits = try await door.forms.record("other")
+        try await eventually("the page has it") {
+            (host.views.first?.told("events").count ?? 0) == 2
+        }
+        try await door.forms.logOut()
+        #expect(try await door.outcome(of: waits) == .dead)
+        #expect(try await door.reason(of: waits) == "loggedOut")
+        #expect(try await door.count("SELECT COUNT(*) FROM formsShowing") == 0)
+        try await eventually("the page is another one") { host.views.count == 2 }
+        try await eventually("the former is closed") { host.views[0].isClosed }
+        // What the former page says now is heard by nobody.
+        host.views[0].handled(waits.text, "error")
+        let next = try await door.forms.record("other")
+        try await eventually("the new page has it") { host.views[1].told("events").count == 1 }
+        host.views[1].handled(next.text, "noMatch")
+        try await door.ended(next, .applied, "noMatch")
+        #expect(try await door.journal.ledger().isBalanced)
+        await door.close()
+    }
+
+    @Test("Somebody else who is identified ends what was before; the first one takes it along")
+    func identify() async throws {
+        let door = try await Door(in: folder, nil)
+        let anonymous = try await door.forms.record("other")
+        try await door.forms.identify("ada")
+        try await door.forms.identify("ada")
+        #expect(try await door.outcome(of: anonymous) == nil)
+        try await door.forms.identify("bob")
+        #expect(try await door.reason(of: anonymous) == "loggedOut")
+        await door.close()
+    }
+
+    @Test("Another company has its own catalogue, and what waited for the former is superseded")
+    func company() async throws {
+        let asked = Seen<String>()
+        let server = CompanyServer(asked: asked)
+        let host = StandInHost(.silent)
+        let door = try await Door(
+            in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: server))
+        let id = try await door.forms.record("other")
+        try await eventually("the page has it") { host.views.first?.told("events").count == 1 }
+        try await door.forms.use(company: "acme")
+        #expect(try await door.outcome(of: id) == .superseded)
+        try await eventually("it uses the other's") {
+            await door.forms.insight.catalogue == "of acme"
+        }
+        #expect(
+            try await door.count("SELECT COUNT(*) FROM formsCatalogue WHERE company <> 'acme'")
+                == 0)
+        await door.close()
+        let again = try await Door(
+            in: folder, StandInHost(.silent),
+            catalogue: CatalogueSource(server: "http://h", fetcher: server))
+        try await eventually("it is remembered") {
+            await again.forms.insight.catalogue == "of acme"
+        }
+        await again.close()
+    }
+
+    @Test(
+        "A deep link is durable before the page hears of it, recorded once, and comes again until the loop asks for more"
+    )
+    func links() async throws {
+        let host = StandInHost(.showing("welcome"))
+        let first = try await Door(in: folder, host)
+        let event = try await first.forms.received(tap("a"))
+        try await first.ended(event, .applied, "shown welcome")
+        let view = host.views[0]
+        let showing = try #require(view.told("granted").first?["showing"])
+        func press(_ url: String, _ id: String) {
+            view.say(
+                "action",
+                [
+                    "form": "welcome", "showing": showing, "id": id,
+                    "action": ["type": "deepLink", "url": url],
+                ])
+        }
+        press("app://cart", String(repeating: "a", count: 32))
+        press("app://cart", String(repeating: "a", count: 32))
+        press("javascript:alert(1)", String(repeating: "b", count: 32))
+        try await eventually("they are answered") {
+            view.told("recorded").count == 2 && view.told("refused").count == 1
+        }
+        var links = first.forms.deepLinks.makeAsyncIterator()
+        let link = await links.next()
+        #expect(link?.url == "app://cart")
+        try await first.kill()
+        let door = try await Door(in: folder, nil)
+        var again = door.forms.deepLinks.makeAsyncIterator()
+        #expect(await again.next()?.id == link?.id)
+        let waiting = Task { [again] in
+            var again = again
+            return await again.next()
+        }
+        try await eventually("it is done with") {
+            try await door.journal.ledger().outcomes[.applied] == 2
+        }
+        waiting.cancel()
+        #expect(await waiting.value == nil)
+        await door.close()
+    }
+
+    @Test(
+        "Answers are recorded in the transaction of their showing's end, once, and only of the form on the screen"
+    )
+    func submits() async throws {
+        let taken = Seen<String>()
+        let host = StandInHost(.showing("welcome"))
+        let door = try await Door(
+            in: folder, host,
+            answers: { json, id, _ in taken.add("\(id) \(String(decoding: json, as: UTF8.self))") })
+        let event = try await door.forms.received(tap("a"))
+        try await door.ended(event, .applied, "shown welcome")
+        let view = host.views[0]
+        let showing = try #require(view.told("granted").first?["showing"] as? String)
+        let id = String(repeating: "c", count: 32)
+        view.say(
+            "submit",
+            ["form": "welcome", "showing": "no", "id": id, "answers": ["email": "a@b.c"]])
+        view.say(
+            "submit",
+            ["form": "welcome", "showing": showing, "id": id, "answers": ["email": "a@b.c"]])
+        try await eventually("both are answered") {
+            view.told("recorded").count == 1 && view.told("refused").count == 1
+        }
+        #expect(
+            taken.all == [
+                "forms-\(id) "
+                    + #"{"form":"welcome","catalogue":"1","event":"\#(event)","showing":"\#(showing)","#
+                    + #""answers":{"email":"a@b.c"}}"#
+            ])
+        #expect(
+            try await door.count("SELECT COUNT(*) FROM formsShowing WHERE how = 'submitted'") == 1)
+        await door.close()
+    }
+
+    @Test("An event that a form emits is recorded like any other")
+    func emits() async throws {
+        let host = StandInHost(.showing("welcome"))
+        let door = try await Door(in: folder, host)
+        try await door.ended(
+            try await door.forms.received(tap("a")), .applied, "shown welcome")
+        let view = host.views[0]
+        view.say(
+            "action",
+            [
+                "form": "welcome", "showing": view.told("granted")[0]["showing"] ?? "",
+                "id": String(repeating: "d", count: 32),
+                "action": ["type": "emit", "name": "voted", "properties": ["stars": 5]],
+            ])
+        try await eventually("the page gets it back as an event") {
+            view.told("events").contains {
+                ($0["events"] as? [[String: Any]])?.first?["name"] as? String == "voted"
+            }
+        }
+        await door.close()
+    }
+
+    @Test("The newest version of the tables is the last one that this suite knows")
+    func migrations() async throws {
+        let door = try await Door(in: folder, nil)
+        let names = try await door.journal.read { db in
+            try String.fetchAll(
+                db, sql: "SELECT identifier FROM grdb_migrations WHERE identifier LIKE 'forms/%'")
+        }
+        #expect(names == ["forms/1"])
+        await door.close()
+    }
+}
+
+/// A server that has a catalogue for every company.
+private struct CompanyServer: HTTPFetcher {
+    let asked: Seen<String>
+
+    func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
+        asked.add(url)
+        let company = url.split(separator: "=").last ?? ""
+        let text = Door.catalogue.replacing(
+            #""version": "1""#, with: #""version": "of \#(company)""#)
+        return HTTPAnswer(status: 200, headers: [:], body: Array(text.utf8))
+    }
+}

@@ -1,0 +1,285 @@
+import Foundation
+import RepriseForms
+import ReprisePhone
+import Testing
+
+/// The page's side of the bridge, in a real browser.
+@Suite("Page: bridge", .serialized)
+struct PageBridgeTests {
+    @Test("a page says hello first, with its session, its number and what it speaks")
+    func hello() async throws {
+        let stage = try await PageStage(nil)
+        let hello = try await stage.says("hello")
+        #expect(hello["session"]?.text == PageStage.session)
+        #expect(hello["n"]?.text == "1")
+        #expect(hello["protocols"] == [1])
+        await stage.close()
+    }
+
+    @Test("every message names the session and the next number; the session stands nowhere else")
+    func numbers() async throws {
+        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
+        try await stage.happened("a", "nothing", "b")
+        _ = try await stage.says("showing")
+        _ = try await stage.handled()
+        for (index, message) in stage.messages.enumerated() {
+            #expect(message["n"]?.text == String(index + 1))
+            #expect(message["session"]?.text == PageStage.session)
+        }
+        let html = try await stage.view.page.evaluate("document.documentElement.outerHTML")
+        #expect(html.text?.contains(PageStage.session) == false)
+        await stage.close()
+    }
+
+    @Test(
+        "what is not a message that it knows is a fault, and it goes on",
+        arguments: [
+            ("no JSON", "malformed"), ("", "malformed"), ("[]", "malformed"), ("null", "malformed"),
+            (#"{"type":"dance"}"#, "unknownType"), (#"{"type":"constructor"}"#, "unknownType"),
+            ("{}", "unknownType"), (#"{"type":7}"#, "unknownType"),
+            (#"{"type":"events"}"#, "malformed"), (#"{"type":"events","events":7}"#, "malformed"),
+            (#"{"type":"events","events":[7]}"#, "malformed"),
+            (#"{"type":"granted","event":"e","form":"a","showing":"s"}"#, "notAsked"),
+            (#"{"type":"denied"}"#, "notAsked"), (#"{"type":"recorded","id":"x"}"#, "notAsked"),
+            (#"{"type":"welcome","protocol":2}"#, "protocol"),
+        ])
+    func misuse(text: String, reason: String) async throws {
+        let stage = try await PageStage([PageStage.form("a")])
+        try await stage.tell(text)
+        #expect(try await stage.says("fault")["reason"]?.text == reason)
+        try await stage.show("a")
+        await stage.close()
+    }
+
+    @Test("nested 10,000 deep, or larger than 4 MiB, a message is a fault and not the end")
+    func large() async throws {
+        let stage = try await PageStage([PageStage.form("a")])
+        try await stage.tell(String(repeating: #"{"a":"#, count: 10_000))
+        #expect(try await stage.says("fault")["reason"]?.text == "malformed")
+        try await stage.tell(
+            #"{"type":"dance","x":"\#(String(repeating: "x", count: 4_194_304))"}"#)
+        #expect(try await stage.says("fault")["reason"]?.text == "tooLarge")
+        try await stage.saysNothing()
+        await stage.close()
+    }
+
+    @Test("before the welcome nothing is taken")
+    func unexpected() async throws {
+        let stage = try await PageStage(nil)
+        _ = try await stage.says("hello")
+        try await stage.tell(PageStage.catalogue([]))
+        #expect(try await stage.says("fault")["reason"]?.text == "unexpected")
+        try await stage.tell(#"{"type":"incompatible","protocols":[2]}"#)
+        try await stage.tell(#"{"type":"events","events":[]}"#)
+        #expect(try await stage.says("fault")["reason"]?.text == "unexpected")
+        await stage.close()
+    }
+
+    @Test("an event is asked for, granted, shown, and what was shown is said in order")
+    func shown() async throws {
+        let stage = try await PageStage([PageStage.form("a", #","text":"Some words""#)])
+        try await stage.show("a")
+        #expect(try await stage.view.page.form() == ["Form a", "Form a", "Some words"])
+        try await stage.view.page.click("Close")
+        let dismissed = try await stage.says("formDidDismiss")
+        #expect(dismissed["how"]?.text == "close")
+        #expect(dismissed["showing"]?.text == "s-a")
+        #expect(try await stage.view.page.form() == nil)
+        await stage.close()
+    }
+
+    @Test("nothing is drawn before it is granted")
+    func notGranted() async throws {
+        let stage = try await PageStage([PageStage.form("a")])
+        try await stage.happened("a")
+        _ = try await stage.says("showing")
+        #expect(try await stage.view.page.form() == nil)
+        await stage.close()
+    }
+
+    @Test("events that match nothing are handled, many in one message")
+    func noMatch() async throws {
+        let stage = try await PageStage([PageStage.form("a")])
+        try await stage.happened("x", "y", "z")
+        #expect(try await stage.handled() == ["x": "noMatch", "y": "noMatch", "z": "noMatch"])
+        await stage.close()
+    }
+
+    @Test("who is denied lets the next form ask, and says why if there is none")
+    func denied() async throws {
+        let forms = [
+            PageStage.form("low", on: "e"), PageStage.form("high", on: "e", #","priority":5"#),
+        ]
+        let stage = try await PageStage(forms)
+        try await stage.happened("e")
+        try await stage.deny("high", "formFrequency")
+        try await stage.deny("low", "formFrequency")
+        #expect(try await stage.handled() == ["e": "suppressed low formFrequency"])
+        try await stage.happened("e")
+        try await stage.deny("high", "overallFrequency")
+        #expect(try await stage.handled() == ["e": "suppressed high overallFrequency"])
+        try await stage.happened("e")
+        try await stage.deny("high", "settled")
+        try await stage.saysNothing()
+        await stage.close()
+    }
+
+    @Test("sixteen forms wait for the screen by priority; one more and the last gives way")
+    func queue() async throws {
+        let forms =
+            [PageStage.form("first")]
+            + (0..<17).map { PageStage.form("f\($0)", #","priority":\#($0)"#) }
+        let stage = try await PageStage(forms)
+        try await stage.show("first")
+        for number in (0..<17).reversed() { try await stage.happened("f\(number)") }
+        #expect(try await stage.handled() == ["f0": "suppressed f0 queueFull"])
+        try await stage.view.page.press("Escape")
+        _ = try await stage.says("formDidDismiss")
+        try await stage.grant("f16")
+        await stage.close()
+    }
+
+    @Test("what takes its time is said to wait, once: for a catalogue, a delay, the screen")
+    func waiting() async throws {
+        let late = #"{"id":"late","triggers":[{"event":"late","delay":60}],"title":"L"}"#
+        let stage = try await PageStage(nil)
+        _ = try await stage.says("hello")
+        try await stage.tell(
+            #"{"type":"welcome","protocol":1,"now":\#(PageStage.now),"locale":"en"}"#)
+        try await stage.happened("early")
+        #expect(try await stage.says("waiting")["events"] == ["e-early"])
+        try await stage.tell(PageStage.catalogue([PageStage.form("a"), PageStage.form("b"), late]))
+        _ = try await stage.says("formsData")
+        #expect(try await stage.handled() == ["early": "noMatch"])
+        try await stage.happened("a", "b", "late")
+        _ = try await stage.says("showing")
+        #expect(try await stage.says("waiting")["events"] == ["e-b", "e-late"])
+        try await stage.tell(#"{"type":"knock"}"#)
+        #expect(try await stage.says("fault")["about"] == "knock")
+        #expect(stage.messages.count { $0["type"] == "waiting" } == 2)
+        await stage.close()
+    }
+
+    @Test("a delay counts from when the event was recorded")
+    func delay() async throws {
+        let form =
+            #"{"id":"a","triggers":[{"event":"a","delay":3600}],"title":"A"}"#
+        let stage = try await PageStage([form])
+        try await stage.happened("a")
+        try await stage.saysNothing()
+        try await stage.tell(#"{"type":"reset"}"#)
+        try await stage.happened("a", ago: 3_600_000)
+        try await stage.grant("a")
+        await stage.close()
+    }
+
+    @Test("a window is open by the host's calendar, and before and after it is no match")
+    func window() async throws {
+        let now = PageStage.now
+        let forms = [
+            PageStage.form("before", #","window":{"from":\#(now + 60_000)}"#),
+            PageStage.form("after", #","window":{"from":1,"until":\#(now)}"#),
+            PageStage.form(
+                "open", #","window":{"from":\#(now - 1),"until":\#(now + 60_000)}"#),
+        ]
+        let stage = try await PageStage(forms)
+        try await stage.happened("before", "after", "open")
+        #expect(try await stage.says("showing")["form"]?.text == "open")
+        #expect(
+            try await stage.handled() == [
+                "before": "noMatch before window", "after": "noMatch after window",
+            ])
+        await stage.close()
+    }
+
+    @Test("a form whose window closes while it waits for the screen is expired")
+    func expired() async throws {
+        let stage = try await PageStage([
+            PageStage.form("a"),
+            PageStage.form("b", #","window":{"until":\#(PageStage.now + 400)}"#),
+        ])
+        try await stage.show("a")
+        try await stage.happened("b")
+        // The page's clock is the host's last word: half a second later by that.
+        try await stage.tell(
+            #"{"type":"welcome","protocol":1,"now":\#(PageStage.now + 500),"locale":"en"}"#)
+        try await stage.saysNothing()
+        try await stage.view.page.press("Escape")
+        _ = try await stage.says("formDidDismiss")
+        #expect(try await stage.handled() == ["b": "expired b window"])
+        await stage.close()
+    }
+
+    @Test("a new catalogue takes over when the form of the former one has gone")
+    func takeOver() async throws {
+        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
+        try await stage.show("a")
+        try await stage.happened("b")
+        try await stage.tell(PageStage.catalogue([PageStage.form("c", on: "b")], version: "2"))
+        try await stage.saysNothing()
+        try await stage.view.page.press("Escape")
+        _ = try await stage.says("formDidDismiss")
+        #expect(try await stage.says("formsData")["version"]?.text == "2")
+        try await stage.grant("c")
+        await stage.close()
+    }
+
+    @Test("events that come before any catalogue wait for it, and a refused one changes nothing")
+    func refused() async throws {
+        let stage = try await PageStage(nil)
+        _ = try await stage.says("hello")
+        try await stage.tell(
+            #"{"type":"welcome","protocol":1,"now":\#(PageStage.now),"locale":"en"}"#)
+        try await stage.tell(#"{"type":"catalogue","version":null,"catalogue":null}"#)
+        try await stage.happened("a")
+        try await stage.saysNothing()
+        try await stage.tell(PageStage.catalogue([PageStage.form("a")]))
+        #expect(try await stage.says("formsData")["version"]?.text == "1")
+        try await stage.deny("a", "settled")
+        try await stage.tell(PageStage.catalogue(["7"], version: "2"))
+        let refusal = try await stage.says("catalogueRefused")
+        #expect(refusal["path"]?.text == "/forms/0")
+        #expect(refusal["version"]?.text == "2")
+        try await stage.show("a")
+        await stage.close()
+    }
+
+    @Test("a reset forgets what is not shown, and the same event may come again")
+    func reset() async throws {
+        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
+        try await stage.show("a")
+        try await stage.happened("b")
+        try await stage.tell(#"{"type":"reset"}"#)
+        try await stage.saysNothing()
+        #expect(try await stage.view.page.form() == ["Form a", "Form a"])
+        try await stage.view.page.press("Escape")
+        _ = try await stage.says("formDidDismiss")
+        try await stage.saysNothing()
+        try await stage.show("b")
+        await stage.close()
+    }
+
+    @Test("a dismissal takes the form away and forgets what waits")
+    func dismissal() async throws {
+        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
+        try await stage.show("a")
+        try await stage.happened("b")
+        try await stage.tell(#"{"type":"dismiss","reason":"logout"}"#)
+        #expect(try await stage.says("formDidDismiss")["how"]?.text == "host")
+        #expect(try await stage.view.page.form() == nil)
+        try await stage.saysNothing()
+        await stage.close()
+    }
+
+    @Test("the same event twice is one event")
+    func twice() async throws {
+        let stage = try await PageStage([PageStage.form("a")])
+        try await stage.happened("a", "a")
+        try await stage.happened("a")
+        try await stage.grant("a")
+        try await stage.view.page.press("Escape")
+        _ = try await stage.says("formDidDismiss")
+        try await stage.saysNothing()
+        await stage.close()
+    }
+}
