@@ -1,4 +1,4 @@
-package import RepriseCore
+import RepriseCore
 package import RepriseWire
 
 /// The life of a web view, from its making to its end.

@@ -1,5 +1,5 @@
 import Foundation
-package import GRDB
+import GRDB
 package import RepriseCore
 package import RepriseJournal
 package import RepriseWire

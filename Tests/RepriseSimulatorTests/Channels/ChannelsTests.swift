@@ -55,8 +55,6 @@ struct ChannelsTests {
             (.joinedForgotten, 4),
             (.deskKeepsAnswers, 2),
             (.renewalIgnored, 1),
-            (.snapshotUnwritten, 1),
-            (.snapshotTakenEarly, 1),
             (.orderedGoesOn, 1),
             (.orderedBeyondHoles, 1),
         ] as [(Mutation, UInt64)])
