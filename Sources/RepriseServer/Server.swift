@@ -109,8 +109,7 @@ public struct Server: Service {
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            authenticator: admission?.authenticator, accounts: admission?.accounts,
-            metrics: metrics, clock: clock, logger: logger)
+            admission: admission, metrics: metrics, clock: clock, logger: logger)
         async let storing: Void = committer.run()
         let result = await serve(on: group, gateway, log, accounts, entrance)
         committer.shutdown()
@@ -197,6 +196,7 @@ public struct Server: Service {
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
         services.metrics = { gateway.metrics.text() }
+        services.formsDone = { gateway.metrics.formsDone($0) }
         services.backup = configuration.backups.map { folder in
             let backups = Backups(of: configuration.data, in: folder)
             return { try await backups.make(at: gateway.clock.wall()) }

@@ -22,7 +22,7 @@ package struct FormsChange: Sendable {
             return (.dead, "loggedOut")
         }, reason: "logout")
 
-    /// `standard` is the company while nobody has named one.
+    /// The standard is the company while nobody has named one.
     package static func use(company: String, standard: String) -> Self {
         Self(
             apply: { identity in

@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseWire
 
 /// A device: its disk, and the app on it that runs the door for forms.
 final class FormsDevice {
@@ -176,7 +177,7 @@ final class FormsDevice {
     func heal() {
         pageTrouble = nil
         // A page that hangs with a form on the screen is ended by the person who sees it.
-        guard let page = forms?.page, page.isHung, page.isShowing else { return }
+        guard forms?.isStuck == true else { return }
         process.kill("is closed by its user")
         process.start()
     }

@@ -1,5 +1,6 @@
 package import RepriseCore
 package import RepriseForms
+package import RepriseWire
 
 /// The showings of a device as values: what the tables of the door hold, without a database.
 package struct FormsModel {
@@ -25,20 +26,22 @@ package struct FormsModel {
     package init() {}
 
     mutating func leave(
-        for event: EntryID, isOver: Bool, form: String, in catalogue: FormsCatalogueText,
+        for event: EntryID, isOver: Bool, form: String, in catalogue: FormsCatalogue,
         as id: String, at now: WallTime, ignoringCaps: Bool
     ) -> FormsStore.Leave {
-        guard let cap = catalogue.forms[form] else { return .denied(reason: "unknownForm") }
+        guard let shown = catalogue.form(form) else { return .denied(reason: "unknownForm") }
         guard !isOver else { return .denied(reason: "settled") }
         let former = showings.firstIndex {
             $0.event == event && $0.form == form && $0.appeared == nil
         }
         let others = showings.filter { $0.id != former.map { showings[$0].id } }
         if !ignoringCaps {
-            if let cap, Self.isReached(cap, at: now, by: others.filter { $0.form == form }) {
+            if let cap = shown.frequency,
+                Self.isReached(cap, at: now, by: others.filter { $0.form == form })
+            {
                 return .denied(reason: "formFrequency")
             }
-            if let overall = catalogue.overall, Self.isReached(overall, at: now, by: others) {
+            if let overall = catalogue.frequency, Self.isReached(overall, at: now, by: others) {
                 return .denied(reason: "overallFrequency")
             }
         }
@@ -52,10 +55,10 @@ package struct FormsModel {
     }
 
     private static func isReached(
-        _ cap: FormsCatalogueText.Cap, at now: WallTime, by showings: [Showing]
+        _ cap: FormsCatalogue.Frequency, at now: WallTime, by showings: [Showing]
     ) -> Bool {
         let since = now.advanced(by: .seconds(-cap.seconds)).milliseconds
-        return showings.count { $0.granted > since } >= cap.max
+        return showings.count { $0.granted > since } >= cap.most
     }
 
     func isDoubtful(_ event: EntryID) -> Bool {
@@ -107,7 +110,7 @@ package struct FormsModel {
 
 extension ModelTransaction: FormsTransaction {
     package func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogueText, as showing: String
+        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
     ) -> FormsStore.Leave {
         let index = state.entries.index(of: event)
         return state.forms.leave(

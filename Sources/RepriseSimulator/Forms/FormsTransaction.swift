@@ -2,12 +2,13 @@ import GRDB
 package import RepriseCore
 package import RepriseForms
 import RepriseJournal
+package import RepriseWire
 
 /// The forms' part of a transaction on a device's store: what `FormsStore` does in the shipping journal.
 package protocol FormsTransaction: AnyObject {
     /// `showing` is the id of the showing, if it is a new one.
     func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogueText, as showing: String
+        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
     ) throws -> FormsStore.Leave
     func doubtful(_ events: [EntryID]) throws -> Set<EntryID>
     func formAppeared(_ showing: String) throws
@@ -20,7 +21,7 @@ package protocol FormsTransaction: AnyObject {
 
 extension GRDBTransaction: FormsTransaction {
     package func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogueText, as showing: String
+        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
     ) throws -> FormsStore.Leave {
         try FormsStore.leave(for: event, form: form, in: catalogue, as: showing, at: now, db)
     }
@@ -75,7 +76,7 @@ extension GRDBTransaction: FormsTransaction {
 
 extension ComparedTransaction: FormsTransaction {
     package func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogueText, as showing: String
+        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
     ) throws -> FormsStore.Leave {
         try both("leave for \(event)") {
             try $0.leave(for: event, form: form, in: catalogue, as: showing)

@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseWire
 
 /// Sees what is recorded and what appears on one device's screen, and believes neither the journal nor its counters.
 final class FormsWitness {
@@ -124,22 +125,22 @@ final class FormsWitness {
 
     /// Leave to show is durable.
     func granted(
-        _ showing: String, _ event: EntryID, _ form: String, _ catalogue: FormsCatalogueText,
+        _ showing: String, _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue,
         at moment: Duration
     ) {
         records[event]?.grants.insert(showing)
         grants.removeAll { $0.showing == showing }
-        func check(_ cap: FormsCatalogueText.Cap, _ what: String, _ found: [Grant]) {
+        func check(_ cap: FormsCatalogue.Frequency, _ what: String, _ found: [Grant]) {
             // The calendar of the journal has milliseconds.
             let since = moment - .seconds(cap.seconds) + .milliseconds(2)
             let count = found.count { $0.at > since }
-            guard count >= cap.max else { return }
-            violated(.bounded, "\(what) is granted for the \(count + 1). time, \(cap.max) at most")
+            guard count >= cap.most else { return }
+            violated(.bounded, "\(what) is granted for the \(count + 1). time, \(cap.most) at most")
         }
-        if let cap = catalogue.forms[form] ?? nil {
+        if let cap = catalogue.form(form)?.frequency {
             check(cap, form, grants.filter { $0.form == form })
         }
-        if let overall = catalogue.overall { check(overall, "a form", grants) }
+        if let overall = catalogue.frequency { check(overall, "a form", grants) }
         grants.append(Grant(showing: showing, form: form, at: moment))
     }
 

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseForms
+import RepriseWire
 
 /// What the devices of the workload `forms` declare, and what happens to them.
 enum FormsWorld {
@@ -45,23 +46,29 @@ struct FormsMessage {
 
 /// A catalogue as the server has it and as the page reads it.
 struct SimulatedCatalogue {
+    /// So many times in so many seconds.
+    struct Cap {
+        let most: Int64
+        let seconds: Int64
+    }
+
     struct Form {
         let id: String
         let priority: Int
         /// Names of events, each with a delay in seconds.
         let triggers: [(event: String, delay: Int64)]
-        var cap: FormsCatalogueText.Cap?
+        var cap: Cap?
     }
 
-    let text: FormsCatalogueText
+    let text: FormsCatalogue
     /// In the order in which they are tried.
     let forms: [Form]
 
-    private static func cap(_ max: Int64, _ seconds: Int64) -> FormsCatalogueText.Cap {
-        .init(max: max, seconds: seconds)
+    private static func cap(_ max: Int64, _ seconds: Int64) -> Cap {
+        Cap(most: max, seconds: seconds)
     }
 
-    private static let variants: [(overall: FormsCatalogueText.Cap?, forms: [Form])] = [
+    private static let variants: [(overall: Cap?, forms: [Form])] = [
         (
             cap(8, 120),
             [
@@ -98,8 +105,8 @@ struct SimulatedCatalogue {
 
     init(company: String, number: Int) throws {
         let variant = Self.variants[(number + company.utf8.count) % Self.variants.count]
-        func frequency(_ cap: FormsCatalogueText.Cap?) -> String {
-            cap.map { #","frequency":{"max":\#($0.max),"seconds":\#($0.seconds)}"# } ?? ""
+        func frequency(_ cap: Cap?) -> String {
+            cap.map { #","frequency":{"max":\#($0.most),"seconds":\#($0.seconds)}"# } ?? ""
         }
         let forms = variant.forms.map { form in
             let triggers = form.triggers.map {
@@ -112,7 +119,7 @@ struct SimulatedCatalogue {
         let json =
             #"{"format":"forms/1","version":"\#(company).\#(number)"\#(frequency(variant.overall))"#
             + #","forms":[\#(forms)]}"#
-        text = try FormsCatalogueText(Array(json.utf8))
+        text = try FormsCatalogue(Array(json.utf8))
         self.forms = variant.forms
     }
 }

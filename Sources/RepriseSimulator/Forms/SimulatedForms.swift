@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseWire
 
 /// In virtual time what `FormsDriver` is in real time: the shipping machine, one input after the other, each with all that
 /// follows from it.
@@ -11,7 +12,7 @@ final class SimulatedForms {
         case failed(life: Int)
         case said(SimulatedPage, FormsSaid)
         case lost(life: Int)
-        case catalogue(company: String, FormsCatalogueText)
+        case catalogue(company: String, FormsCatalogue)
         case alarm
         case changed(FormsChange, (_ isDone: Bool) -> Void)
     }
@@ -40,6 +41,9 @@ final class SimulatedForms {
         random = simulation.random("forms of \(process.name) \(life)")
         machine = FormsMachine(events: FormsWorld.events)
     }
+
+    /// The page hangs, with what the host believes to be a form on the screen: who waits for it waits for ever.
+    var isStuck: Bool { page?.isHung == true && machine.onScreen != nil }
 
     private var isAlive: Bool { process.life == life && process.state != .dead }
     private var now: Duration { process.clock.uptime() }
@@ -190,7 +194,7 @@ final class SimulatedForms {
                 return try transaction.record(answers)
             }
         case .fetchCatalogue: askForCatalogue()
-        case .setVisible, .log: break
+        case .setVisible: break
         }
         then()
     }
@@ -223,7 +227,7 @@ final class SimulatedForms {
     }
 
     private func askLeave(
-        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogueText,
+        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue,
         _ then: @escaping () -> Void
     ) {
         let id = random.hexadecimal()

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import RepriseForms
+import RepriseWire
 
 /// The page of one web view, which does what forms.js does, and then some: it dies, hangs, is late, and says what it should not.
 final class SimulatedPage {
@@ -62,9 +63,6 @@ final class SimulatedPage {
         self.random = random
         self.toHost = toHost
     }
-
-    /// What is on the screen, hung or not.
-    var isShowing: Bool { isOpen && screen?.phase == .shown }
 
     private var name: String { "\(device.name), page \(life)" }
     private var now: Int64 { offset + simulation.now.milliseconds }
