@@ -67,7 +67,7 @@ struct ChatCommand: AsyncParsableCommand {
         do { _ = try ChannelName(channel) } catch let error as RepriseError {
             throw ValidationError(error.line)
         }
-        guard let user = try identity.caller(at: server.url).user()?.text else {
+        guard let user = try identity.caller(at: server).user()?.text else {
             throw ValidationError("Say who you are: --as USER.")
         }
         guard !user.hasPrefix("."), !user.contains("/") else {
@@ -76,10 +76,10 @@ struct ChatCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        guard let identity = try identity.caller(at: server.url).identity() else { return }
+        guard let identity = try identity.caller(at: server).identity() else { return }
         let user = identity.user.text
         let reprise = try await Reprise.open(
-            at: folder(of: user), server: server.url, dialer: NIODialer(), identity: identity)
+            at: folder(of: user), server: server.url, dialer: server.dialer, identity: identity)
         let waiting: Int
         do { waiting = try await chat(reprise, as: user) } catch {
             await reprise.close()

@@ -65,8 +65,8 @@ struct ListenCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reprise = try await Reprise.open(
-            at: URL(fileURLWithPath: journal), server: server.url, dialer: NIODialer(),
-            identity: try identity.caller(at: server.url).identity())
+            at: URL(fileURLWithPath: journal), server: server.url, dialer: server.dialer,
+            identity: try identity.caller(at: server).identity())
         if let place = reprise.journal.opening.setAside {
             Terminal.error.writeLine(
                 "reprise: What was in the journal is no sound database; it is kept at "

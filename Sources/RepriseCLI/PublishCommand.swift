@@ -64,8 +64,8 @@ struct PublishCommand: AsyncParsableCommand {
         let queue = PublishQueue(channel: try ChannelName(channel)) { _, _ in }
         let reconnects = Counter()
         let publisher = Publisher(
-            server: server.url, dialer: NIODialer(), queue: queue,
-            caller: try identity.caller(at: server.url), patience: .seconds(patience),
+            server: server.url, dialer: server.dialer, queue: queue,
+            caller: try identity.caller(at: server), patience: .seconds(patience),
             onReconnect: { _ in reconnects.increment() })
         let progress = PublishProgress(queue: queue)
         let showing = Task { await progress.show() }

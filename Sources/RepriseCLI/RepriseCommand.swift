@@ -34,9 +34,9 @@ struct RepriseCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
             LedgerCommand.self, DeadLettersCommand.self, TokenCommand.self, ChannelsCommand.self,
-            MembersCommand.self, HistoryCommand.self, DemoCommand.self, SimulateCommand.self, PhoneToolCommand.self,
-            BackupCommand.self, RestoreCommand.self, DeviceCommand.self,
-            CatchUpDeviceCommand.self,
+            MembersCommand.self, HistoryCommand.self, FormsCommand.self, DemoCommand.self,
+            SimulateCommand.self, PhoneToolCommand.self, BackupCommand.self, RestoreCommand.self,
+            DeviceCommand.self, CatchUpDeviceCommand.self,
         ])
 }
 

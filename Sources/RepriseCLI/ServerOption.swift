@@ -12,6 +12,21 @@ struct ServerOption: ParsableArguments {
             valueName: "url"))
     var given: String?
 
+    @Option(
+        name: .customLong("authorities"),
+        help: ArgumentHelp(
+            "Certificates in PEM whose owners are trusted beside those of the system. (default: $REPRISE_AUTHORITIES)",
+            valueName: "file"))
+    var givenAuthorities: String?
+
+    var authorities: String? {
+        let file = givenAuthorities ?? ProcessInfo.processInfo.environment["REPRISE_AUTHORITIES"]
+        return file?.isEmpty == true ? nil : file
+    }
+
+    /// What connects to it.
+    var dialer: NIODialer { NIODialer(authorities: authorities) }
+
     var url: String {
         let url =
             given ?? ProcessInfo.processInfo.environment["REPRISE_SERVER"]

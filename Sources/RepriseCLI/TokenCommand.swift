@@ -74,7 +74,8 @@ struct TokenCommand: AsyncParsableCommand {
                 lifetime: .seconds(expires.seconds))
         }
         let token = try await DevToken.fetch(
-            server: server.url, user: user, isAdmin: admin, seconds: expires.seconds)
+            server: server.url, user: user, isAdmin: admin, seconds: expires.seconds,
+            authorities: server.authorities)
         guard let token else {
             throw RepriseError(
                 .refused, "The server at \(server.url) is not one for development.",

@@ -27,6 +27,27 @@ enum CertificateFailure {
         }
     }
 
+    /// The same without the connection, which is gone: then nobody can look at the certificate.
+    ///
+    /// - Returns: nil for an error that is not about TLS.
+    static func explain(_ error: any Error, _ endpoint: Endpoint) -> RepriseError? {
+        switch error {
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+            return untrusted(
+                endpoint, "its certificate is for another name",
+                remedy: "Use the name that the certificate is for.", error)
+        case NIOSSLError.handshakeFailed where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
+            return untrusted(
+                endpoint, "its certificate is not one to trust here",
+                remedy: "If you know whose it is, name that authority's certificate.", error)
+        case is NIOSSLError:
+            return RepriseError(
+                .unreachable, "\(endpoint) does not speak TLS as we do.",
+                remedy: "If it speaks none, use http:// instead of https://.", cause: error)
+        default: return nil
+        }
+    }
+
     private static func verification(
         of certificate: NIOSSLCertificate, _ endpoint: Endpoint, _ error: any Error
     ) -> RepriseError {

@@ -21,24 +21,40 @@ final class TrustedServers: Sendable {
         }
     }
 
+    /// What a client that makes its own connections is told; the roots are read each time.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
+    func configuration() throws -> TLSConfiguration {
+        do { return try settings() } catch { throw unusable(error) }
+    }
+
     private func make() throws -> NIOSSLContext {
+        do {
+            var configuration = try settings()
+            configuration.applicationProtocols = ["http/1.1"]
+            return try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw unusable(error)
+        }
+    }
+
+    private func settings() throws -> TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.certificateVerification = .fullVerification
-        configuration.applicationProtocols = ["http/1.1"]
-        do {
-            if let authorities {
-                configuration.additionalTrustRoots = [
-                    .certificates(try NIOSSLCertificate.fromPEMFile(authorities))
-                ]
-            }
-            return try NIOSSLContext(configuration: configuration)
-        } catch {
-            throw RepriseError(
-                .badConfiguration,
-                "The authorities \(authorities ?? "of this system") cannot be used.",
-                remedy: "Give a file with certificates in PEM.", cause: error)
+        if let authorities {
+            configuration.additionalTrustRoots = [
+                .certificates(try NIOSSLCertificate.fromPEMFile(authorities))
+            ]
         }
+        return configuration
+    }
+
+    private func unusable(_ error: any Error) -> RepriseError {
+        RepriseError(
+            .badConfiguration,
+            "The authorities \(authorities ?? "of this system") cannot be used.",
+            remedy: "Give a file with certificates in PEM.", cause: error)
     }
 }
 

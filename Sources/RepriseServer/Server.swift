@@ -197,6 +197,7 @@ public struct Server: Service {
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
         services.metrics = { gateway.metrics.text() }
+        services.formsDone = { gateway.metrics.formsDone($0) }
         services.backup = configuration.backups.map { folder in
             let backups = Backups(of: configuration.data, in: folder)
             return { try await backups.make(at: gateway.clock.wall()) }

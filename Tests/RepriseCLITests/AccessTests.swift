@@ -57,6 +57,32 @@ struct AccessTests {
         }
     }
 
+    @Test("listen without a token ends as the others do, not as if nobody answered")
+    func listening() async throws {
+        try await Self.withDevelopment { _, url in
+            let folder = try Folder()
+            let result = try await Tool.run([
+                "listen", "general", "--server", url, "--journal", folder.path("inbox"),
+            ])
+            #expect(result.status == 76, "\(result.error)")
+            #expect(result.error.contains("--as"))
+        }
+    }
+
+    @Test("where nothing answers, every command says so at once")
+    func nothingThere() async throws {
+        for command in [
+            ["token", "--as", "ada"], ["publish", "general", "hello", "--as", "ada"],
+            ["publish", "general", "hello"], ["channels", "--as", "ada"], ["forms", "show"],
+        ] {
+            let start = ContinuousClock.now
+            let result = try await Tool.run(command + ["--server", "http://127.0.0.1:1"])
+            #expect(result.status == 69, "\(command): \(result.error)")
+            // It was ten seconds, because failed connections were tried again.
+            #expect(ContinuousClock.now - start < .seconds(8), "\(command)")
+        }
+    }
+
     @Test("a server that is not for development gives none, and one elsewhere is not even asked")
     func notForDevelopment() async throws {
         try await withServer { server, _ in

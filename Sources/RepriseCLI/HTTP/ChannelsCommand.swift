@@ -70,7 +70,7 @@ struct ChannelsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let api = ServerAPI(server: server.url, caller: try identity.caller(at: server.url))
+        let api = ServerAPI(server: server.url, caller: try identity.caller(at: server))
         guard let channel else {
             return try await Listing(
                 isJSON: json, header: ["channel", "unread", "head", "visibility", "role", "title"],

@@ -53,7 +53,7 @@ struct HistoryCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let api = ServerAPI(server: server.url, caller: try identity.caller(at: server.url))
+        let api = ServerAPI(server: server.url, caller: try identity.caller(at: server))
         var from = after ?? 0
         if after == nil {
             let head = try await page(api, after: WireLimits.greatestSequence, 1).integer("head")

@@ -34,6 +34,12 @@ struct Listing: Sendable {
         } while after != nil
     }
 
+    /// Prints what is known already.
+    func print(_ rows: [[String]]) throws {
+        var widths: [Int]?
+        try write(rows.map { $0.map(\.printable) }, &widths)
+    }
+
     private func write(_ rows: [[String]], _ widths: inout [Int]?) throws {
         let known =
             widths

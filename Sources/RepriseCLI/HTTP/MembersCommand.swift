@@ -51,7 +51,7 @@ struct MembersCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let api = ServerAPI(server: server.url, caller: try identity.caller(at: server.url))
+        let api = ServerAPI(server: server.url, caller: try identity.caller(at: server))
         let path = ["v1", "channels", channel, "members"]
         if let remove {
             _ = try await api.send("DELETE", path + [remove])

@@ -1,7 +1,4 @@
-import AsyncHTTPClient
 import Foundation
-import NIOCore
-import NIOHTTP1
 import RepriseCore
 import RepriseNIO
 import RepriseWire
@@ -26,38 +23,39 @@ struct ServerAPI: Sendable {
     func send(
         _ method: String, _ path: [String], query: [String: String?] = [:], body: [UInt8]? = nil
     ) async throws -> JSONMembers? {
-        let (status, bytes) = try await exchange(
-            method, path, query: query, body: body, token: caller.token())
-        guard (200..<300).contains(status) else { throw Self.failure(status, bytes) }
-        guard !bytes.isEmpty else { return nil }
-        guard let answer = try? JSONMembers(bytes) else { throw notReprise }
-        return answer
+        let answer = try await exchange(method, path, query: query, body: body)
+        guard (200..<300).contains(answer.status) else {
+            throw failure(answer)
+        }
+        guard !answer.body.isEmpty else { return nil }
+        guard let members = try? JSONMembers(answer.body) else { throw notReprise }
+        return members
     }
 
-    private func exchange(
-        _ method: String, _ path: [String], query: [String: String?], body: [UInt8]?,
-        token: AccessToken?
-    ) async throws -> (status: Int, body: [UInt8]) {
-        var request = HTTPClientRequest(url: try url(path, query))
-        request.method = HTTPMethod(rawValue: method)
-        request.headers.add(name: "Accept", value: "application/json")
-        request.headers.add(name: "User-Agent", value: ToolVersion.client)
-        if let token { request.headers.add(name: "Authorization", value: "Bearer \(token.secret)") }
-        if let body {
-            request.headers.add(name: "Content-Type", value: "application/json")
-            request.body = .bytes(ByteBuffer(bytes: body))
+    /// Asks, and takes any answer.
+    ///
+    /// - Throws: ``RepriseError`` if there is none.
+    func exchange(
+        _ method: String, _ path: [String], query: [String: String?] = [:],
+        headers: [String: String] = [:], body: [UInt8]? = nil
+    ) async throws -> HTTPAnswer {
+        var headers = headers
+        headers["accept"] = "application/json"
+        headers["user-agent"] = ToolVersion.client
+        if let token = try await caller.token() {
+            headers["authorization"] = "Bearer \(token.secret)"
         }
+        if body != nil { headers["content-type"] = "application/json" }
         do {
-            let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
-            let body = try await response.body.collect(upTo: Self.answerBytes)
-            return (Int(response.status.code), Array(body.readableBytesView))
-        } catch let error as CancellationError {
-            throw error
-        } catch let error as NIOTooManyBytesError {
+            return try await NIOFetcher(timeout: .seconds(30), authorities: caller.authorities)
+                .send(
+                    method, try url(path, query), headers: headers, body: body,
+                    limit: Self.answerBytes)
+        } catch let error as RepriseError where error.code == .tooLarge {
             throw RepriseError(
                 .notReprise, "What answers at \(server) answers with more than a Reprise server.",
                 remedy: "Check host and port.", cause: error)
-        } catch {
+        } catch let error as RepriseError where error.code == .unreachable {
             throw RepriseError(
                 .unreachable, "The server at \(server) cannot be reached.",
                 remedy: "Check that it runs there; `reprise serve` starts one.", cause: error)
@@ -88,15 +86,17 @@ struct ServerAPI: Sendable {
     }
 
     /// What the server says went wrong, in its own words.
-    private static func failure(_ status: Int, _ body: [UInt8]) -> any Error {
-        let error = (try? JSONMembers(body))?.raw("error").flatMap { try? JSONMembers($0) }
+    func failure(_ answer: HTTPAnswer) -> any Error {
+        let status = answer.status
+        let error = (try? JSONMembers(answer.body))?.raw("error").flatMap { try? JSONMembers($0) }
         guard let words = error?.text("message") else {
             return RepriseError(
                 .notReprise, "What answers there is not a Reprise server (HTTP status \(status)).",
                 remedy: "Check host and port.")
         }
         switch status {
-        case 400, 404, 405, 409, 413, 415: return CommandFailure(.badInput, words.firstLine)
+        case 400, 404, 405, 409, 412, 413, 415, 422:
+            return CommandFailure(.badInput, words.firstLine)
         case 401:
             return RepriseError(
                 .unauthorized, words, remedy: "Give --token, or --as with a --dev server.")

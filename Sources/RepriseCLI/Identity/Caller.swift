@@ -15,6 +15,10 @@ struct Caller: Sendable {
 
     let server: String
     let source: Source
+    /// Whose certificates are believed beside those that the system trusts: a file.
+    var authorities: String?
+    /// Whether a server for development is asked for a token that may manage.
+    var isAdmin = false
 
     static func nobody(_ server: String) -> Caller { Caller(server: server, source: .nobody) }
 
@@ -37,7 +41,9 @@ struct Caller: Sendable {
         switch source {
         case .nobody: nil
         case .token(let token): token
-        case .development(let user): try await DevToken.fetch(server: server, user: user)
+        case .development(let user):
+            try await DevToken.fetch(
+                server: server, user: user, isAdmin: isAdmin, authorities: authorities)
         }
     }
 

@@ -35,9 +35,13 @@ struct IdentityOption: ParsableArguments {
     }
 
     /// - Throws: ``RepriseError`` `.malformed`.
-    func caller(at server: String) throws -> Caller {
-        if let given { return Caller(server: server, source: .token(try AccessToken(given))) }
-        if let user { return Caller(server: server, source: .development(try UserID(user))) }
-        return .nobody(server)
+    func caller(at server: ServerOption) throws -> Caller {
+        Caller(server: server.url, source: try source(), authorities: server.authorities)
+    }
+
+    private func source() throws -> Caller.Source {
+        if let given { return .token(try AccessToken(given)) }
+        if let user { return .development(try UserID(user)) }
+        return .nobody
     }
 }

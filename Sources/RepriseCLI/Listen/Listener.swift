@@ -84,10 +84,27 @@ struct Listener: Sendable {
             case .connected: waits = true
             case .stuck(let error) where Self.needsPerson.contains(error.code): throw error
             case .waiting(_, let reason) where !waits, .stopped(let reason):
-                throw reason.error
-                    ?? RepriseError(.unavailable, reason.description, remedy: "Try again later.")
+                throw reason.failure
             case .idle, .connecting, .expiring, .offline, .suspended, .waiting, .stuck: continue
             }
+        }
+    }
+}
+
+extension Disconnection {
+    /// What a person can do about it.
+    fileprivate var failure: RepriseError {
+        if let error { return error }
+        switch closeCode {
+        case .unauthorized?, .tokenExpired?:
+            return RepriseError(
+                .unauthorized, "The server asks for a token.",
+                remedy: "Give --token, or --as with a --dev server.")
+        case let code? where code.advice == .stop:
+            return RepriseError(
+                .refused, description,
+                remedy: "Check that tool and server are of the same version.")
+        case _: return RepriseError(.unavailable, description, remedy: "Try again later.")
         }
     }
 }

@@ -1,7 +1,4 @@
-import AsyncHTTPClient
 import Foundation
-import NIOCore
-import NIOHTTP1
 import RepriseCore
 import RepriseNIO
 import RepriseServer
@@ -18,10 +15,12 @@ enum DevToken {
     ///   - user: for whom.
     ///   - isAdmin: whether it is to manage everything.
     ///   - seconds: after which it ends.
+    ///   - authorities: whose certificates are believed beside those that the system trusts.
     /// - Returns: nil where the server is not for development. One that is not on this machine is not even asked.
     /// - Throws: ``RepriseError`` `.unreachable`, `.refused`, `.notReprise`, `.malformed`.
     static func fetch(
-        server: String, user: UserID, isAdmin: Bool = false, seconds: Int = 3_600
+        server: String, user: UserID, isAdmin: Bool = false, seconds: Int = 3_600,
+        authorities: String? = nil
     ) async throws -> AccessToken? {
         let endpoint = try Endpoint(server)
         guard LoopbackName.isOne(endpoint.host) else { return nil }
@@ -33,40 +32,41 @@ enum DevToken {
         // A plus in a query means a space to some.
         let text = (query.percentEncodedQuery ?? "").replacing("+", with: "%2B")
         let url = "\(endpoint)\(DevelopmentTokenRoute.path)?\(text)"
-        return try await ask(url, endpoint)
-    }
-
-    private static func ask(_ url: String, _ endpoint: Endpoint) async throws -> AccessToken? {
+        let answer: HTTPAnswer
         do {
-            return try await read(url, endpoint)
-        } catch let error as RepriseError {
-            throw error
-        } catch {
+            // What answers here answers at once.
+            answer = try await NIOFetcher(timeout: .seconds(10), authorities: authorities)
+                .send("GET", url, headers: [:], body: nil, limit: 65_536)
+        } catch let error as RepriseError where error.code == .unreachable {
             throw RepriseError(
                 .unreachable, "No server answers at \(endpoint).",
                 remedy: "Start one with `reprise serve`.", cause: error)
+        } catch let error as RepriseError where error.code == .tooLarge {
+            throw notReprise(endpoint)
         }
+        return try token(in: answer, of: endpoint)
     }
 
-    private static func read(_ url: String, _ endpoint: Endpoint) async throws -> AccessToken? {
-        let response = try await HTTPClient.shared.execute(
-            HTTPClientRequest(url: url), timeout: .seconds(10))
-        switch response.status {
-        case .ok: break
-        case .notFound: return nil
+    private static func token(in answer: HTTPAnswer, of endpoint: Endpoint) throws -> AccessToken? {
+        switch answer.status {
+        case 200: break
+        case 404: return nil
         default:
             throw RepriseError(
-                .refused, "\(endpoint) gives no token (\(response.status.code)).",
+                .refused, "\(endpoint) gives no token (\(answer.status)).",
                 remedy: "Look at the server's log.")
         }
-        let body = try await response.body.collect(upTo: 65_536)
-        let answer = try? JSONDecoder().decode(Answer.self, from: Data(body.readableBytesView))
-        guard let token = try answer.map({ try AccessToken($0.token) }) else {
-            throw RepriseError(
-                .notReprise, "What answers at \(endpoint) is not a Reprise server.",
-                remedy: "Check host and port.")
+        let content = try? JSONDecoder().decode(Answer.self, from: Data(answer.body))
+        guard let token = try content.map({ try AccessToken($0.token) }) else {
+            throw notReprise(endpoint)
         }
         return token
+    }
+
+    private static func notReprise(_ endpoint: Endpoint) -> RepriseError {
+        RepriseError(
+            .notReprise, "What answers at \(endpoint) is not a Reprise server.",
+            remedy: "Check host and port.")
     }
 
     private struct Answer: Decodable {

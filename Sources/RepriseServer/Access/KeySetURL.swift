@@ -28,6 +28,8 @@ package struct KeySetURL: Hashable, Sendable {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = TimeAmount(AccessLimits.fetch)
+        // Whoever has asked waits; the machine asks again in its own time.
+        configuration.connectionPool.retryConnectionEstablishment = false
         // One client a fetch: they are rare, and so nothing has to be shut down when the server ends.
         let client = HTTPClient(
             eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),

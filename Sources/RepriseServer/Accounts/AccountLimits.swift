@@ -16,4 +16,6 @@ package enum AccountLimits {
     package static let waitingWrites = 65_536
     /// The most changes of one transaction.
     package static let writesPerCommit = 2_048
+    /// How many former catalogues of forms a company keeps.
+    static let formsVersions = 10
 }

@@ -4,10 +4,26 @@ import GRDB
 ///
 /// - `channels`: the records. `members` counts the rows in `members`, so that nobody counts them again for each receipt.
 /// - `members`, `positions`: clustered by channel and user. `device_positions`: by user and device, because they leave with a device.
+/// - `forms`: catalogues; the greatest `n` of a company is the current one.
 enum AccountsSchema {
     static func migrator() -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 accounts", migrate: createFirst)
+        migrator.registerMigration("2 forms") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE forms (
+                      company TEXT NOT NULL,
+                      n INTEGER NOT NULL,
+                      version TEXT NOT NULL,
+                      tag TEXT NOT NULL,
+                      time INTEGER NOT NULL,
+                      bytes BLOB NOT NULL,
+                      UNIQUE (company, n),
+                      UNIQUE (company, version)
+                    );
+                    """)
+        }
         return migrator
     }
 

@@ -19,7 +19,7 @@ package struct HTTPLimits: Hashable, Sendable {
     /// How long an NDJSON body may take to arrive (408).
     package var streamTime: Duration = .seconds(300)
     /// How many bytes of a refused body are read, so that the answer reaches a client that sends first and reads then.
-    package var discardedBytes = 1 << 20
+    package var discardedBytes = 2 << 20
     /// How long a stream waits for room in the committer's queue before its lines are refused as `overloaded`.
     package var queueTime: Duration = .seconds(5)
     /// How many messages a page of history has, and how many it may have.

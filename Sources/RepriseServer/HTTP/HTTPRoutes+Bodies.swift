@@ -23,7 +23,7 @@ extension HTTPRoutes {
         }
     }
 
-    private static func checkType(_ request: Request, isOptional: Bool) throws {
+    static func checkType(_ request: Request, isOptional: Bool) throws {
         let type = try contentType(of: request)
         guard type == "application/json" || isOptional && type.isEmpty else {
             throw HTTPFailure.unsupportedMediaType("Send application/json.")

@@ -19,6 +19,8 @@ package struct HTTPServices: Sendable {
     package var moved: @Sendable (ChannelName, ServerFrame.Position) async throws -> Void = {
         _, _ in
     }
+    /// Counts what came of a request for forms.
+    package var formsDone: @Sendable (FormsOutcome) -> Void = { _ in }
     /// The figures of `/metrics`, in Prometheus' text format.
     package var metrics: @Sendable () async throws -> String = { "" }
     /// Makes a backup in the configured folder and names it; nil if no folder is configured.

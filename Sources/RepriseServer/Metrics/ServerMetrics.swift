@@ -23,6 +23,7 @@ package final class ServerMetrics: Sendable {
     private let refusals: [String: [String: Counter]]
     private let closes: [UInt16: Counter]
     private let authFailures: [String: Counter]
+    private let forms: [String: Counter]
 
     /// - Parameter factory: gets everything too, beside the registry: what the program bootstrapped swift-metrics with.
     package init(also factory: (any MetricsFactory)? = nil) {
@@ -61,6 +62,9 @@ package final class ServerMetrics: Sendable {
             uniqueKeysWithValues: Self.closeCodes.map {
                 ($0.number, counter("reprise_closes_total", [("code", "\($0)")]))
             })
+        forms = Self.counters(FormsOutcome.allCases.map(\.rawValue)) {
+            counter("reprise_forms_total", [("outcome", $0)])
+        }
         authFailures = Self.counters(Self.authFailureNames) {
             counter("reprise_auth_failures_total", [("reason", $0)])
         }
@@ -119,6 +123,9 @@ package final class ServerMetrics: Sendable {
         authFailures[reason]?.increment()
     }
 
+    /// A request for forms was answered.
+    package func formsDone(_ outcome: FormsOutcome) { forms[outcome.rawValue]?.increment() }
+
     func caughtUp(after time: Duration) { catchUps.recordNanoseconds(time.nanoseconds) }
 
     // MARK: Names
@@ -154,6 +161,7 @@ package final class ServerMetrics: Sendable {
         "reprise_connections": .init("WebSocket connections."),
         "reprise_demotions_total": .init("Times that a connection had too much unsent."),
         "reprise_events_sent_total": .init("Events written to connections, live or from the log."),
+        "reprise_forms_total": .init("Requests for catalogues of forms, by outcome."),
         "reprise_log_errors_total": .init("Times that the log failed, by operation."),
         "reprise_messages_total": .init("Messages that reached the log, by outcome."),
         "reprise_publishes_waiting": .init("Messages that wait to be stored."),

@@ -22,6 +22,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "handshake", maximumBytes: 32_768, check: HandshakeProperties.check),
         FuzzTarget(name: "endpoint", maximumBytes: 512, check: EndpointProperties.check),
         FuzzTarget(name: "spool", maximumBytes: 4_096, check: FileProperties.spool),
+        FuzzTarget(name: "forms", maximumBytes: 8_192, check: FormsProperties.check),
         FuzzTarget(name: "mirror", maximumBytes: 4_096, check: FileProperties.mirror),
     ]
 }

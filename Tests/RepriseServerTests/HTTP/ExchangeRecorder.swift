@@ -17,6 +17,7 @@ final class ExchangeRecorder {
         var type: String? = "application/json"
         var body = ""
         var origin: String?
+        var headers: [String: String] = [:]
     }
 
     struct Answer {
@@ -42,6 +43,7 @@ final class ExchangeRecorder {
             request.headers.add(name: "authorization", value: "Bearer \(token)")
         }
         if let origin = ask.origin { request.headers.add(name: "origin", value: origin) }
+        for (name, value) in ask.headers { request.headers.add(name: name, value: value) }
         if !ask.body.isEmpty {
             if let type = ask.type { request.headers.add(name: "content-type", value: type) }
             request.body = .bytes(ByteBuffer(string: ask.body))

@@ -30,7 +30,13 @@ final class OpenAPIExchanges {
         "PATCH /v1/channels/{channel}/messages/{id}": #"{"body":2}"#,
         "PUT /v1/channels/{channel}/positions": #"{"read":1}"#,
         "PUT /v1/devices/{device}": #"{"platform":"ios"}"#,
+        "PUT /v1/forms": #"{"format":"forms/1","version":"1","forms":[]}"#,
     ]
+
+    /// Somebody who may make the request.
+    private static func asker(of operation: Operation) -> String {
+        operation.name == "PUT /v1/forms" ? "root" : "ada"
+    }
 
     private func ask(
         _ operation: String, as user: String? = "ada", channel: String = "general",
@@ -53,7 +59,33 @@ final class OpenAPIExchanges {
     // MARK: What happens on a server where all is well, in this order
 
     private func tale() -> [(ExchangeRecorder.Ask, Int)] {
-        channels() + members() + messages() + changes() + positions() + devices() + operation()
+        channels() + members() + messages() + changes() + positions() + devices() + forms()
+            + operation()
+    }
+
+    private func forms() -> [(ExchangeRecorder.Ask, Int)] {
+        let (get, put) = (ask("GET /v1/forms", as: nil), ask("PUT /v1/forms", as: "root"))
+        func with(
+            _ ask: ExchangeRecorder.Ask, _ headers: [String: String] = [:],
+            company: String? = nil, body: String? = nil
+        ) -> ExchangeRecorder.Ask {
+            var ask = ask
+            ask.headers = headers
+            ask.query = company.map { [("company", $0)] } ?? []
+            ask.body = body ?? ask.body
+            return ask
+        }
+        let other =
+            #"{"format":"forms/1","version":"1","frequency":{"max":1,"seconds":9},"forms":[]}"#
+        let tale: [(ExchangeRecorder.Ask, Int)] = [
+            (get, 404), (with(put, ["if-match": "*"]), 412), (put, 201), (put, 200), (get, 200),
+            (with(get, ["if-none-match": "*"]), 304), (with(put, body: other), 409),
+            (with(put, company: "acme"), 201), (with(get, company: "acme"), 200),
+            (with(put, ["if-none-match": "*"]), 412), (ask("PUT /v1/forms"), 403),
+            (with(get, company: "-"), 400), (with(put, company: "a%20b"), 400),
+        ]
+        let bad = ["[]", "{", "nul", #"{"format":"forms/2"}"#, #"{"x":1,"x":2}"#]
+        return tale + bad.map { (with(put, body: $0), 422) }
     }
 
     private func channels() -> [(ExchangeRecorder.Ask, Int)] {
@@ -194,7 +226,7 @@ final class OpenAPIExchanges {
                 ask("PUT /v1/devices/{device}", device: "%5C"),
                 ask("DELETE /v1/devices/{device}", device: "%7F"),
             ].map { ($0, 400) }
-            + operations.filter(\.hasBody).flatMap { operation in
+            + operations.filter { $0.hasBody && $0.name != "PUT /v1/forms" }.flatMap { operation in
                 ["[]", "{", "nul", #"{"x":1,"x":2}"#, "{}{}", "{\"a\":\"\u{1}\"}"]
                     .map { (ask(operation.name, $0), 400) }
             } + BadFields.all.map { (ask($0.operation, $0.body), 400) }
@@ -211,9 +243,10 @@ final class OpenAPIExchanges {
                 try await expect(401, ask(operation.name, as: "ended"), port)
             }
             for operation in operations where operation.hasBody {
-                let large = #"{"x":"\#(String(repeating: "x", count: 80_000))"}"#
-                try await expect(413, ask(operation.name, large), port)
-                try await expect(415, ask(operation.name, type: "text/plain"), port)
+                let user = Self.asker(of: operation)
+                let large = #"{"x":"\#(String(repeating: "x", count: 1_100_000))"}"#
+                try await expect(413, ask(operation.name, as: user, large), port)
+                try await expect(415, ask(operation.name, as: user, type: "text/plain"), port)
             }
         }
     }

@@ -1,0 +1,29 @@
+import ArgumentParser
+
+/// `reprise forms`: what is checked, pushed and shown of a catalogue of forms.
+struct FormsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forms",
+        abstract: "Check, push and show a catalogue of forms.",
+        discussion: """
+            A catalogue says which forms an app shows, after which events, to whom and
+            how often. docs/forms.md has all of it.
+
+            EXAMPLES
+              reprise forms check forms.json
+              reprise forms push forms.json --token "$ADMIN"
+              reprise forms show
+
+            EXIT CODES
+              0 done; 65 the catalogue is not one; 66 the file cannot be read; 69 no
+              server; 76 refused. All: reprise --help
+            """,
+        subcommands: [FormsCheckCommand.self, FormsPushCommand.self, FormsShowCommand.self])
+}
+
+/// Whose forms.
+struct CompanyOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Whose forms: a company's key. (default: default)", valueName: "key"))
+    var company: String = "default"
+}

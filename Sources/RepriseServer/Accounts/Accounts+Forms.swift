@@ -1,0 +1,113 @@
+import Foundation
+import GRDB
+import RepriseCore
+package import RepriseWire
+
+/// Catalogues of forms: the current one of each company, and those before it.
+extension Accounts {
+    /// What a request asks of the current catalogue before it changes or answers anything (RFC 9110 §13.1).
+    package enum FormsCondition: Hashable, Sendable {
+        case none
+        /// It is one of these, or for nil any at all: `If-Match`.
+        case oneOf([String]?)
+        /// There is none: `If-None-Match: *`.
+        case absent
+
+        func isMet(by tag: String?) -> Bool {
+            switch self {
+            case .none: true
+            case .absent: tag == nil
+            case .oneOf(nil): tag != nil
+            case .oneOf(let tags?): tag.map(tags.contains) ?? false
+            }
+        }
+    }
+
+    /// The tag of the current catalogue; nil if the company has none.
+    package func formsTag(of company: ChannelName) async throws -> String? {
+        try await read { try Self.tag(of: company, $0) }
+    }
+
+    /// The current catalogue; nil if the company has none.
+    package func forms(of company: ChannelName) async throws -> StoredForms? {
+        try await read { db in
+            try Row.fetchOne(
+                db, sql: "SELECT * FROM forms WHERE company = ? ORDER BY n DESC LIMIT 1",
+                arguments: [company.text]
+            ).map(StoredForms.init(row:))
+        }
+    }
+
+    /// The versions that are kept, the current one first.
+    package func formsVersions(of company: ChannelName) async throws -> [String] {
+        try await read { db in
+            try String.fetchAll(
+                db, sql: "SELECT version FROM forms WHERE company = ? ORDER BY n DESC",
+                arguments: [company.text])
+        }
+    }
+
+    /// Makes a catalogue the current one; of those before it ``AccountLimits/formsVersions`` are kept.
+    ///
+    /// The same bytes as a former version are that version again: this is how one goes back.
+    ///
+    /// - Returns: what came of it.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the condition is not met, `.malformed` if another catalogue has this version.
+    package func setForms(
+        _ new: StoredForms, of company: ChannelName, if condition: FormsCondition = .none
+    ) async throws -> FormsChange {
+        try await write { db in
+            let current = try Self.tag(of: company, db)
+            guard condition.isMet(by: current) else { throw Self.conditionFailed }
+            let known = try String.fetchOne(
+                db, sql: "SELECT tag FROM forms WHERE company = ? AND version = ?",
+                arguments: [company.text, new.version])
+            if let known, known != new.tag { throw Self.versionTaken(new.version) }
+            if known != nil, known == current { return .unchanged(new) }
+            try Self.insert(new, company, db)
+            return current == nil ? .created(new) : .replaced(new)
+        }
+    }
+
+    /// The current catalogue is not the one that was asked for.
+    static let conditionFailed = RepriseError(
+        .refused, "The catalogue is not what the request expects.",
+        remedy: "Get the current one, look at it, and push again.")
+
+    private static func versionTaken(_ version: String) -> RepriseError {
+        RepriseError(
+            .malformed, "Version \(version) is another catalogue.",
+            remedy: "Give this one a version of its own.")
+    }
+
+    private static func tag(of company: ChannelName, _ db: Database) throws -> String? {
+        try String.fetchOne(
+            db, sql: "SELECT tag FROM forms WHERE company = ? ORDER BY n DESC LIMIT 1",
+            arguments: [company.text])
+    }
+
+    private static func insert(
+        _ new: StoredForms, _ company: ChannelName, _ db: Database
+    ) throws {
+        let last =
+            try Int64.fetchOne(
+                db, sql: "SELECT max(n) FROM forms WHERE company = ?", arguments: [company.text])
+            ?? 0
+        try db.execute(
+            sql: "DELETE FROM forms WHERE company = ? AND version = ?",
+            arguments: [company.text, new.version])
+        try db.execute(
+            sql: """
+                INSERT INTO forms (company, n, version, tag, time, bytes) VALUES (?, ?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                company.text, last + 1, new.version, new.tag, new.time.milliseconds,
+                Data(new.bytes),
+            ])
+        try db.execute(
+            sql: """
+                DELETE FROM forms WHERE company = ? AND n NOT IN
+                (SELECT n FROM forms WHERE company = ? ORDER BY n DESC LIMIT ?)
+                """, arguments: [company.text, company.text, AccountLimits.formsVersions + 1])
+    }
+}

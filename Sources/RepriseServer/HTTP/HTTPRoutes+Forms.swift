@@ -1,0 +1,123 @@
+import HTTPTypes
+import Hummingbird
+import RepriseCore
+import RepriseWire
+
+/// The catalogue of forms of each company: whoever has the app may read it, only admins replace it.
+extension HTTPRoutes {
+    func addForms<Context: RequestContext>(to router: Router<Context>) {
+        on(.get, "/v1/forms", in: router, for: .anybody) { try await forms($0) }
+        on(.put, "/v1/forms", in: router, for: .admin) { try await setForms($0) }
+    }
+
+    private func forms(_ call: HTTPCall) async throws -> Response {
+        let company = try Self.company(of: call)
+        let known = EntityTags(call.request.headers[values: .ifNoneMatch])
+        guard let tag = try await services.accounts.formsTag(of: company) else {
+            services.formsDone(.missing)
+            throw HTTPFailure(
+                .notFound, "noCatalogue", "This company has no forms.",
+                headers: [.cacheControl: "no-cache"])
+        }
+        if known?.matches(tag, isStrong: false) == true {
+            services.formsDone(.unchanged)
+            return Response(status: .notModified, headers: Self.headers(tag))
+        }
+        guard let forms = try await services.accounts.forms(of: company) else {
+            throw HTTPFailure(.notFound, "noCatalogue", "This company has no forms.")
+        }
+        services.formsDone(.sent)
+        return Response(json: forms.bytes, headers: Self.headers(forms.tag))
+    }
+
+    private func setForms(_ call: HTTPCall) async throws -> Response {
+        let company = try Self.company(of: call)
+        let condition = Self.condition(call.request)
+        return try await reading(
+            call.request, FormsLimits.catalogueBytes, limits.messageTime
+        ) { body in
+            try Self.checkType(call.request, isOptional: false)
+            let bytes = try await body.all()
+            do {
+                let catalogue = try FormsCatalogue(bytes)
+                return try await set(catalogue, of: company, if: condition)
+            } catch let failure as FormsCatalogueFailure {
+                services.formsDone(.refused)
+                return Self.answer(failure)
+            } catch let error as RepriseError where error.code == .refused {
+                services.formsDone(.refused)
+                throw HTTPFailure(.preconditionFailed, "preconditionFailed", error.description)
+            } catch let error as RepriseError where error.code == .malformed {
+                services.formsDone(.refused)
+                throw HTTPFailure(.conflict, "conflict", error.description)
+            }
+        }
+    }
+
+    private func set(
+        _ catalogue: FormsCatalogue, of company: ChannelName,
+        if condition: Accounts.FormsCondition
+    ) async throws -> Response {
+        let change = try await services.accounts.setForms(
+            StoredForms(catalogue, at: services.clock.wall()), of: company, if: condition)
+        services.formsDone(.stored)
+        var json = JSONWriter()
+        json.object { answer in
+            answer.key("company")
+            answer.plain(company.text)
+            answer.key("version")
+            answer.plain(change.current.version)
+            answer.key("forms")
+            answer.integer(Int64(catalogue.forms.count))
+        }
+        let isNew = if case .created = change { true } else { false }
+        return Response(
+            json: json.bytes, status: isNew ? .created : .ok,
+            headers: Self.headers(change.current.tag))
+    }
+
+    /// The problems, beside what every error says.
+    private static func answer(_ failure: FormsCatalogueFailure) -> Response {
+        let first = failure.problems.first.map { " Line \($0)" } ?? ""
+        var json = JSONWriter()
+        json.object { object in
+            object.key("error")
+            HTTPFailure(.unprocessableContent, "badCatalogue", "The catalogue is not one." + first)
+                .write(to: &object)
+            object.key("errors")
+            object.array { list in failure.problems.forEach { $0.write(to: &list) } }
+        }
+        return Response(json: json.bytes, status: .unprocessableContent)
+    }
+
+    /// Whose forms: an app names its company, and who has only one need not.
+    private static func company(of call: HTTPCall) throws -> ChannelName {
+        try ChannelName(try call.query("company") ?? "default")
+    }
+
+    private static func condition(_ request: Request) -> Accounts.FormsCondition {
+        if let tags = EntityTags(request.headers[values: .ifMatch]) {
+            return .oneOf(tags.isAny ? nil : tags.strong)
+        }
+        let others = EntityTags(request.headers[values: .ifNoneMatch])
+        return others?.isAny == true ? .absent : .none
+    }
+
+    /// Keep it, but ask each time: a new one counts at once.
+    private static func headers(_ tag: String) -> HTTPFields {
+        [.eTag: tag, .cacheControl: "no-cache"]
+    }
+}
+
+extension FormsProblem {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object { problem in
+            problem.key("line")
+            problem.integer(Int64(line))
+            problem.key("pointer")
+            problem.string(pointer)
+            problem.key("message")
+            problem.string(message)
+        }
+    }
+}
