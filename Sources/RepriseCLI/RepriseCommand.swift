@@ -36,7 +36,7 @@ struct RepriseCommand: AsyncParsableCommand {
             LedgerCommand.self, DeadLettersCommand.self, TokenCommand.self, ChannelsCommand.self,
             MembersCommand.self, HistoryCommand.self, FormsCommand.self, DemoCommand.self,
             SimulateCommand.self, PhoneToolCommand.self, BackupCommand.self, RestoreCommand.self,
-            DeviceCommand.self, CatchUpDeviceCommand.self,
+            DeviceCommand.self, CatchUpDeviceCommand.self, AppCommand.self,
         ])
 }
 
