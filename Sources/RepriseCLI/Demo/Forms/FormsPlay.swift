@@ -51,7 +51,7 @@ struct FormsPlay: Sendable {
     func kill() async throws {
         try await until("its taps are taken") { try await tally().untaken == 0 }
         try await phone.kill(app.id)
-        try await phone.expects(.phone(.exited, app: app.id), within: Self.patience)
+        try await phone.expects(.phone(.terminated, app: app.id), within: Self.patience)
     }
 
     /// A notification with the name of a campaign.
@@ -71,7 +71,7 @@ struct FormsPlay: Sendable {
         var newer = app
         newer.arguments.removeAll { $0 == "--older" }
         try await phone.install(newer)
-        try await phone.expects(.phone(.exited, app: app.id), within: Self.patience)
+        try await phone.expects(.phone(.terminated, app: app.id), within: Self.patience)
     }
 
     /// Time passes.
@@ -132,7 +132,7 @@ struct FormsPlay: Sendable {
             switch event.what {
             case "tapped": tally.untaken += 1
             case "completed": tally.untaken -= 1
-            case "exited": (tally.open, tally.handshakes) = (0, 0)
+            case "terminated", "exited": (tally.open, tally.handshakes) = (0, 0)
             case "app.created": tally.open += 1
             case "app.lost", "app.formDidAppear", "app.handled": tally.open -= 1
             case "app.handshake": tally.handshakes += 1

@@ -89,7 +89,7 @@ struct FormsTimeline {
         case "tapped": "the tap"
         case "launched": "the phone starts the process"
         case "resumed": "the process runs again (SIGCONT)"
-        case "exited" where event.detail == "signal 9": "SIGKILL"
+        case "terminated" where event.detail == "by the system": "SIGKILL"
         case "completed": "completion handler is called"
         case "network": "the network is \(event.detail)"
         case "installed": "the app is updated"
