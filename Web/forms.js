@@ -847,10 +847,7 @@
         'form', { className: 'body', noValidate: true }, title, text || null,
         ...this.fields.map((field) => field.element), this.status,
         this.buttons.length > 0 ? make('div', { className: 'buttons' }, ...this.buttons) : null);
-      inner.addEventListener('submit', (event) => {
-        event.preventDefault(); // Enter in a field; nothing ever leaves by itself
-        this.submitByKey();
-      });
+      inner.addEventListener('submit', (event) => event.preventDefault()); // nothing leaves by itself
       this.dialog = make(
         'dialog',
         { tabIndex: -1, dir: directionOf(form.title), lang: this.language, role: 'dialog', 'aria-modal': 'true', 'aria-labelledby': 'title' },
@@ -908,6 +905,11 @@
       if (event.key === 'Escape') {
         event.preventDefault();
         return this.end('escape');
+      }
+      // The browser would do it for some forms, by how many fields they have.
+      if (event.key === 'Enter' && event.target.tagName === 'INPUT' && !event.isComposing) {
+        event.preventDefault();
+        return this.submitByKey();
       }
       if (event.key !== 'Tab') return;
       const stops = [...this.dialog.querySelectorAll('button, input, select, textarea')];
@@ -1073,7 +1075,7 @@
 
     take({ id, name, properties, at }) {
       if (this.inHand.has(id)) return;
-      const item = { id, name, properties, at, next: 0, timer: null, outcome: null };
+      const item = { id, name, properties, at, next: 0, timer: null, outcome: null, isTold: false };
       this.inHand.set(id, item);
       if (!isObject(properties)) return this.end(item, { result: 'error', reason: 'properties' });
       if (this.inHand.size > limits.eventsInHand) {
@@ -1209,10 +1211,19 @@
       this.outcomes.push({ id: item.id, ...outcome });
     }
 
-    // Tells the host what became of events; many in one message.
+    // Tells the host what became of events, and which are in good hands but take their time; many in one message.
     flush() {
       while (this.outcomes.length > 0) {
         this.bridge.say('handled', { events: this.outcomes.splice(0, limits.outcomesInMessage) });
+      }
+      const waiting = [];
+      for (const item of this.inHand.values()) {
+        if (item.isTold || this.screen?.item === item) continue;
+        item.isTold = true;
+        waiting.push(item.id);
+      }
+      while (waiting.length > 0) {
+        this.bridge.say('waiting', { events: waiting.splice(0, limits.outcomesInMessage) });
       }
     }
 
@@ -1230,6 +1241,7 @@
           this.evaluate(item);
         } else {
           this.screen = { item, form, phase: 'asking' };
+          item.isTold = false;
           this.bridge.say('showing', { event: item.id, form: form.id });
         }
       }

@@ -139,6 +139,27 @@ struct PageBridgeTests {
         await stage.close()
     }
 
+    @Test("what takes its time is said to wait, once: for a catalogue, a delay, the screen")
+    func waiting() async throws {
+        let late = #"{"id":"late","triggers":[{"event":"late","delay":60}],"title":"L"}"#
+        let stage = try await PageStage(nil)
+        _ = try await stage.says("hello")
+        try await stage.tell(
+            #"{"type":"welcome","protocol":1,"now":\#(PageStage.now),"locale":"en"}"#)
+        try await stage.happened("early")
+        #expect(try await stage.says("waiting")["events"] == ["e-early"])
+        try await stage.tell(PageStage.catalogue([PageStage.form("a"), PageStage.form("b"), late]))
+        _ = try await stage.says("formsData")
+        #expect(try await stage.handled() == ["early": "noMatch"])
+        try await stage.happened("a", "b", "late")
+        _ = try await stage.says("showing")
+        #expect(try await stage.says("waiting")["events"] == ["e-b", "e-late"])
+        try await stage.tell(#"{"type":"knock"}"#)
+        #expect(try await stage.says("fault")["about"] == "knock")
+        #expect(stage.messages.count { $0["type"] == "waiting" } == 2)
+        await stage.close()
+    }
+
     @Test("a delay counts from when the event was recorded")
     func delay() async throws {
         let form =

@@ -24,6 +24,8 @@ final class PageStage: Sendable {
     /// - Parameters:
     ///   - forms: the catalogue's, as JSON; nil for a page that nobody has greeted.
     ///   - predicates: the named ones, as JSON.
+    ///   - screen: what the page believes to be on.
+    /// - Throws: what the browser says.
     init(
         _ forms: [String]?, predicates: String = "{}",
         on screen: ChromiumWebViews.Screen = .init(hasReducedMotion: true)
@@ -78,13 +80,13 @@ final class PageStage: Sendable {
         try await tell(#"{"type":"events","events":[\#(events.joined(separator: ","))]}"#)
     }
 
-    /// Waits for the page's next message, which has to be of this type; `log` is passed over.
+    /// Waits for the page's next message, which has to be of this type; `log` and `waiting` are passed over.
     func says(
         _ type: String, within limit: Duration = .seconds(10),
         _ location: SourceLocation = #_sourceLocation
     ) async throws -> DevToolsValue {
         let message = try #require(
-            await next(within: limit), "no “\(type)” came", sourceLocation: location)
+            await next(type, within: limit), "no “\(type)” came", sourceLocation: location)
         #expect(message["type"]?.text == type, "\(message)", sourceLocation: location)
         return message
     }
@@ -96,7 +98,7 @@ final class PageStage: Sendable {
         #expect(fault["about"]?.text == "knock", sourceLocation: location)
     }
 
-    private func next(within limit: Duration) async throws -> DevToolsValue? {
+    private func next(_ type: String, within limit: Duration) async throws -> DevToolsValue? {
         let deadline = ContinuousClock.now + limit
         while ContinuousClock.now < deadline {
             let index = read.withLock { $0 }
@@ -107,7 +109,8 @@ final class PageStage: Sendable {
                 continue
             }
             read.withLock { $0 += 1 }
-            if message["type"]?.text != "log" { return message }
+            let isAside = ["log", "waiting"].contains(message["type"]?.text)
+            if !isAside || message["type"]?.text == type { return message }
         }
         return nil
     }

@@ -12,7 +12,7 @@ struct ChromiumTests {
         var files = [
             "/": WebPage.File(
                 type: "text/html",
-                bytes: Array("<!doctype html><body><script src=/page.js></script>".utf8)),
+                bytes: Array((viewport + "<body><script src=/page.js></script>").utf8)),
             "/page.js": WebPage.File(type: "text/javascript", bytes: Array(script.utf8)),
         ]
         for (path, text) in more { files[path] = .init(type: "text/html", bytes: Array(text.utf8)) }
@@ -20,6 +20,8 @@ struct ChromiumTests {
             files: files, policy: "default-src 'none'; script-src 'self'; frame-src 'self'")
     }
 
+    private static let viewport =
+        "<!doctype html><meta name=viewport content='width=device-width, initial-scale=1'>"
     private static let echo = """
         const say = (text) => window.webkit.messageHandlers.reprise.postMessage(text);
         window.repriseReceive = (text) => { if (text === 'throw') throw new Error('no'); say(text); };
@@ -97,7 +99,8 @@ struct ChromiumTests {
         for script in [
             "for (let n = 0; n < 1100; n += 1) say(String(n));", "say('x'.repeat(1048577));",
         ] {
-            let (webViews, view) = try await open(Self.page(Self.echo + script))
+            let (webViews, view) = try await open(Self.page(Self.echo))
+            _ = try? await view.page.evaluate(script)
             var events: [WebViewEvent] = []
             for await event in view.events { events.append(event) }
             guard case .terminated = events.last else {
@@ -180,25 +183,23 @@ struct ChromiumTests {
     func ending() async throws {
         var chromium: Chromium? = try await Chromium.start()
         let group = try #require(chromium?.group)
-        let folder = FileManager.default.temporaryDirectory
-        let profiles = { () -> Int in
-            let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
-            return (names ?? []).count { $0.hasPrefix("reprise-chromium-") }
-        }
-        let before = profiles()
+        let profile = try #require(chromium?.profile.path)
+        #expect(FileManager.default.fileExists(atPath: profile))
         chromium = nil
         let deadline = ContinuousClock.now + .seconds(20)
         while kill(-group, 0) == 0 {
             try #require(ContinuousClock.now < deadline, "its processes live")
             try await Task.sleep(for: .milliseconds(10))
         }
-        #expect(profiles() == before - 1)
+        #expect(!FileManager.default.fileExists(atPath: profile))
     }
 
-    @Test("without a browser there is an error that says what to install")
-    func missing() async throws {
+    @Test(
+        "without a browser, or with one that ends at once, there is an error that says so",
+        arguments: ["/nowhere/chromium", "/bin/false"])
+    func missing(executable: String) async throws {
         await #expect(throws: RepriseError(.unavailable, "")) {
-            try await Chromium.start(executable: "/nowhere/chromium", within: .seconds(2))
+            try await Chromium.start(executable: executable)
         }
     }
 }

@@ -78,6 +78,19 @@ public final class PhoneApp: Sendable {
         return address
     }
 
+    /// Web views in the phone's browser, which end with this process.
+    ///
+    /// - Parameter screen: what pages believe to be on.
+    /// - Returns: a host of web views.
+    /// - Throws: as ``browser()``.
+    public func webViews(screen: ChromiumWebViews.Screen = .init()) async throws -> ChromiumWebViews
+    {
+        // A host's name has fewer letters than an app's.
+        let host = name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" }.prefix(60)
+        return ChromiumWebViews(
+            address: try await browser(), app: "a" + String(host), screen: screen)
+    }
+
     /// Puts an observation of the app into the phone's log, with the moment of this call.
     ///
     /// Returns when it has left the process: a kill does not take it back.

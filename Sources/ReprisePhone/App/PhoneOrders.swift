@@ -24,16 +24,29 @@ struct PhoneOrders: Sendable {
                     if case .slot(let number, _, _) = order { slots[number] } else {
                         nil as PhoneSlot?
                     }
-                // The next begins after this one has: what happened first is heard of first.
-                await withCheckedContinuation { begun in
-                    group.addTask {
-                        begun.resume()
-                        let options = await perform(order, slot)
-                        await link.say(.returned(order: id, options: options))
-                    }
+                let work = { @Sendable in
+                    let options = await perform(order, slot)
+                    await link.say(.returned(order: id, options: options))
                 }
+                await Self.begin(work, in: &group)
             }
             group.cancelAll()
+        }
+    }
+
+    /// Begins a handler before the next one: what happened first is heard of first.
+    private static func begin(
+        _ work: @escaping @Sendable () async -> Void, in group: inout DiscardingTaskGroup
+    ) async {
+        if #available(macOS 26, iOS 26, *) {
+            group.addImmediateTask { await work() }
+        } else {
+            await withCheckedContinuation { begun in
+                group.addTask {
+                    begun.resume()
+                    await work()
+                }
+            }
         }
     }
 

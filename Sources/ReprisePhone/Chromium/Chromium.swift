@@ -17,10 +17,13 @@ public final class Chromium: Sendable {
     public let address: String
     /// The process group that all of it runs in.
     public let group: pid_t
+    /// Where it keeps what it has to keep, until its end.
+    package let profile: URL
     private let process: ChromiumProcess
 
-    private init(address: String, process: ChromiumProcess) {
+    private init(address: String, profile: URL, process: ChromiumProcess) {
         self.address = address
+        self.profile = profile
         self.process = process
         group = process.id
     }
@@ -36,7 +39,9 @@ public final class Chromium: Sendable {
     public static func start(
         executable: String? = nil, within limit: Duration = .seconds(30)
     ) async throws -> Chromium {
-        guard let program = executable ?? find() else {
+        guard let program = executable ?? find(),
+            FileManager.default.isExecutableFile(atPath: program)
+        else {
             throw RepriseError(
                 .unavailable, "No Chromium is installed.",
                 remedy: "Install it (Debian: apt-get install chromium), or set REPRISE_CHROMIUM.")
@@ -48,7 +53,7 @@ public final class Chromium: Sendable {
             profile: profile.path, command: [program] + flags(profile: profile.path))
         let address = try await address(
             in: profile.appendingPathComponent("DevToolsActivePort"), of: process, within: limit)
-        return Chromium(address: address, process: process)
+        return Chromium(address: address, profile: profile, process: process)
     }
 
     /// Ends it and all its processes, and removes its profile; returns when that is done.

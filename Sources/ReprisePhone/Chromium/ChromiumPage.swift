@@ -29,6 +29,8 @@ package final class ChromiumPage: Sendable {
     ///   - target: its DevTools id.
     ///   - devTools: the connection to the browser.
     ///   - handler: gets its events; must not wait.
+    /// - Returns: the page, its events on.
+    /// - Throws: ``RepriseCore/RepriseError`` as of ``DevTools/call(_:_:session:within:)``.
     static func attach(
         to target: String, of devTools: DevTools,
         _ handler: @escaping @Sendable (ChromiumPage, DevTools.Event) -> Void = { _, _ in }
@@ -54,6 +56,7 @@ package final class ChromiumPage: Sendable {
     ///   - app: as given to ``ChromiumWebViews``.
     ///   - address: of the browser.
     /// - Returns: the page that was opened last; nil if the app has none.
+    /// - Throws: ``RepriseCore/RepriseError`` as of ``DevTools/connect(to:)``.
     package static func find(app: String, at address: String) async throws -> ChromiumPage? {
         struct Targets: Decodable {
             struct Info: Decodable {
@@ -124,7 +127,7 @@ package final class ChromiumPage: Sendable {
             "Runtime.evaluate",
             [
                 "expression": .string(expression), "awaitPromise": true, "returnByValue": true,
-                "userGesture": true,
+                "userGesture": true, "allowUnsafeEvalBlockedByCSP": false,
             ])
         if let thrown = answer["exceptionDetails"] { throw Self.thrown(thrown) }
         return answer["result"]?["value"] ?? .null
@@ -158,6 +161,7 @@ package final class ChromiumPage: Sendable {
     /// - Parameters:
     ///   - key: as JavaScript names it: `Tab`, `Escape`, `Enter`, `ArrowDown`, or one letter.
     ///   - isShifted: with the shift key held.
+    /// - Throws: ``RepriseCore/RepriseError`` `.closed`, `.timedOut`.
     package func press(_ key: String, isShifted: Bool = false) async throws {
         let code =
             ["Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowUp": 38, "ArrowDown": 40][key] ?? 0

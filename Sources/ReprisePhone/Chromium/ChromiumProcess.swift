@@ -109,8 +109,9 @@ final class ChromiumProcess: Sendable {
             flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         #else
             let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+            // One that is closed by then is no error.
             for file in (open ?? []).compactMap({ Int32($0) }) where file > 2 {
-                posix_spawn_file_actions_addclose(&actions, file)  // one that is closed already is no error
+                posix_spawn_file_actions_addclose(&actions, file)
             }
         #endif
         posix_spawnattr_setpgroup(&attributes, 0)

@@ -32,9 +32,15 @@ struct PageFiles: Sendable {
             let path = url.dropFirst(origin.utf8.count).prefix { $0 != "?" && $0 != "#" }
             return ("Fetch.fulfillRequest", response(to: id, page.files[String(path)]))
         }
-        // Its policy lets a page ask for pictures alone; and it never goes elsewhere itself.
-        if request.resourceType == "Image" { return ("Fetch.continueRequest", ["requestId": id]) }
-        return ("Fetch.failRequest", ["requestId": id, "errorReason": "BlockedByClient"])
+        switch request.resourceType {
+        // Its policy lets a page ask for pictures alone.
+        case "Image": return ("Fetch.continueRequest", ["requestId": id])
+        // It never goes elsewhere itself; this answer leaves it where it is, any other would show an error in its place.
+        case "Document":
+            return ("Fetch.failRequest", ["requestId": id, "errorReason": "Aborted"])
+        default:
+            return ("Fetch.failRequest", ["requestId": id, "errorReason": "BlockedByClient"])
+        }
     }
 
     private func response(to id: DevToolsValue, _ file: WebPage.File?) -> DevToolsValue {

@@ -45,7 +45,7 @@ public struct PhoneExtension: Sendable {
         let connection = try await LineConnection.connect(to: socket)
         connection.send(PhoneGreeting.extension(token: token))
         let answered = Once()
-        try await connection.readLines { line in
+        await connection.readLines { line in
             switch try? PhoneJSON.decode(ExtensionOrder.self, from: line) {
             case .request(let request, let folder):
                 let push = PhoneExtension(

@@ -14,7 +14,7 @@ import RepriseCore
 ///
 /// Where a call takes an app, nil is the only one that is installed.
 public actor Phone {
-    /// The program that runs the phone.
+    /// The program that runs the phone; it ends when its standard input does, so that it does not outlive who started it.
     public struct Supervisor: Hashable, Sendable {
         /// Its path.
         public var program: URL
@@ -32,7 +32,8 @@ public actor Phone {
         /// - Parameter program: where `reprise` is.
         /// - Returns: the supervisor.
         public static func tool(_ program: URL) -> Supervisor {
-            Supervisor(program: program, arguments: ["phone", "run", "--folder"])
+            Supervisor(
+                program: program, arguments: ["phone", "run", "--until-input-ends", "--folder"])
         }
     }
 
@@ -75,7 +76,7 @@ public actor Phone {
         process = try PhoneProcess(
             [supervisor.program.path] + supervisor.arguments + [folder.url.path],
             environment: ProcessInfo.processInfo.environment,
-            output: folder.url.appendingPathComponent("phone.out")
+            output: folder.url.appendingPathComponent("phone.out"), holdsInput: true
         ) { _ in }
         let deadline = ContinuousClock.now + .seconds(20)
         while true {

@@ -1,26 +1,34 @@
+import Foundation
 import RepriseCore
 
 /// The one browser of a phone, in which all its apps have their web views; started when the first asks.
+///
+/// One that has crashed is started anew for the next who asks.
 actor PhoneBrowser {
     private var starting: Task<Chromium, any Error>?
+    private var isEnded = false
 
-    /// Where it listens.
-    ///
-    /// - Throws: as ``Chromium/start(executable:within:)``; the next call tries again.
     func address() async throws -> String {
-        let starting = starting ?? Task { try await Chromium.start() }
-        self.starting = starting
-        do {
-            return try await starting.value.address
-        } catch {
-            if self.starting == starting { self.starting = nil }
-            throw error
+        while !isEnded {
+            let task = starting ?? Task { try await Chromium.start() }
+            starting = task
+            do {
+                let chromium = try await task.value
+                if kill(-chromium.group, 0) == 0 { return chromium.address }
+                await chromium.end()
+            } catch {
+                if starting == task { starting = nil }
+                throw error
+            }
+            if starting == task { starting = nil }
         }
+        throw RepriseError(.unavailable, "The phone is being switched off.")
     }
 
     func end() async {
-        guard let starting else { return }
+        isEnded = true
+        let starting = self.starting
         self.starting = nil
-        await (try? starting.value)?.end()
+        await (try? starting?.value)?.end()
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import RepriseCore
+import RepriseJournal
 
 /// The newest events of a phone, in memory and in two files that take turns.
 struct PhoneLog {
@@ -45,10 +46,11 @@ struct PhoneLog {
 
     private mutating func open(keeping events: [PhoneEvent]) throws {
         let path = folder.log(half)
-        let lines = Data(try events.flatMap { try PhoneJSON.encode($0) + [10] })
-        guard FileManager.default.createFile(atPath: path, contents: lines),
-            let file = FileHandle(forWritingAtPath: path)
-        else { throw RepriseError(.notWritable, "The phone cannot write its log.") }
+        // Whole or not at all: a phone that is killed while it starts has lost nothing.
+        try DurableFile.write(try events.flatMap { try PhoneJSON.encode($0) + [10] }, to: path)
+        guard let file = FileHandle(forWritingAtPath: path) else {
+            throw RepriseError(.notWritable, "The phone cannot write its log.")
+        }
         try file.seekToEnd()
         self.file = file
         inHalf = events.count

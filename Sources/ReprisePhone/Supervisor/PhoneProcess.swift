@@ -9,6 +9,8 @@ package final class PhoneProcess: Sendable {
     let identity: ProcessIdentity
     /// Whether its number is free for another process.
     private let isReaped = Mutex(false)
+    /// Our end of its input, which the system closes with this process, however that ends; -1 if it has none.
+    private let input: Int32
     private let end = DispatchSemaphore(value: 0)
     /// The most that is kept of what it prints.
     private static let outputLimit = 1_048_576
@@ -19,23 +21,26 @@ package final class PhoneProcess: Sendable {
     ///   - words: the program's path and its arguments.
     ///   - environment: all of it.
     ///   - output: the file for what it prints.
+    ///   - holdsInput: whether its input ends with this process; else it has none.
     ///   - ended: is told once how it ended, on a thread of its own.
     /// - Throws: ``Failure``.
     init(
-        _ words: [String], environment: [String: String], output: URL,
+        _ words: [String], environment: [String: String], output: URL, holdsInput: Bool = false,
         ended: @escaping @Sendable (String) -> Void
     ) throws {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw Self.failure("no pipe", errno) }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let result = Self.spawn(words, environment, output: ends[1])
-        close(ends[1])
+        let (reading, writing) = try Self.pipe()
+        let (theirInput, ourInput) = holdsInput ? try Self.pipe() : (-1, -1)
+        let result = Self.spawn(words, environment, input: theirInput, output: writing)
+        close(writing)
+        if holdsInput { close(theirInput) }
         guard case .success(let id) = result else {
-            close(ends[0])
+            close(reading)
+            if holdsInput { close(ourInput) }
             throw result.failure ?? Failure(description: "it was not started")
         }
+        input = ourInput
         identity = ProcessIdentity(id: id, started: Self.startTime(id) ?? "")
-        Self.drain(ends[0], to: output)
+        Self.drain(reading, to: output)
         let thread = Thread { [self] in ended(awaitEnd()) }
         thread.stackSize = 262_144
         thread.start()
@@ -66,12 +71,21 @@ package final class PhoneProcess: Sendable {
             isReaped = true
         }
         end.signal()
+        if input >= 0 { close(input) }
         let signal = status & 0x7f
         return signal == 0 ? "status \(status >> 8 & 0xff)" : "signal \(signal)"
     }
 
+    /// Both ends: for reading, for writing.
+    private static func pipe() throws -> (Int32, Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard Foundation.pipe(&ends) == 0 else { throw failure("no pipe", errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
     private static func spawn(
-        _ words: [String], _ environment: [String: String], output: Int32
+        _ words: [String], _ environment: [String: String], input: Int32, output: Int32
     ) -> Result<pid_t, Failure> {
         #if canImport(Darwin)
             var actions: posix_spawn_file_actions_t?
@@ -86,7 +100,11 @@ package final class PhoneProcess: Sendable {
             posix_spawn_file_actions_destroy(&actions)
             posix_spawnattr_destroy(&attributes)
         }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        if input >= 0 {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
         posix_spawn_file_actions_adddup2(&actions, output, 1)
         posix_spawn_file_actions_adddup2(&actions, output, 2)
         var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK

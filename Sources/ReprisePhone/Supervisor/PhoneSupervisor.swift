@@ -25,6 +25,7 @@ public actor PhoneSupervisor {
     private var pollers: [Int: (CheckedContinuation<Void, Never>, Task<Void, Never>)] = [:]
     private var lastPoller = 0
     private var server: (any Channel)?
+    private static let pollerLimit = 1_000
     private var failure: (any Error)?
     private var isEnding = false
 
@@ -424,7 +425,9 @@ public actor PhoneSupervisor {
 
     private func events(since number: Int, waitMilliseconds: Int) async -> [PhoneEvent] {
         let limit = ContinuousClock.now + .milliseconds(min(waitMilliseconds, 30_000))
-        while page(number).isEmpty, ContinuousClock.now < limit, !isEnding {
+        while page(number).isEmpty, ContinuousClock.now < limit, !isEnding,
+            pollers.count < Self.pollerLimit
+        {
             lastPoller += 1
             let id = lastPoller
             await withCheckedContinuation { poller in

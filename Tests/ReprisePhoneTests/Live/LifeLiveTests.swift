@@ -146,4 +146,14 @@ struct LifeLiveTests {
             try await phone.expects(.phone(.delivered))
         }
     }
+
+    @Test("a phone starts one browser, for the first app that asks")
+    func browser() async throws {
+        try await ProbePhone.play(calls: [.browser, .browser]) { phone in
+            try await phone.launch()
+            let first = try await phone.expects(.report("called")).detail
+            #expect(first.hasPrefix("ws://127.0.0.1:"))
+            try await phone.expects(.report("called", first))
+        }
+    }
 }

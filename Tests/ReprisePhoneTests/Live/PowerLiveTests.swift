@@ -131,4 +131,24 @@ struct PowerLiveTests {
             #expect(try await phone.status().apps.count == 2)
         }
     }
+
+    @Test("a phone that loses who started it ends, and its apps with it")
+    func orphan() async throws {
+        let folder = try TemporaryFolder()
+        let owner = try ChildProcess(.sibling("PhoneProbe"), ["phone", folder.url.path])
+        let place = PhoneFolder(folder.url)
+        var control: PhoneControl?
+        while control == nil {
+            control = try? await PhoneControl.connect(to: place)
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        let phone = try #require(control)
+        try await phone.ask(
+            .install(PhoneAppSpec(id: "probe", executable: URL.sibling("PhoneProbe").path)))
+        try await phone.ask(.launch(app: nil))
+        let process = try #require(try await phone.status().apps.first?.process)
+        owner.closeInput()
+        #expect(owner.wait() == .exit(0))
+        #expect(!isAlive(process))
+    }
 }

@@ -4,15 +4,10 @@ import ReprisePhone
 import RepriseTesting
 
 /// A real phone with the probe installed on it.
-struct ProbePhone {
-    let phone: Phone
-    let probe: PhoneAppSpec
-
+enum ProbePhone {
     /// Plays a scenario, and leaves nothing behind however it ends.
     ///
-    /// - Parameters:
-    ///   - habits: the probe's arguments.
-    ///   - calls: what the probe asks of the system after each launch.
+    /// `habits` are the probe's arguments, `calls` what it asks of the system after each launch.
     static func play(
         _ habits: [String] = [], calls: [AppCall] = [], tasks: [String] = [],
         rules: PhoneRules? = nil, permitted: Bool = true, _ body: (Phone) async throws -> Void

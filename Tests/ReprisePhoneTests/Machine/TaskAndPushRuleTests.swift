@@ -61,7 +61,8 @@ struct TaskAndPushRuleTests {
             bench.connect()
             let slot = try #require(bench.record()?.process?.slots.first)
             bench.finish()
-            #expect(bench.record()?.process?.slots == [slot])  // What has returned is not yet complete.
+            // What has returned is not yet complete.
+            #expect(bench.record()?.process?.slots == [slot])
             bench.pass(30)
             #expect(bench.orders.last == .slotExpired(slot.number))
             bench.finish()

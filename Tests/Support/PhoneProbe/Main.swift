@@ -8,12 +8,7 @@ enum PhoneProbe {
     static func main() async {
         let words = CommandLine.arguments.dropFirst()
         if words.first == "phone", let folder = words.dropFirst().first {
-            do {
-                try await PhoneSupervisor.run(in: PhoneFolder(URL(fileURLWithPath: folder)))
-            } catch {
-                print(error)
-                exit(1)
-            }
+            await runPhone(in: PhoneFolder(URL(fileURLWithPath: folder)))
             return
         }
         if words.contains("--mute") { while true { sleep(1_000) } }
@@ -24,5 +19,22 @@ enum PhoneProbe {
             print(error)
             exit(1)
         }
+    }
+
+    /// Runs a phone until it is shut down, or the input ends: with the test, if that is killed.
+    private static func runPhone(in folder: PhoneFolder) async {
+        let phone = Task {
+            do {
+                try await PhoneSupervisor.run(in: folder)
+            } catch {
+                print(error)
+                exit(1)
+            }
+        }
+        Thread.detachNewThread {
+            while readLine() != nil {}
+            phone.cancel()
+        }
+        await phone.value
     }
 }
