@@ -79,6 +79,8 @@ private final class ReportingWebView: WebView {
         guard let message = object(text), let type = message["type"] as? String else { return }
         switch type {
         case "formsData": await phone.report(type, message["version"] as? String ?? "")
+        case "showing": await phone.report(type, message["form"] as? String ?? "")
+        case "fault": await phone.report(type, message["reason"] as? String ?? "")
         case "formWillAppear", "formDidAppear", "formDidDismiss":
             await phone.report(type, message["form"] as? String ?? "")
         case "handled":

@@ -47,9 +47,10 @@ actor SeedFormsApp {
     private func tapped(_ response: NotificationResponse) async {
         let info = response.notification.request.content.info
         let properties = try? JSONSerialization.jsonObject(with: Data(info))
+        let event = events.count
         events.append((EntryID.random().text, properties ?? [String: Any]()))
         await phone.report("created", response.tapID.text)
-        let actions = machine.eventCreated(events.count - 1)
+        let actions = machine.eventCreated(event)
         if actions.isEmpty {
             await phone.report(version == .first ? "lost" : "buffered", "there is no web view")
         }
@@ -115,7 +116,9 @@ actor SeedFormsApp {
             case "showing":
                 var members = message
                 members["showing"] = EntryID.random().text
-                try? await send("granted", members)
+                do { try await send("granted", members) } catch {
+                    await phone.report("failed", "\(error)")
+                }
             default: break
             }
         }

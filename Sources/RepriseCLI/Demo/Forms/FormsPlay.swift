@@ -115,7 +115,7 @@ struct FormsPlay: Sendable {
     /// What has happened with this app.
     func log() async throws -> [PhoneEvent] {
         try await phone.log().filter {
-            $0.number > since && ($0.app == app.id || $0.what == PhoneEvent.What.network.rawValue)
+            $0.number > since && ($0.app == app.id || $0.app == nil)
         }
     }
 

@@ -32,7 +32,7 @@ struct FormsTimeline {
             let beside = zip(others, theirs).reduce("") { line, other in
                 line + (other.1[row.key].map(Self.seconds) ?? "–").right(12)
             }
-            return "t=\(Self.seconds(row.microseconds))".left(11) + row.label.left(41) + beside
+            return "t=\(Self.seconds(row.microseconds)) ".left(11) + row.label.left(41) + beside
         }
         if printed.count > Self.longest {
             let half = Self.longest / 2
@@ -93,7 +93,7 @@ struct FormsTimeline {
         case "completed": "completion handler is called"
         case "network": "the network is \(event.detail)"
         case "installed": "the app is updated"
-        case "clock": "an hour passes"
+        case "clock": "time passes: \(event.detail)"
         case "app.process": "the app talks to the system"
         case "app.journal": "the journal is open"
         case "app.recorded": "the tap is recorded, durably"
