@@ -1,4 +1,5 @@
 import Foundation
+import RepriseCore
 import Testing
 
 @testable import RepriseCLI
