@@ -34,7 +34,7 @@ extension FormsScenario {
     /// All, in the order of the demo.
     static let all = fromRunning + fromDead + deaths + catalogues + taps
 
-    /// "App already running", and the other states in which the process is there.
+    /// The process is there when the tap comes.
     private static let fromRunning = [
         FormsScenario(name: "running", title: "app running") { play in
             try await play.isReady()
@@ -56,7 +56,7 @@ extension FormsScenario {
         },
     ]
 
-    /// "App launched from terminated state."
+    /// The process is not there when the tap comes.
     private static let fromDead = [
         FormsScenario(name: "terminated-fast", title: "terminated, fast network") { play in
             try await play.push("welcome")
