@@ -44,8 +44,11 @@ enum Main {
     /// The help that belongs to what was typed.
     private static var helpCommand: String {
         let names = RepriseCommand.configuration.subcommands.map { $0.configuration.commandName }
-        let name = CommandLine.arguments.dropFirst().first.flatMap { names.contains($0) ? $0 : nil }
-        return ["reprise", name, "--help"].compactMap(\.self).joined(separator: " ")
+        let words = CommandLine.arguments.dropFirst()
+        let name = words.first.flatMap { names.contains($0) ? $0 : nil }
+        let second = name == "phone" ? words.dropFirst().first : nil
+        let inner = second.flatMap { PhoneToolCommand.names.contains($0) ? $0 : nil }
+        return ["reprise", name, inner, "--help"].compactMap(\.self).joined(separator: " ")
     }
 
     private static func fail(_ line: String, _ status: ExitStatus) -> Never {

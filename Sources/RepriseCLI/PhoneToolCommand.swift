@@ -37,4 +37,10 @@ struct PhoneToolCommand: AsyncParsableCommand {
             PhonePermissionCommand.self, PhonePushCommand.self, PhoneTaskCommand.self,
             PhoneRulesCommand.self, PhoneCrashWebViewCommand.self, PhoneShutdownCommand.self,
         ])
+
+    /// The names of its commands, for a test of their help.
+    static var names: [String] {
+        let names = configuration.subcommands.map { $0.configuration.commandName }
+        return names.compactMap(\.self)
+    }
 }

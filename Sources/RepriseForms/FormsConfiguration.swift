@@ -40,8 +40,9 @@ extension Forms {
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
         package func check() throws {
             func bad(_ what: String) -> RepriseError { RepriseError(.badConfiguration, what) }
-            guard events.count <= FormsLimits.declaredEvents else {
-                throw bad("At most \(FormsLimits.declaredEvents) events have rules of their own.")
+            guard events.count <= FormsDoorLimits.declaredEvents else {
+                throw bad(
+                    "At most \(FormsDoorLimits.declaredEvents) events have rules of their own.")
             }
             guard Set(events.map(\.name)).count == events.count else {
                 throw bad("Two rules are for events of one name.")

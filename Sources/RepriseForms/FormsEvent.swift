@@ -1,4 +1,5 @@
 public import RepriseCore
+import RepriseWire
 
 /// The rules for events of one name: how long they are worth waiting for, and what to do when nobody knows whether a form was seen.
 ///
@@ -56,10 +57,10 @@ extension FormsEvent {
     /// Always `again` for the journal: a hand-over to the page shows nothing yet; the door knows of each form that was granted.
     static func kinds(_ events: [FormsEvent]) -> [EntryKind] {
         let gate: Set<Readiness> = [.sdk, .webView, .handshake, .formsData]
-        var leader = EntryKind(family, requires: gate, parallel: FormsLimits.inHand)
+        var leader = EntryKind(family, requires: gate, parallel: FormsDoorLimits.inHand)
         leader.isFamily = true
         let link = EntryKind(
-            link, attemptLimit: .max, parallel: FormsLimits.deepLinksAhead)
+            link, attemptLimit: .max, parallel: FormsDoorLimits.deepLinksAhead)
         return [leader, link]
             + events.map { event in
                 EntryKind(kindName(event.name), requires: gate, bound: event.bound)
@@ -71,7 +72,7 @@ extension FormsEvent {
     }
 
     static func isName(_ text: String) -> Bool {
-        (1...FormsLimits.eventName).contains(text.utf8.count)
+        (1...FormsLimits.eventCharacters).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

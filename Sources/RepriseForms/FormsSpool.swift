@@ -1,6 +1,6 @@
 public import Foundation
 public import RepriseCore
-public import RepriseJournal
+import RepriseJournal
 
 /// The way for events out of an app extension, which never opens the journal.
 ///

@@ -64,6 +64,7 @@ extension PhoneRules {
         Rule("backgroundOverrun", \.backgroundOverrun),
         Rule("forceQuitAcrossRestart", \.forceQuitAcrossRestart),
         Rule("tasksAcrossRestart", \.tasksAcrossRestart),
+        Rule("processingAfterForceQuit", \.processingAfterForceQuit),
         Rule("storedPush", \.storedPush),
         Rule("silentPushesPerHour", \.silentPushesPerHour, 0...1_000),
         Rule("silentInForeground", \.silentInForeground),

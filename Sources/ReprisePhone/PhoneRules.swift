@@ -76,6 +76,14 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case stays
     }
 
+    /// Whether a force-quit app gets time for a processing task.
+    public enum ProcessingAfterForceQuit: String, PhoneRuleValue {
+        /// Not before the user has opened it.
+        case doesNotRun
+        /// It does, as an Apple engineer says of newer systems.
+        case runs
+    }
+
     /// Whether the service extension of a force-quit app runs.
     public enum ExtensionOfForceQuitApp: String, PhoneRuleValue {
         /// It runs.
@@ -136,6 +144,8 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var unansweredPresentation = UnansweredPresentation.notShown
     /// A force-quit app, when the device is restarted.
     public var forceQuitAcrossRestart = ForceQuitAcrossRestart.lifted
+    /// A processing task of a force-quit app.
+    public var processingAfterForceQuit = ProcessingAfterForceQuit.doesNotRun
     /// The service extension of a force-quit app.
     public var extensionOfForceQuitApp = ExtensionOfForceQuitApp.runs
     /// An app that goes on beyond its time.

@@ -109,8 +109,7 @@ public struct Server: Service {
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            authenticator: admission?.authenticator, accounts: admission?.accounts,
-            metrics: metrics, clock: clock, logger: logger)
+            admission: admission, metrics: metrics, clock: clock, logger: logger)
         async let storing: Void = committer.run()
         let result = await serve(on: group, gateway, log, accounts, entrance)
         committer.shutdown()

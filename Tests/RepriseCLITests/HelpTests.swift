@@ -9,7 +9,7 @@ struct HelpTests {
         arguments: [
             [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"], ["demo"], ["simulate"],
             ["channels"], ["members"], ["history"], ["chat"], ["backup"], ["restore"],
-            ["dead-letters"],
+            ["dead-letters"], ["phone"],
         ])
     func help(command: [String]) async throws {
         let result = try await Tool.run(command + ["--help"])
@@ -18,6 +18,16 @@ struct HelpTests {
         #expect(result.output.contains("EXIT CODES"))
         #expect(result.output.contains(command.isEmpty ? "TRY IT" : "EXAMPLES"))
         for line in result.lines { #expect(line.count <= 80, "\(line)") }
+    }
+
+    @Test("every command of the phone explains itself in 80 columns, with examples and exit codes")
+    func phone() async throws {
+        for name in PhoneToolCommand.names {
+            let result = try await Tool.run("phone", name, "--help")
+            #expect(result.status == 0)
+            #expect(result.output.contains("EXIT CODES") && result.output.contains("EXAMPLES"))
+            for line in result.lines { #expect(line.count <= 80, "\(name): \(line)") }
+        }
     }
 
     @Test("every exit code the tool knows is documented")

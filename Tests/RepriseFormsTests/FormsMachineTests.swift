@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseForms
+import RepriseWire
 import Testing
 
 @Suite("Forms machine")
@@ -9,12 +10,13 @@ struct FormsMachineTests {
     private static let wall = WallTime(milliseconds: 1_800_000_000_000)
     private var machine = FormsMachine(events: [])
     private var number = 0
-    private let catalogue: FormsCatalogueText
+    private let catalogue: FormsCatalogue
 
     init() throws {
-        catalogue = try FormsCatalogueText(
+        catalogue = try FormsCatalogue(
             Array(
-                #"{"format":"forms/1","version":"1","forms":[{"id":"welcome"}]}"#.utf8))
+                #"{"format":"forms/1","version":"1","forms":[{"id":"welcome","triggers":[{"event":"e"}],"title":"W"}]}"#
+                    .utf8))
     }
 
     private mutating func say(_ rest: String, at now: Duration = .zero) -> [Action] {
@@ -184,13 +186,43 @@ struct FormsMachineTests {
     @Test("A new catalogue that the page refuses leaves it with the former one")
     mutating func keepsFormer() throws {
         makeReady()
-        let next = try FormsCatalogueText(
+        let next = try FormsCatalogue(
             Array(#"{"format":"forms/1","version":"2","forms":[]}"#.utf8))
         #expect(sent(machine.catalogueArrived(next, at: .zero)) == 1)
+        // It takes over when the screen is free, and nobody knows when that is.
+        #expect(machine.due == nil)
         #expect(
             say(#""type":"catalogueRefused","version":"2","reason":"r","path":"""#)
                 == [.fetchCatalogue])
         #expect(machine.catalogueVersion == "1")
         #expect(machine.state == .ready)
+    }
+
+    @Test("When the app takes the form away, the page forgets all it has, and that comes again")
+    mutating func dismissedByTheApp() throws {
+        makeReady()
+        #expect(machine.dismiss() == [])
+        _ = try lend(["a", "b"])
+        _ = say(#""type":"showing","event":"a","form":"welcome""#)
+        _ = machine.leaveDecided(
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero)
+        _ = say(#""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#)
+        let actions = machine.dismiss()
+        #expect(
+            actions.last
+                == .giveBack(try EntryID("b"), reason: "The app has taken the form away."))
+        #expect(machine.inHand == 0)
+        #expect(
+            say(#""type":"formDidDismiss","form":"welcome","showing":"g","how":"host""#)
+                == [.setVisible(false), .dismissed(showing: "g", how: "host")])
+    }
+
+    @Test("What the page does not understand, and what it says for its log, can be read")
+    mutating func words() {
+        makeReady()
+        _ = say(#""type":"fault","reason":"notAsked","about":"granted""#)
+        _ = say(#""type":"log","level":"warning","text":"slow""#)
+        #expect(machine.tally.lastFault == "The page says: notAsked granted")
+        #expect(machine.tally.lastLog == "warning: slow")
     }
 }

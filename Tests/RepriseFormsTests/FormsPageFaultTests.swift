@@ -23,6 +23,7 @@ struct FormsPageFaultTests {
         let door = try await Door(in: folder, host)
         let id = try await door.forms.received(tap("a"))
         let view = try await ready(host, door)
+        try await eventually("the page has it") { view.told("events").count == 1 }
         view.raw("not JSON")
         view.raw(String(repeating: "[", count: 10_000))
         view.raw(["type": "handled", "session": "forged", "n": 1, "events": []])
@@ -113,7 +114,10 @@ struct FormsPageFaultTests {
         let door = try await Door(
             in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: fetcher))
         let id = try await door.forms.received(tap("a"))
-        try await eventually("it is sent") { host.views.first?.told("catalogue").count ?? 0 > 0 }
+        try await eventually("it is sent") {
+            host.views.first?.told("catalogue").contains { $0["version"] as? String == "1" }
+                ?? false
+        }
         let view = host.views[0]
         view.say("catalogueRefused", ["version": "1", "reason": "no", "path": "/forms/0"])
         try await eventually("the next one comes") {

@@ -4,6 +4,7 @@ import RepriseCore
 import RepriseForms
 import RepriseJournal
 import RepriseTesting
+import RepriseWire
 import Synchronization
 import Testing
 
@@ -67,12 +68,17 @@ struct FormsStoreTests {
             #"{"format": "forms/1", "version": "\#(String(repeating: "v", count: 1_048_576))"}"#,
         ])
     func badCatalogue(text: String) async throws {
-        #expect(throws: RepriseError.self) { try FormsCatalogueText(Array(text.utf8)) }
+        #expect(throws: RepriseError.self) { try FormsCatalogue(Array(text.utf8)) }
     }
 
     @Test("Logging out ends what belonged to the user, forgets what was shown, and closes the page")
     func logOut() async throws {
-        let host = StandInHost(.showing("welcome"), .silent)
+        var manner = StandInView.Manner.silent
+        manner.answer = { view, event in
+            guard event["name"] as? String == "opened_push" else { return }
+            view.say("showing", ["event": event["id"] ?? "", "form": "welcome"])
+        }
+        let host = StandInHost(manner, .silent)
         let door = try await Door(in: folder, host)
         try await door.forms.identify("ada")
         let shown = try await door.forms.received(tap("a"))
@@ -121,7 +127,7 @@ struct FormsStoreTests {
         try await door.forms.use(company: "acme")
         #expect(try await door.outcome(of: id) == .superseded)
         try await eventually("it uses the other's") {
-            await door.forms.insight.catalogue == "of acme"
+            await door.forms.insight.catalogue == "of-acme"
         }
         #expect(
             try await door.count("SELECT COUNT(*) FROM formsCatalogue WHERE company <> 'acme'")
@@ -131,7 +137,7 @@ struct FormsStoreTests {
             in: folder, StandInHost(.silent),
             catalogue: CatalogueSource(server: "http://h", fetcher: server))
         try await eventually("it is remembered") {
-            await again.forms.insight.catalogue == "of acme"
+            await again.forms.insight.catalogue == "of-acme"
         }
         await again.close()
     }
@@ -255,7 +261,7 @@ private struct CompanyServer: HTTPFetcher {
         asked.add(url)
         let company = url.split(separator: "=").last ?? ""
         let text = Door.catalogue.replacing(
-            #""version": "1""#, with: #""version": "of \#(company)""#)
+            #""version": "1""#, with: #""version": "of-\#(company)""#)
         return HTTPAnswer(status: 200, headers: [:], body: Array(text.utf8))
     }
 }

@@ -45,6 +45,7 @@ extension PhoneRules {
     /// The same rules with some of them changed.
     ///
     /// - Parameter changes: `name=value` each.
+    /// - Returns: the changed rules.
     /// - Throws: ``RepriseError`` `.badConfiguration`.
     func changed(by changes: [String]) throws -> PhoneRules {
         try changes.reduce(into: self) { rules, change in

@@ -61,7 +61,7 @@ struct PhoneRunCommand: AsyncParsableCommand {
                 if untilInputEnds { group.addTask { await InputWatch.untilEnd() } }
                 // Whichever ends first ends the others: the phone, the reader of the output, the input.
                 defer { group.cancelAll() }
-                try await group.next()
+                do { try await group.next() } catch is CancellationError {}
             }
         }
     }

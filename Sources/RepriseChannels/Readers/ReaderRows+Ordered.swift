@@ -6,20 +6,22 @@ import RepriseWire
 /// the low 53.
 ///
 /// So they compare as one number, as arrivals do.
-enum OrderedPosition {
+package enum OrderedPosition {
     private static let sequenceBits: Int64 = 53
     /// Epochs of a channel that an ordered reader can count.
     static let epochs = 1_024
 
     /// `rank` is that of the epoch among those of its channel, oldest first.
-    static func position(rank: Int, seq: Int64) -> Int64 { Int64(rank) << sequenceBits | seq }
+    package static func position(rank: Int, seq: Int64) -> Int64 {
+        Int64(rank) << sequenceBits | seq
+    }
 
-    static func rank(of position: Int64) -> Int { Int(position >> sequenceBits) }
+    package static func rank(of position: Int64) -> Int { Int(position >> sequenceBits) }
 
-    static func seq(of position: Int64) -> Int64 { position & (1 << sequenceBits - 1) }
+    package static func seq(of position: Int64) -> Int64 { position & (1 << sequenceBits - 1) }
 
     /// Up to which sequence of an epoch a reader is that stands at `position`.
-    static func seq(of position: Int64, inRank rank: Int) -> Int64 {
+    package static func seq(of position: Int64, inRank rank: Int) -> Int64 {
         let reached = Self.rank(of: position)
         return rank < reached ? .max : rank > reached ? 0 : seq(of: position)
     }

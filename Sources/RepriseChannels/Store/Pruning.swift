@@ -21,6 +21,7 @@ struct Pruning {
             channel = name
             let log = Log(
                 id: try row.integer(0), channel: name,
+                isCurrent: age == 0,
                 end: age == 0 ? try Coverage(parsing: try row.text(2)).watermark : .max,
                 least: age < 2 ? retention.least : 0)
             if try prune(log, at: now, db) == Self.piece { return true }
@@ -31,6 +32,7 @@ struct Pruning {
     private struct Log {
         var id: Int64
         var channel: String
+        var isCurrent: Bool
         /// Above a hole nothing goes: what fills it may be deleted by a message that would be gone.
         var end: Int64
         var least: Int
@@ -63,7 +65,7 @@ struct Pruning {
             // A time that lies ahead must not make what comes look old.
             gone.add(outcome, time: min(try row.integer(2), now.milliseconds))
         }
-        try gone.write(log.id, db)
+        try gone.write(log, db)
         return gone.count
     }
 
@@ -119,7 +121,7 @@ struct Pruning {
             newest = max(newest, time)
         }
 
-        func write(_ log: Int64, _ db: Database) throws {
+        func write(_ log: Log, _ db: Database) throws {
             guard count > 0 else { return }
             for (outcome, count) in outcomes {
                 try db.cachedStatement(
@@ -127,11 +129,13 @@ struct Pruning {
                         INSERT INTO channelsRetired (log, outcome, count) VALUES (?, ?, ?)
                         ON CONFLICT DO UPDATE SET count = count + excluded.count
                         """
-                ).execute(arguments: [log, outcome.rawValue, count])
+                ).execute(arguments: [log.id, outcome.rawValue, count])
             }
+            // What goes from a former log lies above its holes too, and its ids are kept (``FormerMessages``).
+            guard log.isCurrent else { return }
             try db.cachedStatement(
                 sql: "UPDATE channelsLog SET retired = MAX(COALESCE(retired, ?), ?) WHERE id = ?"
-            ).execute(arguments: [newest, newest, log])
+            ).execute(arguments: [newest, newest, log.id])
         }
     }
 }

@@ -23,7 +23,7 @@ enum HostMessage {
         }
     }
 
-    static func catalogue(_ catalogue: FormsCatalogueText?) -> [UInt8] {
+    static func catalogue(_ catalogue: FormsCatalogue?) -> [UInt8] {
         text("catalogue") { json in
             json.key("version")
             if let catalogue { json.string(catalogue.version) } else { json.raw(null) }

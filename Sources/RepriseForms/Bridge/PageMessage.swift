@@ -44,6 +44,8 @@ package struct PageMessage: Hashable, Sendable {
         case waiting([EntryID])
         case handled([Handled])
         case log(level: String, text: String)
+        /// The page did not understand the host.
+        case fault(reason: String, about: String)
         case unknown(type: String)
         /// It has its place in the order, and says nothing that can be read.
         case malformed(type: String, why: String)
@@ -62,7 +64,7 @@ package struct PageMessage: Hashable, Sendable {
             var message = PageMessage(
                 session: try members.string("session", limit: 64),
                 number: try members.integer("n"), body: .unknown(type: type))
-            let limit = type == "submit" ? FormsLimits.submit : FormsLimits.pageMessage
+            let limit = type == "submit" ? FormsDoorLimits.submit : FormsDoorLimits.pageMessage
             guard text.count <= limit else {
                 message.body = .malformed(type: type, why: "It has \(text.count) bytes.")
                 return message
@@ -99,9 +101,11 @@ extension PageMessage.Body {
             self = try Self.ofForm(type, members)
         case "waiting":
             self = .waiting(
-                try members.strings("events", limit: FormsLimits.inHand).map { try EntryID($0) })
+                try members.strings("events", limit: FormsDoorLimits.inHand).map { try EntryID($0) }
+            )
         case "handled":
-            let results = try members.objects("events", limit: FormsLimits.inHand).map { event in
+            let results = try members.objects("events", limit: FormsDoorLimits.inHand).map {
+                event in
                 PageMessage.Handled(
                     id: try EntryID(try event.string("id")), result: try PageMessage.Result(event))
             }
@@ -109,6 +113,9 @@ extension PageMessage.Body {
         case "log":
             self = .log(
                 level: try members.string("level", limit: 16), text: try members.string("text"))
+        case "fault":
+            self = .fault(
+                reason: try members.string("reason"), about: try members.stringIfAny("about") ?? "")
         default: self = .unknown(type: type)
         }
     }

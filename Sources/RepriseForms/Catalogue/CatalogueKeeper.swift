@@ -1,4 +1,5 @@
 import RepriseCore
+import RepriseWire
 
 /// Asks for the catalogue when there is a reason to, keeps it, and passes it on.
 struct CatalogueKeeper: Sendable {
@@ -8,7 +9,7 @@ struct CatalogueKeeper: Sendable {
     let configuration: Forms.Configuration
     /// Raised when there is a reason to ask.
     let reason: Signal
-    let arrived: @Sendable (FormsCatalogueText) async -> Void
+    let arrived: @Sendable (FormsCatalogue) async -> Void
     let failed: @Sendable (RepriseError?) async -> Void
 
     private static let backoff = Backoff()
@@ -53,7 +54,13 @@ struct CatalogueKeeper: Sendable {
         guard case .catalogue(let bytes, let etag) = answer, bytes != known?.text.bytes else {
             return nil
         }
-        let news = FormsStore.Cached(text: try FormsCatalogueText(bytes), etag: etag)
+        let text: FormsCatalogue
+        do {
+            text = try FormsCatalogue(bytes)
+        } catch {
+            throw RepriseError(.malformed, "The catalogue cannot be used.", cause: error)
+        }
+        let news = FormsStore.Cached(text: text, etag: etag)
         try await store.keep(news, company: company)
         return news
     }

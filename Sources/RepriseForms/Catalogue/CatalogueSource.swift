@@ -1,4 +1,5 @@
 public import RepriseCore
+import RepriseWire
 
 /// Where catalogues come from.
 public struct CatalogueSource: Sendable {
@@ -20,7 +21,7 @@ public struct CatalogueSource: Sendable {
             let answer = try await fetcher.get(
                 "\(base)/v1/forms?company=\(company)",
                 headers: etag.map { ["if-none-match": $0] } ?? [:],
-                limit: FormsLimits.catalogue)
+                limit: FormsLimits.catalogueBytes)
             switch answer.status {
             case 200: return .catalogue(answer.body, etag: answer.headers["etag"])
             case 304: return .unchanged

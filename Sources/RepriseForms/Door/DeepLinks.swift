@@ -143,7 +143,7 @@ extension DeepLink {
 
     /// Whether an app may be sent there.
     static func isAllowed(_ url: String) -> Bool {
-        guard url.utf8.count <= FormsLimits.deepLink, let end = url.firstIndex(of: ":") else {
+        guard url.utf8.count <= FormsDoorLimits.deepLink, let end = url.firstIndex(of: ":") else {
             return false
         }
         let scheme = url[..<end].utf8

@@ -13,13 +13,13 @@ package struct EventContent: Hashable, Sendable {
         guard FormsEvent.isName(name) else {
             throw RepriseError(
                 .malformed,
-                "An event's name has 1 to \(FormsLimits.eventName) characters of "
+                "An event's name has 1 to \(FormsLimits.eventCharacters) characters of "
                     + "A–Z a–z 0–9 . _ -.")
         }
-        guard properties.count <= FormsLimits.eventProperties else {
+        guard properties.count <= FormsLimits.propertyBytes else {
             throw RepriseError(
                 .tooLarge,
-                "The properties of an event have at most \(FormsLimits.eventProperties) bytes, not "
+                "The properties of an event have at most \(FormsLimits.propertyBytes) bytes, not "
                     + "\(properties.count).",
                 remedy: "Put large content elsewhere and name it in the properties.")
         }

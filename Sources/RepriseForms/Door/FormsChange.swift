@@ -22,7 +22,7 @@ struct FormsChange: Sendable {
             return (.dead, "loggedOut")
         }, reason: "logout")
 
-    /// - Parameter standard: the company while nobody has named one.
+    /// The standard is the company while nobody has named one.
     static func use(company: String, standard: String) -> Self {
         Self(
             apply: { identity in

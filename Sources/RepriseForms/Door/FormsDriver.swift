@@ -11,7 +11,7 @@ actor FormsDriver {
         case opened(life: Int, session: String, Result<any WebView, any Error>)
         case said(life: Int, [UInt8])
         case lost(life: Int, reason: String)
-        case catalogue(company: String, FormsCatalogueText)
+        case catalogue(company: String, FormsCatalogue)
         case alarm
         case changed(FormsChange, CheckedContinuation<Void, any Error>)
         case slept
@@ -235,13 +235,12 @@ actor FormsDriver {
             case .submit(let id, let answers, let screen):
                 await submit(id, answers, screen)
             case .fetchCatalogue: reason.raise()
-            case .log: break
             }
         }
     }
 
     private func askLeave(
-        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogueText
+        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue
     ) async {
         do {
             let leave = try await store.leave(for: event, form: form, in: catalogue)
@@ -317,7 +316,7 @@ actor FormsDriver {
 
     private func attach(_ view: any WebView, _ life: Int) -> View {
         let (outgoing, continuation) = AsyncStream.makeStream(
-            of: [UInt8].self, bufferingPolicy: .bufferingOldest(FormsLimits.pageMessages))
+            of: [UInt8].self, bufferingPolicy: .bufferingOldest(FormsDoorLimits.pageMessages))
         let reader = Task { [inbox] in
             for await event in view.events {
                 switch event {

@@ -44,7 +44,7 @@ final class FormsInbox: Sendable {
     func said(_ text: [UInt8], in life: Int) -> Bool {
         let hasRoom = state.withLock { state in
             state.messages += 1
-            return state.messages <= FormsLimits.pageMessages
+            return state.messages <= FormsDoorLimits.pageMessages
         }
         return hasRoom && put(.said(life: life, text))
     }

@@ -71,6 +71,9 @@ public struct FormsTally: Hashable, Sendable {
     /// Why a web view was replaced, a catalogue refused or a message not understood the last time.
     public internal(set) var lastFault: String?
 
+    /// What the page said last for its own log; never answers or properties.
+    public internal(set) var lastLog: String?
+
     /// Nothing counted.
     public init() {}
 

@@ -2,9 +2,8 @@ package import RepriseCore
 
 /// Events on their way to the page.
 extension FormsMachine {
-    /// The journal hands events over, in the order recorded.
-    ///
-    /// - Parameter doubtful: those of which a form was granted to an earlier page, and never appeared.
+    /// The journal hands events over, in the order recorded; of the doubtful ones a form was granted to an earlier page, and never
+    /// appeared.
     package mutating func lent(
         _ arrivals: [FormsArrival], doubtful: Set<EntryID>, at now: Duration, wall: WallTime
     ) -> [Action] {
@@ -48,8 +47,9 @@ extension FormsMachine {
         for index in slots.indices where slots[index].stage == .queued {
             let arrival = slots[index].arrival
             bytes += arrival.content.properties.count
-            let limit = careful > 0 ? 1 : FormsLimits.eventsPerMessage
-            guard batch.count < limit, batch.isEmpty || bytes <= FormsLimits.bytesPerMessage else {
+            let limit = careful > 0 ? 1 : FormsDoorLimits.eventsPerMessage
+            guard batch.count < limit, batch.isEmpty || bytes <= FormsDoorLimits.bytesPerMessage
+            else {
                 break
             }
             slots[index].stage = .sent(at: now)

@@ -1,4 +1,5 @@
-package import RepriseCore
+import RepriseCore
+package import RepriseWire
 
 /// The life of a web view, from its making to its end.
 extension FormsMachine {
@@ -26,11 +27,16 @@ extension FormsMachine {
     }
 
     /// The app takes the form away that is on the screen.
-    package func dismiss() -> [Action] {
-        onScreen == nil ? [] : [.send(HostMessage.dismiss(reason: "host"))]
+    ///
+    /// With it the page forgets all that it has in hand, so that comes again.
+    package mutating func dismiss() -> [Action] {
+        guard onScreen != nil else { return [] }
+        defer { slots = [] }
+        return [.send(HostMessage.dismiss(reason: "host"))]
+            + slots.map { .giveBack($0.arrival.id, reason: "The app has taken the form away.") }
     }
 
-    /// - Parameter session: what the page has to name in all that it says.
+    /// The web view is there; its page has to name the session in all that it says.
     package mutating func viewOpened(session: String, at now: Duration) -> [Action] {
         guard phase == .opening else { return [] }
         phase = .loaded
@@ -60,7 +66,7 @@ extension FormsMachine {
         suspect(reason)
         let actions = leave(reason)
         replacements.removeAll { $0 + .seconds(60) <= now }
-        guard replacements.count < FormsLimits.replacements else {
+        guard replacements.count < FormsDoorLimits.replacements else {
             phase = .resting(until: (replacements.first ?? now) + .seconds(60))
             return actions
         }
@@ -86,7 +92,7 @@ extension FormsMachine {
     }
 
     private mutating func giveBackOrEnd(_ id: EntryID, _ reason: String) -> Action {
-        guard deaths[id, default: 0] >= FormsLimits.deathsOfOneEvent else {
+        guard deaths[id, default: 0] >= FormsDoorLimits.deathsOfOneEvent else {
             return .giveBack(id, reason: reason)
         }
         deaths[id] = nil
@@ -94,7 +100,7 @@ extension FormsMachine {
         return .end(
             id, as: .dead,
             reason:
-                "The page ended \(FormsLimits.deathsOfOneEvent) times while it had this event alone.",
+                "The page ended \(FormsDoorLimits.deathsOfOneEvent) times while it had this event alone.",
             appeared: nil)
     }
 
@@ -119,7 +125,7 @@ extension FormsMachine {
     // MARK: Catalogues
 
     /// The source has a catalogue.
-    package mutating func catalogueArrived(_ catalogue: FormsCatalogueText, at now: Duration)
+    package mutating func catalogueArrived(_ catalogue: FormsCatalogue, at now: Duration)
         -> [Action]
     {
         newest = catalogue

@@ -1,4 +1,5 @@
 package import RepriseCore
+import RepriseWire
 
 /// What the page says.
 extension FormsMachine {
@@ -80,7 +81,12 @@ extension FormsMachine {
             }
             return []
         case .handled(let events): return events.flatMap { settle($0) }
-        case .log(let level, let text): return [.log(level: level, text: text)]
+        case .log(let level, let text):
+            tally.lastLog = "\(level): \(text)"
+            return []
+        case .fault(let reason, let about):
+            tally.lastFault = "The page says: \(reason) \(about)"
+            return []
         case .unknown:
             tally.unknown += 1
             return []

@@ -1,4 +1,5 @@
 package import RepriseCore
+package import RepriseWire
 
 /// Decides what the page is told, when its gates are open, and what becomes of the events that it has in hand.
 ///
@@ -32,7 +33,7 @@ package struct FormsMachine: Sendable {
         case send([UInt8])
         case setVisible(Bool)
         /// Ask the store; answered with ``leaveDecided(_:for:form:now:)``.
-        case askLeave(event: EntryID, form: String, catalogue: FormsCatalogueText)
+        case askLeave(event: EntryID, form: String, catalogue: FormsCatalogue)
         /// The journal hears what became of an event; `appeared` is the showing that is marked with it.
         case end(EntryID, as: Outcome, reason: String, appeared: String?)
         case giveBack(EntryID, reason: String)
@@ -43,7 +44,6 @@ package struct FormsMachine: Sendable {
         case submit(id: String, answers: [UInt8], FormOnScreen)
         /// The catalogue that is cached is of no use.
         case fetchCatalogue
-        case log(level: String, text: String)
     }
 
     package struct FormOnScreen: Hashable, Sendable {
@@ -91,10 +91,10 @@ package struct FormsMachine: Sendable {
     var session = ""
     var lastNumber: Int64 = 0
     /// What the source has; the page may not have it yet.
-    var newest: FormsCatalogueText?
+    var newest: FormsCatalogue?
     /// What the page has been sent and has not answered, and when.
-    var offered: (catalogue: FormsCatalogueText, at: Duration)?
-    var inUse: FormsCatalogueText?
+    var offered: (catalogue: FormsCatalogue, at: Duration)?
+    var inUse: FormsCatalogue?
     /// In the order handed over.
     var slots: [Slot] = []
     package internal(set) var onScreen: FormOnScreen?
@@ -146,15 +146,17 @@ package struct FormsMachine: Sendable {
         case .loaded: return helloDue
         case .resting(let until): return until
         case .handshaken:
-            return
-                (slots.compactMap { due(of: $0) }
-                + [offered.map { $0.at + settings.helloPatience }]
-                .compactMap { $0 }).min()
+            return (slots.compactMap { due(of: $0) } + [catalogueDue].compactMap { $0 }).min()
         }
     }
 
     var loadedAt: Duration = .zero
     private var helloDue: Duration { loadedAt + settings.helloPatience }
+
+    /// The first one only: a later one takes over when the screen is free, and until then there is one in use.
+    private var catalogueDue: Duration? {
+        inUse == nil ? offered.map { $0.at + settings.helloPatience } : nil
+    }
 
     /// While a form is on the screen others wait for it, and nobody says so of each.
     private func due(of slot: Slot) -> Duration? {
@@ -176,7 +178,7 @@ package struct FormsMachine: Sendable {
         case .loaded: return replace("The page did not say hello.", at: now)
         case .resting: return open()
         case .handshaken:
-            if let offered, offered.at + settings.helloPatience <= now {
+            if let catalogueDue, catalogueDue <= now {
                 return replace("The page did not take the catalogue over.", at: now)
             }
             return replace("The page did not say what became of an event.", at: now)

@@ -1,7 +1,8 @@
 import Foundation
-package import GRDB
+import GRDB
 package import RepriseCore
 package import RepriseJournal
+package import RepriseWire
 
 /// What the door writes down: catalogues, showings, and whose they are.
 package struct FormsStore: Sendable {
@@ -21,7 +22,7 @@ package struct FormsStore: Sendable {
 
     /// What a server said last.
     package struct Cached: Hashable, Sendable {
-        package var text: FormsCatalogueText
+        package var text: FormsCatalogue
         package var etag: String?
     }
 
@@ -32,7 +33,7 @@ package struct FormsStore: Sendable {
                 db, sql: "SELECT bytes, etag FROM formsCatalogue WHERE company = ?",
                 arguments: [company])
             guard let row, let bytes = Data.fromDatabaseValue(row[0]),
-                let text = try? FormsCatalogueText(Array(bytes))
+                let text = try? FormsCatalogue(Array(bytes))
             else { return nil }
             return Cached(text: text, etag: String.fromDatabaseValue(row[1]))
         }
@@ -40,7 +41,7 @@ package struct FormsStore: Sendable {
 
     /// Keeps a catalogue of the company that is in use; that of another is not needed any more.
     package func keep(_ cached: Cached, company: String) async throws {
-        let seconds = cached.text.longest.components.seconds
+        let seconds = cached.text.longest
         try await journal.write { db in
             try db.execute(
                 sql: "DELETE FROM formsCatalogue WHERE company <> ?", arguments: [company])
@@ -64,19 +65,20 @@ package struct FormsStore: Sendable {
     ///
     /// What was granted to an earlier page that died is granted again, and counts once.
     package func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogueText
+        for event: EntryID, form: String, in catalogue: FormsCatalogue
     ) async throws -> Leave {
-        guard let cap = catalogue.forms[form] else { return .denied(reason: "unknownForm") }
+        guard let shown = catalogue.form(form) else { return .denied(reason: "unknownForm") }
         let (now, id) = (timekeeper.wall(), EntryID.random().text)
         return try await journal.write { db in
             guard let entry = try Journal.entry(event, in: db), !entry.state.isFinished else {
                 return .denied(reason: "settled")
             }
             if let former = try Self.former(event, form, db) { return .granted(showing: former) }
-            if let cap, try Self.isReached(cap, by: form, at: now, db) {
+            if let cap = shown.frequency, try Self.isReached(cap, by: form, at: now, db) {
                 return .denied(reason: "formFrequency")
             }
-            if let overall = catalogue.overall, try Self.isReached(overall, by: nil, at: now, db) {
+            if let overall = catalogue.frequency, try Self.isReached(overall, by: nil, at: now, db)
+            {
                 return .denied(reason: "overallFrequency")
             }
             try db.cachedStatement(
@@ -94,14 +96,14 @@ package struct FormsStore: Sendable {
     }
 
     private static func isReached(
-        _ cap: FormsCatalogueText.Cap, by form: String?, at now: WallTime, _ db: Database
+        _ cap: FormsCatalogue.Frequency, by form: String?, at now: WallTime, _ db: Database
     ) throws -> Bool {
         let since = now.advanced(by: .seconds(-cap.seconds)).milliseconds
         let condition = form == nil ? "granted > ?" : "granted > ? AND form = ?"
         let count = try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT COUNT(*) FROM formsShowing WHERE \(condition)"),
             arguments: form.map { [since, $0] } ?? [since])
-        return (count ?? 0) >= cap.max
+        return (count ?? 0) >= Int64(cap.most)
     }
 
     /// The events of which nobody knows whether their form was seen.
@@ -154,9 +156,7 @@ package struct FormsStore: Sendable {
         try await journal.read { db in try Self.identity(db) }
     }
 
-    /// Changes whose they are.
-    ///
-    /// - Parameter clearing: how everything ends that belongs to the one before, and why; nil: it stays.
+    /// Changes whose they are, and ends what belongs to the one before if the change says how.
     func change(
         _ change: @escaping @Sendable (inout Identity) -> (outcome: Outcome, reason: String)?
     ) async throws -> (Identity, isCleared: Bool) {
@@ -185,4 +185,11 @@ package struct FormsStore: Sendable {
 
 extension EntryState {
     fileprivate var isFinished: Bool { if case .finished = self { true } else { false } }
+}
+
+extension FormsCatalogue {
+    /// The longest time over which anything is counted, in seconds.
+    fileprivate var longest: Int64 {
+        max(frequency?.seconds ?? 0, forms.compactMap(\.frequency?.seconds).max() ?? 0)
+    }
 }

@@ -31,6 +31,7 @@ struct ExtensionRuns {
         environment.merge(app.environment) { $1 }
         environment[PhoneEnvironment.socket] = folder.socket
         environment[PhoneEnvironment.token] = token
+        environment[PhoneEnvironment.serviceExtension] = "1"
         let process = try PhoneProcess(
             [program], environment: environment, output: folder.extensionOutput(of: app.id)
         ) { _ in ended() }
@@ -51,7 +52,7 @@ struct ExtensionRuns {
     /// Its time is nearly over.
     func warn(_ run: Int) { runs[run]?.peer?.send(ExtensionOrder.timeWillExpire) }
 
-    /// Ends a run with its process, however far it is. A second call does nothing.
+    /// Ends a run with its process, however far it is; a second call does nothing.
     mutating func end(_ run: Int) {
         guard let ended = runs.removeValue(forKey: run) else { return }
         tokens = tokens.filter { $0.value != run }
@@ -60,6 +61,11 @@ struct ExtensionRuns {
     }
 
     mutating func endAll() { for run in runs.keys.sorted() { end(run) } }
+}
+
+extension PhoneEnvironment {
+    /// Says that the process is one of a service extension, where one program is both.
+    package static let serviceExtension = "REPRISE_PHONE_EXTENSION"
 }
 
 extension PhoneFolder {

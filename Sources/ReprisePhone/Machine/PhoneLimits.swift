@@ -14,6 +14,8 @@ package enum PhoneLimits {
     package static let expiryMilliseconds: Int64 = 5_000
     /// How long a service extension has, by Apple's rule.
     package static let extensionMilliseconds: Int64 = 30_000
+    /// How long before the end it is told so.
+    package static let extensionWarningMilliseconds: Int64 = 3_000
     /// How long an app in the foreground may think about a notification.
     package static let presentationMilliseconds: Int64 = 10_000
     /// An interval trigger that repeats waits at least so long, by Apple's rule.

@@ -88,19 +88,32 @@ extension PhoneMachine {
     }
 
     /// The service extension has answered; or ended without an answer, and the push is shown as it came.
+    ///
+    /// Content without any text is no answer, as Apple has it.
     package mutating func extensionFinished(
         run: Int, content: NotificationContent?, at now: PhoneMoment
     ) {
         guard var finished = state.extensions.removeValue(forKey: run) else { return }
-        log(.extension, finished.app, content == nil ? "ended without answer" : "answered", at: now)
-        if let content { finished.push.alert?.content = content }
+        act(.endExtension(run))
+        switch content {
+        case nil: log(.extension, finished.app, "ended without answer", at: now)
+        case .some(let content) where content.hasText && content.bytes <= PhoneLimits.contentBytes:
+            log(.extension, finished.app, "answered", at: now)
+            finished.push.alert?.content = content
+        case .some:
+            log(.extension, finished.app, "answered with no text, or too much: ignored", at: now)
+        }
         deliverAlert(finished.app, finished.push, at: now)
     }
 
     mutating func extensionDue(_ run: Int, at now: PhoneMoment) {
-        guard let app = state.extensions[run]?.app else { return }
-        log(.extension, app, "its time is over", at: now)
-        act(.endExtension(run))
+        guard let record = state.extensions[run] else { return }
+        guard record.isWarned else {
+            state.extensions[run]?.isWarned = true
+            log(.extension, record.app, "its time is nearly over", at: now)
+            return act(.warnExtension(run))
+        }
+        log(.extension, record.app, "its time is over", at: now)
         extensionFinished(run: run, content: nil, at: now)
     }
 }

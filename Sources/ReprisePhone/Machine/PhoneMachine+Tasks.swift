@@ -32,7 +32,7 @@ extension PhoneMachine {
         guard let request = record.tasks.first(where: { $0.id == task }) else {
             throw PhoneFailure(.noSuchEntry, "The app has not asked for time for \(task).")
         }
-        if record.isForceQuit {
+        if record.isForceQuit, !runsAfterForceQuit(request.kind) {
             log(.notLaunched, app, "force quit: task \(task)", at: now)
             throw PhoneFailure(
                 .refused, "The user has force-quit the app: it gets no time in the background.",
@@ -52,6 +52,13 @@ extension PhoneMachine {
             request.kind == .refresh
             ? PhoneLimits.refreshMilliseconds : PhoneLimits.processingMilliseconds
         order(app, .slot(number: 0, task: task, milliseconds: limit), at: now)
+    }
+
+    private func runsAfterForceQuit(_ kind: BackgroundRequest.Kind) -> Bool {
+        switch kind {
+        case .refresh: false
+        case .processing: state.rules.processingAfterForceQuit == .runs
+        }
     }
 
     mutating func beginSlot(

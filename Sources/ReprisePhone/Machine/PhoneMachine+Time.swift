@@ -48,7 +48,8 @@ extension PhoneMachine {
             }
         }
         for (run, record) in state.extensions.sorted(by: { $0.key < $1.key }) {
-            consider(record.until, .extension(run))
+            let warning = PhoneLimits.extensionWarningMilliseconds * 1_000
+            consider(record.isWarned ? record.until : record.until - warning, .extension(run))
         }
         return best
     }

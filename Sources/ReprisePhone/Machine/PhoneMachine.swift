@@ -22,6 +22,8 @@ package struct PhoneMachine: Sendable {
         case tellClock, tellNetwork
         /// Starts the service extension; ``PhoneMachine/extensionFinished(run:content:at:)`` follows.
         case runExtension(Int, app: String, PhonePush)
+        /// Tells the service extension that its time is nearly over.
+        case warnExtension(Int)
         /// Kills the service extension.
         case endExtension(Int)
         /// Takes the app's folder away.

@@ -99,6 +99,8 @@ package struct ExtensionRun: Hashable, Sendable, Codable {
     package var app: String
     package var push: PhonePush
     package var until: Int64
+    /// It was told that its time is nearly over.
+    package var isWarned = false
 }
 
 extension NotificationSettings {

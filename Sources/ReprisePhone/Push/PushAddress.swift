@@ -10,10 +10,9 @@ extension PushEndpoint {
         /// What makes this device's tokens its own; random, the same for the device's whole life.
         let device: String
 
-        /// Reads what the phone in a folder has said.
+        /// Reads what the phone in a folder has said; nil if it never had an endpoint.
         ///
         /// - Parameter folder: the phone's.
-        /// - Returns: nil if it never had an endpoint.
         public init?(in folder: PhoneFolder) {
             guard let bytes = try? DurableFile.read(folder.pushes, limit: 4_096),
                 let address = try? ForeignJSON.decode(Self.self, from: bytes)

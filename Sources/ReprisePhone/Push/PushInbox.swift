@@ -144,9 +144,8 @@ package struct PushInbox: Hashable, Sendable, Codable {
             return push.badge.map { [.badge($0)] } ?? []
         }
         guard recipient.isAllowed else { return [.drop(push, .notAllowed)] }
-        let hasText = !(alert.content.title + alert.content.subtitle + alert.content.body).isEmpty
         let runs = !recipient.isForceQuit || rules.extensionOfForceQuitApp == .runs
-        let isChanged = push.isMutable && hasText && recipient.hasExtension && runs
+        let isChanged = push.isMutable && alert.content.hasText && recipient.hasExtension && runs
         return [isChanged ? .runExtension(push) : .present(push)]
     }
 
@@ -180,4 +179,9 @@ package struct PushInbox: Hashable, Sendable, Codable {
         handed.removeAll { $0 + Self.window <= now.microseconds }
         return handed.count < rules.silentPushesPerHour
     }
+}
+
+extension NotificationContent {
+    /// Whether there is anything to read.
+    var hasText: Bool { !(title.isEmpty && subtitle.isEmpty && body.isEmpty) }
 }

@@ -38,7 +38,9 @@ public struct PushRefusal: Error, Hashable, Sendable {
         public static let tooManyRequests = Self(name: "TooManyRequests", status: 429)
         /// The phone is being switched off.
         public static let shutdown = Self(name: "Shutdown", status: 503)
-        /// The payload is not what the documentation asks for. Of this phone alone: APNs takes it and the device shows nothing.
+        /// The payload is not what the documentation asks for.
+        ///
+        /// Of this phone alone: APNs takes it and the device shows nothing.
         public static let malformedPayload = Self(name: "MalformedPayload", status: 400)
     }
 

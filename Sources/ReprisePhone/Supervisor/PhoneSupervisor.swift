@@ -18,6 +18,7 @@ public actor PhoneSupervisor {
     private var machine: PhoneMachine
     private var log: PhoneLog
     private var processes: [Int: PhoneProcess] = [:]
+    private var extensions = ExtensionRuns()
     /// Who may say with which token that it is which life's process; once.
     private var tokens: [String: Int] = [:]
     private var peers: [Int: LineConnection] = [:]
@@ -137,9 +138,9 @@ public actor PhoneSupervisor {
                 peers[life]?.send(PhoneMessage.order(id: id, order))
             case .tellClock: tell(.clock(machine.state.clock))
             case .tellNetwork: tell(.network(machine.state.network))
-            case .runExtension(let run, _, _):
-                step { $0.extensionFinished(run: run, content: nil, at: $1) }
-            case .endExtension: break
+            case .runExtension(let run, let app, let push): startExtension(run, app, push)
+            case .warnExtension(let run): extensions.warn(run)
+            case .endExtension(let run): extensions.end(run)
             case .removeData(let app):
                 try? FileManager.default.removeItem(at: folder.data(of: app))
                 try? FileManager.default.removeItem(at: folder.output(of: app))
@@ -232,6 +233,7 @@ public actor PhoneSupervisor {
     /// Listens to one peer until it leaves.
     private func meet(_ connection: LineConnection) async {
         var life: Int?
+        var run: Int?
         var isGreeted = false
         await connection.readLines { line in
             if !isGreeted {
@@ -241,13 +243,18 @@ public actor PhoneSupervisor {
                 case .app(let token):
                     life = connect(token, connection)
                     return life != nil
-                case .extension, nil:
+                case .extension(let token):
+                    run = extensions.connected(token, connection)
+                    return run != nil
+                case nil:
                     note(.nonsense, nil, "Somebody did not say who it is.")
                     return false
                 }
             }
             if let life {
                 await hear(line, from: life, connection)
+            } else if let run {
+                hear(line, fromExtension: run)
             } else {
                 await hear(line, connection)
             }
@@ -255,6 +262,38 @@ public actor PhoneSupervisor {
         }
         connection.close()
         if let life { await left(life) }
+    }
+
+    private func startExtension(_ run: Int, _ app: String, _ push: PhonePush) {
+        guard let spec = machine.state.apps[app]?.spec else { return }
+        do {
+            try extensions.start(run, spec, push, in: folder) { [weak self] in
+                Task { await self?.extensionEnded(run) }
+            }
+        } catch {
+            note(.nonsense, app, "its service extension cannot be started: \(error)")
+            extensionEnded(run)
+        }
+    }
+
+    /// Its process is no more: without an answer, if this is the first that is heard of it.
+    private func extensionEnded(_ run: Int) {
+        step { $0.extensionFinished(run: run, content: nil, at: $1) }
+    }
+
+    private func hear(_ line: ByteBuffer?, fromExtension run: Int) {
+        let app = machine.state.extensions[run]?.app
+        switch try? PhoneJSON.decode(ExtensionMessage.self, from: line) {
+        case .content(let content):
+            step { $0.extensionFinished(run: run, content: content, at: $1) }
+        case .report(let what, let detail):
+            let now = now()
+            put(
+                PhoneEvent(
+                    number: 0, at: now.wall, microseconds: now.microseconds, app: app,
+                    what: "app." + what.cut(to: 64), detail: detail))
+        case nil: note(.nonsense, app, "A line is no message of a service extension.")
+        }
     }
 
     /// An app without its connection is of no use; one that ends closes it too, and is given the time to be seen ended.
@@ -486,6 +525,7 @@ public actor PhoneSupervisor {
         for id in pollers.keys { wake(id) }
         step { $0.shutDown(at: $1) }
         for process in processes.values { process.end() }
+        extensions.endAll()
         for peer in peers.values { peer.close() }
         await phoneBrowser.end()
         try? FileManager.default.removeItem(atPath: folder.socket)

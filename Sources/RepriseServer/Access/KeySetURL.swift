@@ -24,10 +24,14 @@ package struct KeySetURL: Hashable, Sendable {
     }
 
     /// Fetches the set: within ``AccessLimits/fetch``, without following redirects, and no more than ``AccessLimits/keyBytes``.
-    package func fetch() async throws -> [UInt8] {
+    ///
+    /// - Parameter time: from connecting to the last byte.
+    /// - Returns: what came.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`; what the client throws.
+    package func fetch(within time: Duration = AccessLimits.fetch) async throws -> [UInt8] {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
-        configuration.timeout.connect = TimeAmount(AccessLimits.fetch)
+        configuration.timeout.connect = TimeAmount(time)
         // Whoever has asked waits; the machine asks again in its own time.
         configuration.connectionPool.retryConnectionEstablishment = false
         // One client a fetch: they are rare, and so nothing has to be shut down when the server ends.
@@ -35,16 +39,29 @@ package struct KeySetURL: Hashable, Sendable {
             eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),
             configuration: configuration)
         let result: Result<[UInt8], any Error>
-        do { result = .success(try await get(client)) } catch { result = .failure(error) }
+        do { result = .success(try await get(client, time)) } catch { result = .failure(error) }
         try? await client.shutdown()
         return try result.get()
     }
 
-    private func get(_ client: HTTPClient) async throws -> [UInt8] {
+    /// The client's own timeout ends with the head of the answer: a body that comes a byte at a time would take for ever.
+    private func get(_ client: HTTPClient, _ time: Duration) async throws -> [UInt8] {
+        try await withThrowingTaskGroup(of: [UInt8].self) { group in
+            group.addTask { try await ask(client, time) }
+            group.addTask {
+                try await Task.sleep(for: time)
+                throw RepriseError(.unavailable, "The key set did not come in time.")
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? []
+        }
+    }
+
+    private func ask(_ client: HTTPClient, _ time: Duration) async throws -> [UInt8] {
         var request = HTTPClientRequest(url: url)
         request.headers.add(name: "Accept", value: "application/json")
         let response = try await client.execute(
-            request, timeout: TimeAmount(AccessLimits.fetch))
+            request, timeout: TimeAmount(time))
         guard response.status == .ok else {
             throw RepriseError(
                 .unavailable, "The key set was answered with \(response.status.code).")

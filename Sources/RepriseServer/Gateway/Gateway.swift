@@ -35,20 +35,21 @@ package final class Gateway: Sendable {
     ///   - hub: the one that `committer` hands events to.
     ///   - log: what catch-ups read.
     ///   - committer: what stores.
-    ///   - authenticator: finds out who comes; nil where access is open.
-    ///   - accounts: what users may do; nil where access is open.
+    ///   - admission: who finds out who comes and who knows what they may do; nil where access is open. Never one without
+    ///     the other: who was asked for his name must not be allowed everything because nobody knows what he may do.
     ///   - metrics: what counts.
     ///   - clock: tells the time.
     ///   - logger: gets connection ids and reasons.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
-        authenticator: (any Authenticating)? = nil, accounts: (any ChannelAccounts)? = nil,
+        admission: Admission? = nil,
         metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger
     ) {
         self.limits = limits
         self.hub = hub
         self.committer = committer
-        self.authenticator = authenticator
+        authenticator = admission?.authenticator
+        let accounts = admission?.accounts
         self.accounts = accounts
         self.metrics = metrics
         self.log = log

@@ -46,15 +46,19 @@ final class ChannelsWorld {
             let store = try Self.store(simulation, tier, name, disk)
             let device = SimulatedDevice(
                 simulation, name: name, network: network, store: store,
-                plan: Self.plan(channels, simulation, as: people?.user(ofDevice: index)))
+                plan: Self.plan(channels, simulation, as: people?.user(ofDevice: index), on: name))
             machines.append(
                 .init(process: device.process, disk: disk) { store.crash(losingPower: $0) })
             devices.append(device)
         }
         self.devices = devices
-        let serverWitness = serverWitness
+        let (server, serverWitness) = (server, serverWitness)
         let people = people
-        witnesses = devices.map { DeviceWitness(simulation, $0, serverWitness, people) }
+        witnesses = devices.map {
+            DeviceWitness(
+                simulation, $0, serverWitness, people,
+                SnapshotApp(simulation, server, serverWitness, $0))
+        }
         people?.watch(devices)
         producers.mayBeForbidden = { people?.mayBeForbidden($0, $1) ?? false }
         injector = FaultInjector(
@@ -91,7 +95,7 @@ final class ChannelsWorld {
 
     /// Readers of every kind, each in one of the channels at least.
     private static func plan(
-        _ channels: [ChannelName], _ simulation: Simulation, as user: UserID?
+        _ channels: [ChannelName], _ simulation: Simulation, as user: UserID?, on device: String
     ) -> SimulatedDevice.Plan {
         let kinds: [SimulatedDevice.ReaderPlan] = [
             .init("inside", .inside),
@@ -101,6 +105,8 @@ final class ChannelsWorld {
         ]
         var random = simulation.random("plan")
         let places = kinds.map { _ in random.index(channels.count) }
+        var snapshots = simulation.random("who takes snapshots \(device)")
+        let (ordered, place) = orderedReaders(channels, simulation)
         var settings = ChannelsMachine.Settings()
         settings.tokens.user = user
         return .init(
@@ -108,8 +114,28 @@ final class ChannelsWorld {
             channels: channels.enumerated().map { index, channel in
                 let readers = zip(kinds, places).filter { $1 == index || random.chance(0.15) }
                 // Without a reader a channel's messages would be pending for ever.
-                return .init(channel, readers: readers.isEmpty ? [kinds[index]] : readers.map(\.0))
+                let always = readers.isEmpty ? [kinds[index]] : readers.map(\.0)
+                return .init(
+                    channel, readers: always + (index == place ? ordered : []),
+                    takesSnapshots: snapshots.chance(0))
             }, settings: settings)
+    }
+
+    /// In some runs, and in one of the channels.
+    private static func orderedReaders(
+        _ channels: [ChannelName], _ simulation: Simulation
+    ) -> ([SimulatedDevice.ReaderPlan], place: Int) {
+        var random = simulation.random("readers in order")
+        let backoff = Backoff(base: .milliseconds(100), longest: .seconds(5))
+        let kinds: [SimulatedDevice.ReaderPlan] = [
+            .init(
+                "inOrder", .outside,
+                options: .init(order: .ordered, attemptLimit: 3, backoff: backoff, window: 8)),
+            .init(
+                "inOrderInside", .inside,
+                options: .init(order: .ordered, attemptLimit: 3, backoff: backoff)),
+        ]
+        return (kinds.filter { _ in random.chance(0.3) }, random.index(channels.count))
     }
 
     // MARK: A run

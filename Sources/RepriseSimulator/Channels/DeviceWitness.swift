@@ -16,18 +16,25 @@ final class DeviceWitness {
     private let server: ServerWitness
     /// Who the users are, where the server asks.
     private let people: People?
+    private let app: SnapshotApp
     /// Effects outside of the journal.
     private var effects: [Effect: Int] = [:]
+    private let inOrder: InOrderWitness
     private var commits = 0
 
     init(
         _ simulation: Simulation, _ device: SimulatedDevice, _ server: ServerWitness,
-        _ people: People?
+        _ people: People?, _ app: SnapshotApp
     ) {
         self.simulation = simulation
         self.device = device
         self.server = server
         self.people = people
+        self.app = app
+        inOrder = InOrderWitness(simulation)
+        device.handsInOrder = { [inOrder] in
+            inOrder.hands($2, to: $1, on: $0, $3)
+        }
         device.effect = { [unowned self] _, reader, channel, id, attempt in
             tookEffect(Effect(reader: reader.name, channel: channel, id: id), attempt: attempt)
         }
@@ -108,6 +115,9 @@ final class DeviceWitness {
             stored += contents.messages.count
             checkMessages(contents, channel, log)
             checkEffects(contents, channel, counted)
+            if let plan = device.plan.channels.first(where: { $0.name == channel }) {
+                inOrder.check(inside, contents, plan, device)
+            }
             checkChanges(contents, channel, log)
         }
         guard simulation.violation == nil, let ledger = attempt({ try device.channelsLedger() })
@@ -160,6 +170,7 @@ final class DeviceWitness {
         }
         guard people?.isShutOut(device, of: channel) != true else { return }
         let hidden = hidden(in: channel)
+        checkSnapshot(contents, channel, state)
         let lost = contents.losses.filter { $0.epoch == state.epoch && $0.reason == "retention" }
         for seq in 1...max(state.head, 1) where state.head > 0 {
             let isLost = lost.contains { $0.after < seq && seq <= $0.through ?? .max }
@@ -173,6 +184,9 @@ final class DeviceWitness {
             }
             guard seq > hidden else { continue }
             let id = server.meaning(of: seq, in: channel, state.epoch)
+            // What was trimmed before a backup was taken is known to nobody any more.
+            if id == nil, seq <= app.through(channel, state.epoch) { continue }
+            if app.has(id, in: channel) { continue }
             if id.map(known.contains) != true {
                 report(
                     seq, channel, "(\(id?.text ?? "?")) is covered, and is neither there nor lost")
@@ -192,7 +206,9 @@ final class DeviceWitness {
     ) {
         // Who is put out of a channel hears of no deletion, and who joins of none before.
         guard people?.isShutOut(device, of: channel) != true else { return }
-        let hidden = hidden(in: channel)
+        // What a snapshot stands for changes nothing here.
+        let hidden = max(hidden(in: channel), app.through(channel, log.state(of: channel).epoch))
+        guard !takesSnapshots(channel) || server.epochCount == 1 else { return }
         guard hidden == 0 || server.epochCount == 1 else { return }
         let events = log.messages(in: channel).filter { $0.seq > hidden }
         let here = Dictionary(contents.messages.map { ($0.id, $0) }) { first, _ in first }
@@ -211,6 +227,28 @@ final class DeviceWitness {
         for event in events where applied.body(of: event.seq) != expected.body(of: event.seq) {
             report(event.seq, channel, "(\(event.id)) does not look as its last edit left it")
         }
+    }
+
+    private func takesSnapshots(_ channel: ChannelName) -> Bool {
+        device.plan.channels.contains { $0.name == channel && $0.takesSnapshots }
+    }
+
+    /// An app that loads snapshots has one behind all that was lost in this epoch, and one of this epoch if there was another.
+    private func checkSnapshot(
+        _ contents: ChannelContents, _ channel: ChannelName, _ state: RepriseServer.ChannelState
+    ) {
+        guard takesSnapshots(channel), state.head > 0 else { return }
+        let losses = contents.losses.filter { $0.epoch == state.epoch && $0.reason == "retention" }
+        let lost = losses.compactMap(\.through).max() ?? 0
+        if app.through(channel, state.epoch) < lost {
+            report(lost, channel, "is lost, and no snapshot has it")
+        }
+        let hadAnother = contents.messages.contains { $0.epoch != state.epoch }
+        if hadAnother, app.epoch(of: channel) != state.epoch {
+            report(0, channel, "is of another epoch, and no snapshot is")
+        }
+        let stored = attempt { try device.stored(channel) }
+        if let left = stored?.snapshot { report(left.position, channel, "waits for a snapshot") }
     }
 
     private func report(_ seq: Int64, _ channel: ChannelName, _ what: String) {

@@ -25,6 +25,12 @@ final class HandlerFaults {
         }
     }
 
+    /// Some messages a reader in order can never handle: it stands at them until they are dead.
+    private func isPoison(_ message: Message, for reader: SimulatedDevice.ReaderPlan) -> Bool {
+        var random = simulation.random("poison \(reader.name)/\(message.id)")
+        return random.chance(0.03)
+    }
+
     /// The same for the same attempt: a transaction that could not be committed calls its handler again, and two stores that are
     /// compared call it both.
     private func handling(
@@ -32,6 +38,10 @@ final class HandlerFaults {
         _ message: Message
     ) -> SimulatedDevice.Handling {
         let isInside = reader.kind == .inside
+        if reader.options.order == .ordered, isPoison(message, for: reader) {
+            simulation.met(.handlerThrows)
+            return .fail(after: .zero)
+        }
         let active = active.filter { $0.target == index && simulation.now < $0.until }
         guard !active.isEmpty else { return .succeed(after: isInside ? .zero : .microseconds(300)) }
         var random = simulation.random("\(index)/\(reader.name)/\(message.id)/\(message.attempt)")

@@ -9,7 +9,10 @@ extension ChannelsModel {
     {
         let place = place(of: reader) ?? readers.count
         if place == readers.count {
-            readers.append(Reader(channel: reader.channel, name: reader.name))
+            readers.append(
+                Reader(
+                    channel: reader.channel, name: reader.name,
+                    isOrdered: reader.order == .ordered))
         }
         let id = Int64(place + 1)
         for index in readers[place].exceptions.indices
@@ -18,13 +21,12 @@ extension ChannelsModel {
         }
         let (cursor, handing) = (readers[place].cursor, readers[place].handing)
         guard handing > cursor else { return .init(reader: id, cursor: cursor) }
-        // A window never spans two logs.
-        let base = Self.base(of: handing >> Self.arrivalBits)
-        let log = Int(handing >> Self.arrivalBits) - 1
         let state = Self.stateAfterInterruption(options, failures: 1)
-        let inDoubt = logs.indices.contains(log) ? logs[log].messages : []
-        for message in inDoubt
-        where message.arrival > max(cursor, base) && message.arrival <= handing {
+        let inDoubt =
+            reader.order == .ordered
+            ? sequences(of: reader.channel, after: cursor, through: handing)
+            : arrivals(after: cursor, through: handing)
+        for message in inDoubt {
             readers[place].replace(
                 Exception(
                     arrival: message.arrival, attempts: 1, failures: 1, state: state, due: now,
@@ -32,6 +34,16 @@ extension ChannelsModel {
         }
         readers[place].cursor = handing
         return .init(reader: id, cursor: handing)
+    }
+
+    /// A window never spans two logs.
+    private func arrivals(after cursor: Int64, through handing: Int64) -> [Stored] {
+        let base = Self.base(of: handing >> Self.arrivalBits)
+        let log = Int(handing >> Self.arrivalBits) - 1
+        guard logs.indices.contains(log) else { return [] }
+        return logs[log].messages.filter {
+            $0.arrival > max(cursor, base) && $0.arrival <= handing
+        }
     }
 
     private func interrupt(_ exception: inout Exception, _ options: ReaderOptions, now: WallTime) {
@@ -55,6 +67,7 @@ extension ChannelsModel {
     }
 
     func page(_ reader: ReaderRows, after cursor: Int64) -> [Arrived] {
+        if reader.order == .ordered { return orderedPage(reader, after: cursor) }
         for place in logs(of: reader.channel) where place + 1 >= Int(cursor >> Self.arrivalBits) {
             let messages = logs[place].messages
             var index = messages.endIndex
@@ -71,9 +84,11 @@ extension ChannelsModel {
         return []
     }
 
-    private func arrived(_ message: Stored, in channel: ChannelName, attempt: Int) -> Arrived {
+    func arrived(
+        _ message: Stored, in channel: ChannelName, attempt: Int, position: Int64? = nil
+    ) -> Arrived {
         Arrived(
-            arrival: message.arrival,
+            arrival: message.arrival, position: position,
             message: Message(
                 channel: channel, seq: message.seq, id: message.id, time: message.time,
                 from: message.from, change: message.change, isDeleted: message.isDeleted,
@@ -82,6 +97,7 @@ extension ChannelsModel {
 
     func due(_ reader: ReaderRows, of id: Int64, now: WallTime) -> ReaderStore.Due {
         let waiting = readers[Int(id) - 1].exceptions.filter { $0.state == .waiting }
+        if reader.order == .ordered { return orderedDue(reader, waiting, now: now) }
         let due = waiting.filter { $0.due <= now }.sorted {
             ($0.due, $0.arrival) < ($1.due, $1.arrival)
         }
@@ -184,12 +200,17 @@ extension ChannelsModel {
 
     private func add(_ place: Int, _ log: Log, to sum: inout LedgerSum) {
         let readers = readers.filter { $0.channel == log.channel }
-        let reached = readers.map(\.cursor).min() ?? 0
-        let passed = Int64(log.messages.filter { $0.arrival <= reached }.count)
+        let reached = reached(place, log, readers)
+        func isPassed(_ message: Stored) -> Bool {
+            message.arrival <= reached.arrival && message.seq <= reached.seq
+        }
+        let passed = Int64(log.messages.count(where: isPassed))
         var worst: [Int64: Int] = [:]
         for reader in readers {
-            for exception in reader.exceptions where exception.arrival <= reached {
-                guard Int(exception.arrival >> Self.arrivalBits) == place + 1 else { continue }
+            for exception in reader.exceptions {
+                guard Int(exception.arrival >> Self.arrivalBits) == place + 1,
+                    let message = message(exception.arrival), isPassed(message)
+                else { continue }
                 let rank =
                     switch exception.state {
                     case .waiting, .handed: 0
@@ -257,10 +278,17 @@ extension ChannelsModel {
                 lines.append("alias|\(place + 1)|\(seq)|\(arrival)")
             }
         }
+        for (place, log) in logs.enumerated() {
+            guard let snapshot = log.snapshot else { continue }
+            var lost = Coverage()
+            for range in snapshot.lost { lost.insert(range) }
+            lines.append(
+                "snapshot|\(place + 1)|\(snapshot.position)|\(lost)|\(snapshot.reason.rawValue)")
+        }
         for (place, reader) in readers.enumerated() {
             lines.append(
                 "reader|\(place + 1)|\(reader.channel)|\(reader.name)|\(reader.cursor)|"
-                    + "\(reader.handing)")
+                    + "\(reader.handing)|\(reader.isOrdered ? 1 : 0)")
         }
         for (place, reader) in readers.enumerated() {
             for exception in reader.exceptions {

@@ -32,6 +32,8 @@ package struct ChannelsModel: Hashable, Sendable {
         var version: Int64 = 0
         var accepted: Int64 = 0
         var duplicates: Int64 = 0
+        /// What the app has not finished loading.
+        var snapshot: SubscriptionMachine.Snapshot?
         /// In the order of their arrival.
         var messages: [Stored] = []
         /// What the edits and deletions among them name.
@@ -53,6 +55,7 @@ package struct ChannelsModel: Hashable, Sendable {
     struct Reader: Hashable, Sendable {
         var channel: ChannelName
         var name: String
+        var isOrdered: Bool
         var cursor: Int64 = 0
         var handing: Int64 = 0
         /// In the order of their arrival.
@@ -84,6 +87,9 @@ package struct ChannelsModel: Hashable, Sendable {
     var losses: [Loss] = []
     /// Where the messages of former epochs lie, by their ids.
     var former: [ChannelName: [EntryID: Int64]] = [:]
+
+    /// Wrong: a reader in order does not wait at a hole.
+    var readsBeyondHoles = false
 
     package init() {}
 
@@ -122,7 +128,7 @@ extension ChannelsModel {
             position: LogPosition(
                 log: Int64(place + 1), version: log.version, accepted: log.accepted,
                 hasFormer: places.count > 1),
-            epoch: log.epoch, coverage: log.coverage, head: log.head)
+            epoch: log.epoch, coverage: log.coverage, head: log.head, snapshot: log.snapshot)
     }
 
     mutating func write(_ batch: StagedBatch, at positions: [ChannelName: LogPosition]) throws
@@ -158,6 +164,16 @@ extension ChannelsModel {
             log: Int64(logs.count), version: 0, accepted: 0, hasFormer: position != nil)
     }
 
+    private static func snapshot(_ change: StagedBatch.Segment.SnapshotChange)
+        -> SubscriptionMachine.Snapshot?
+    {
+        guard case .wanted(var snapshot) = change else { return nil }
+        var lost = Coverage()
+        for range in snapshot.lost { lost.insert(range) }
+        snapshot.lost = lost.ranges
+        return snapshot
+    }
+
     private mutating func lose(
         _ after: Int64, _ through: Int64?, _ reason: Gone.Reason, in log: Int64
     ) {
@@ -186,6 +202,7 @@ extension ChannelsModel {
                 lose(range.after, range.through, loss.reason, in: position.log)
             }
         }
+        if let change = segment.snapshot { logs[place].snapshot = Self.snapshot(change) }
         logs[place].coverage = segment.coverage
         logs[place].head = segment.head
         logs[place].accepted = position.accepted

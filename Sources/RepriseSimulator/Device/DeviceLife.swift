@@ -19,6 +19,9 @@ final class DeviceLife {
     var random: SeededRandom
     var wrong: DeviceMutations
 
+    /// Snapshots that the app loads.
+    var snapshots = SnapshotLoads()
+
     private(set) var socket: SimulatedSocket?
     /// The peer has ended the connection; what had arrived is read first.
     private var ended: CloseCode??
@@ -47,7 +50,10 @@ final class DeviceLife {
             send(entry, done)
         }
         perform(machine.started(as: EntryID(unchecked: device.name), at: now))
-        for plan in device.plan.channels { add(plan) }
+        for plan in device.plan.channels {
+            if plan.takesSnapshots { perform(machine.snapshotsWanted(plan.name)) }
+            add(plan)
+        }
     }
 
     /// Some time on the way to the disk and back.
@@ -72,7 +78,8 @@ final class DeviceLife {
         _ plan: SimulatedDevice.ReaderPlan, of channel: ChannelName, failures: Int,
         then: @escaping () -> Void
     ) {
-        let rows = ReaderRows(channel: channel, name: plan.name)
+        let rows = ReaderRows(
+            channel: channel, name: plan.name, order: plan.options.order)
         let wall = process.clock.wall()
         journal.write({ try $0.begin(rows, plan.options, now: wall) }) { [unowned self] result in
             switch result {
@@ -118,7 +125,10 @@ final class DeviceLife {
         }
     }
 
-    func unsubscribe(_ channel: ChannelName) { perform(machine.unsubscribed(channel)) }
+    func unsubscribe(_ channel: ChannelName) {
+        snapshots.stop(channel)
+        perform(machine.unsubscribed(channel))
+    }
 
     // MARK: Effects
 
@@ -150,11 +160,12 @@ final class DeviceLife {
             case .heard: break
             case .published(let published): answered(published)
             case .refused(let refused): answered(refused)
-            case .requestSnapshot: break  // no app here takes any
+            case .requestSnapshot(let channel, let snapshot): load(snapshot, of: channel)
             case .signalReaders(let channels):
                 for channel in channels { for reader in readers[channel] ?? [] { reader.signal() } }
             }
         }
+        tellSnapshots()
         read()
     }
 

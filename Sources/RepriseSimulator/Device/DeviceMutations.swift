@@ -79,6 +79,8 @@ struct DeviceMutations {
     mutating func staged(_ batch: StagedBatch) -> StagedBatch {
         var batch = batch
         switch mutation {
+        case .snapshotUnwritten:
+            for index in batch.segments.indices { batch.segments[index].snapshot = nil }
         case .lossesForgotten:
             for index in batch.segments.indices { batch.segments[index].losses = [] }
         case .storeDuplicates:

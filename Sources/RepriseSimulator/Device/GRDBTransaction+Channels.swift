@@ -131,7 +131,14 @@ extension GRDBTransaction {
         ),
         ("former", "SELECT channel, id, arrival FROM channelsFormer ORDER BY channel, id"),
         ("alias", "SELECT log, seq, arrival FROM channelsAlias ORDER BY log, seq"),
-        ("reader", "SELECT id, channel, name, cursor, handing FROM channelsReader ORDER BY id"),
+        (
+            "snapshot",
+            "SELECT log, position, lost, reason FROM channelsSnapshot ORDER BY log"
+        ),
+        (
+            "reader",
+            "SELECT id, channel, name, cursor, handing, ordered FROM channelsReader ORDER BY id"
+        ),
         (
             "exception",
             """

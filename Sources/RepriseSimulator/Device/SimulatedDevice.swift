@@ -36,10 +36,15 @@ package final class SimulatedDevice {
     package struct ChannelPlan {
         package var name: ChannelName
         package var readers: [ReaderPlan]
+        /// Whether the app loads a snapshot when something is lost.
+        package var takesSnapshots: Bool
 
-        package init(_ name: ChannelName, readers: [ReaderPlan] = []) {
+        package init(
+            _ name: ChannelName, readers: [ReaderPlan] = [], takesSnapshots: Bool = false
+        ) {
             self.name = name
             self.readers = readers
+            self.takesSnapshots = takesSnapshots
         }
     }
 
@@ -69,6 +74,13 @@ package final class SimulatedDevice {
         }
     }
 
+    /// What the app is asked to load.
+    package struct SnapshotRequest {
+        package var channel: ChannelName
+        package var epoch: Epoch
+        package var snapshot: SubscriptionMachine.Snapshot
+    }
+
     /// What a handler does with a message.
     package enum Handling: Hashable {
         case succeed(after: Duration)
@@ -91,6 +103,10 @@ package final class SimulatedDevice {
     package var effect: (SimulatedDevice, ReaderPlan, ChannelName, EntryID, Int) -> Void = {
         _, _, _, _, _ in
     }
+    /// A reader in order hands a message over, and this is what will become of it.
+    package var handsInOrder: (SimulatedDevice, ReaderPlan, Arrived, Handling) -> Void = {
+        _, _, _, _ in
+    }
     /// What the handler of a reader does with a message; for a reader inside of a transaction the time is nought.
     package var handling: (SimulatedDevice, ReaderPlan, Message) -> Handling = { _, _, _ in
         .succeed(after: .zero)
@@ -100,6 +116,10 @@ package final class SimulatedDevice {
         (TokenRequest.Reason, @escaping (Result<AccessToken, any Error>) -> Void) -> Void = {
             _, _ in
         }
+    /// The app is to load a snapshot and store it durably; it answers what it throws, if it does.
+    package var snapshot:
+        (SimulatedDevice, SnapshotRequest, @escaping ((any Error)?) -> Void) ->
+            Void = { _, _, _ in }
     /// The app is told how the connection is.
     package var connectionChanged: (SimulatedDevice, ConnectionState) -> Void = { _, _ in }
     /// The app is told that the server has a message that it published.

@@ -110,7 +110,9 @@ final class SimulatedOutsideReader: SimulatedReader {
 
     init(_ line: SimulatedReaderLine) {
         self.line = line
-        machine = OutsideReaderMachine(options: line.plan.options, cursor: line.position.cursor)
+        var options = line.plan.options
+        if line.life.simulation.mutation == .orderedGoesOn { options.order = .arrival }
+        machine = OutsideReaderMachine(options: options, cursor: line.position.cursor)
     }
 
     private var life: DeviceLife { line.life }
@@ -136,7 +138,7 @@ final class SimulatedOutsideReader: SimulatedReader {
                     machine.pageLoaded(page)
                     step()
                 }
-            case .handOver(let arrived): return handOver(arrived.message)
+            case .handOver(let arrived): return handOver(arrived)
             case .write(let write): begin(write)
             case .awaitWrite:
                 isAwaitingWrite = true
@@ -172,7 +174,8 @@ final class SimulatedOutsideReader: SimulatedReader {
         }
     }
 
-    private func handOver(_ message: Message) {
+    private func handOver(_ arrived: Arrived) {
+        let message = arrived.message
         guard process.survives("handing \(message.id) to \(line.plan.name)") else { return }
         let device = line.device
         let text = line.plan.effectText(message.channel, message.id)
@@ -182,7 +185,11 @@ final class SimulatedOutsideReader: SimulatedReader {
         let simulation = life.simulation
         simulation.trace(
             process.name, "\(line.plan.name) gets \(message.id), attempt \(message.attempt)")
-        switch device.handling(device, line.plan, message) {
+        let handling = device.handling(device, line.plan, message)
+        if line.rows.order == .ordered {
+            device.handsInOrder(device, line.plan, arrived, handling)
+        }
+        switch handling {
         case .hang: return
         case .fail(let time):
             simulation.after(time, on: process) { [unowned self] in
@@ -212,6 +219,7 @@ final class SimulatedInsideReader: SimulatedReader {
     private let line: SimulatedReaderLine
     private var cursor: Int64
     private var nextDue: WallTime?
+    private var hadDue = false
 
     init(_ line: SimulatedReaderLine) {
         self.line = line
@@ -228,6 +236,7 @@ final class SimulatedInsideReader: SimulatedReader {
         let (rows, id, now) = (line.rows, id, line.wall)
         line.read({ try $0.due(rows, of: id, now: now) }) { [unowned self] due in
             nextDue = due.messages.count == ReaderStore.dueLimit ? now : due.next
+            hadDue = !due.messages.isEmpty
             retry(due.messages[...])
         }
     }
@@ -249,6 +258,11 @@ final class SimulatedInsideReader: SimulatedReader {
 
     private func load() {
         let (rows, cursor) = (line.rows, cursor)
+        if rows.order == .ordered {
+            // In order the next that waits, if there is one, comes before everything else.
+            if hadDue { return look() }
+            if nextDue != nil { return line.wait(until: nextDue) { [unowned self] in look() } }
+        }
         line.read({ try $0.page(rows, after: cursor) }) { [unowned self] page in
             guard page.isEmpty else { return apply(page) }
             line.wait(until: nextDue) { [unowned self] in look() }

@@ -6,7 +6,8 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case keepMemoryAfterFailedCommit, widenPrev, silenceCompletes, subscribeFromHighest
     case coverageApart, storeDuplicates, ignoreEpoch, liveBeforeDurable, lossesForgotten
     case cursorBeforeEffect, handingUnwritten, effectApart, outboxNewID, outboxEndsWhenSent
-    case outboxForgetsPredecessor
+    case outboxForgetsPredecessor, orderedGoesOn, orderedBeyondHoles
+    case snapshotUnwritten, snapshotTakenEarly
     // The journal's entries.
     case acknowledgeBeforeCommit, ignoreIncarnation, skipSync, forgetInterrupted
     case endBeforeHandler, acceptedApart, expireInDoubt, ignoreClosedGate, sleepReleases
@@ -17,6 +18,8 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case serverSkipsSync, earlySyncComplete, deletionKeepsBody
     // People.
     case removalUntold, joinedForgotten, deskKeepsAnswers, renewalIgnored
+    // Typing.
+    case typingForEver, typingOutlivesConnection, typingUnticked
     // Receipts.
     case echoBeforeDurable, positionsGoBack
 
@@ -38,6 +41,10 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .outboxNewID: "an unanswered message is sent again with a new id"
         case .outboxEndsWhenSent: "a message is finished once it is sent"
         case .outboxForgetsPredecessor: "a message does not say which one it comes after"
+        case .snapshotUnwritten: "a snapshot is asked for before its position is written down"
+        case .snapshotTakenEarly: "the subscription goes on before the snapshot is stored"
+        case .orderedGoesOn: "a reader in order goes on behind a message that has failed"
+        case .orderedBeyondHoles: "a reader in order does not wait at a hole"
         case .acknowledgeBeforeCommit: "recording is confirmed before the commit"
         case .ignoreIncarnation: "a former owner's commits are taken"
         case .skipSync: "the device commits without a sync"
@@ -62,6 +69,9 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .joinedForgotten: "who joins is sent what was before"
         case .deskKeepsAnswers: "an answer from before a change of rights is believed"
         case .renewalIgnored: "the app is not asked for a fresh token when one ends"
+        case .typingForEver: "a device does not look at the clock while somebody types"
+        case .typingOutlivesConnection: "who types is shown when the connection is gone"
+        case .typingUnticked: "the server does not look at the clock while somebody types"
         case .echoBeforeDurable: "a receipt is echoed before it is durable"
         case .positionsGoBack: "the receipt that came last counts, not the farthest"
         case .deletionKeepsBody: "the log keeps the body of what is deleted"

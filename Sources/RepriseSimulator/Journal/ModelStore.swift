@@ -31,6 +31,7 @@ package final class ModelStore: DeviceStore {
         self.settings = settings
         self.fate = fate
         self.keepsUnsynced = keepsUnsynced
+        disk.channels.readsBeyondHoles = simulation.mutation == .orderedBeyondHoles
     }
 
     package func open(by process: SimulatedProcess, kinds: [EntryKind]) throws -> any OpenStore {

@@ -79,6 +79,11 @@ package final class ServerWitness {
         meanings[epoch]?[channel]?[seq]
     }
 
+    /// All that an epoch has ever had of a channel up to a sequence.
+    func ids(in channel: ChannelName, through seq: Int64, _ epoch: Epoch) -> Set<EntryID> {
+        Set((meanings[epoch]?[channel] ?? [:]).lazy.filter { $0.key <= seq }.map(\.value))
+    }
+
     /// How many logs there have been.
     package var epochCount: Int { meanings.count }
 

@@ -92,6 +92,34 @@ struct PruningTests {
         bench.stop()
     }
 
+    @Test(
+        "What was missing in a former epoch comes in the next, whatever of it was pruned meanwhile")
+    func holeOfFormerEpoch() async throws {
+        let bench = try await Bench()
+        let observer = Observer()
+        try await bench.general.read("inbox") { observer.see($0) }
+        bench.start()
+        let server = try await bench.accept()
+        _ = try await server.request()
+        try server.subscribed(head: 10)
+        try server.events([1, 2, 3, 4, 5, 8, 9, 10])
+        try await eventually("all but the hole") { observer.messages.count == 8 }
+        try server.subscribed(head: 10, epoch: "e2")
+        try await eventually("the epoch is durable") {
+            try await bench.journal.read { db in
+                try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM channelsLog") == 2
+            }
+        }
+        #expect(try await prune(bench, .init(age: .zero, least: 0), at: 9_000).isEmpty)
+        try server.events(1...10)
+        try server.syncComplete(through: 10, epoch: "e2")
+        try await bench.general.caughtUp()
+        try await eventually("what was missing") { observer.messages.count == 10 }
+        #expect(observer.sequences.suffix(2) == [6, 7])
+        #expect(try await bench.journal.ledger().isBalanced)
+        try await bench.finish()
+    }
+
     @Test("Where nobody reads, what is old expires")
     func unread() async throws {
         let bench = try await Bench()

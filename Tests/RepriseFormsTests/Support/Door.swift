@@ -20,7 +20,7 @@ final class Door: Sendable {
     let forms: Forms
     private let task: Task<Void, any Error>
 
-    /// - Parameter host: nil leaves the door closed.
+    /// Without a host the door stays closed.
     init(
         in folder: TemporaryFolder, _ host: StandInHost?,
         catalogue: CatalogueSource = CatalogueSource(catalogue: Door.catalogue),

@@ -93,6 +93,39 @@ struct TLSTests {
         }
     }
 
+    @Test("a fetcher believes whom a dialer believes, and says what is wrong")
+    func fetches() async throws {
+        let files = try authority.certify()
+        let other = try TestAuthority()
+        try await GuardedServer.with({ $0.tls = files }) { server in
+            let url = "https://localhost:\(server.address.port)/readyz"
+            let answer = try await NIOFetcher(authorities: authority.path)
+                .get(url, headers: [:], limit: 1_000)
+            #expect(answer.status == 200)
+            #expect(answer.headers["content-type"] == "application/json")
+            for authorities in [nil, other.path] {
+                let error = await failure {
+                    try await NIOFetcher(authorities: authorities)
+                        .get(url, headers: [:], limit: 1_000)
+                }
+                #expect(error?.code == .untrusted, "\(String(describing: error))")
+            }
+            let missing = await failure {
+                try await NIOFetcher(authorities: "/nowhere.pem")
+                    .get(url, headers: [:], limit: 1_000)
+            }
+            #expect(missing?.code == .badConfiguration)
+        }
+        try await GuardedServer.with({ _ in }) { server in
+            let url = "https://localhost:\(server.address.port)/readyz"
+            let error = await failure {
+                try await NIOFetcher(authorities: authority.path)
+                    .get(url, headers: [:], limit: 1_000)
+            }
+            #expect(error?.code == .unreachable)
+        }
+    }
+
     @Test(
         "who speaks no TLS to a server that does, or the other way round, learns so or is left without an answer"
     )

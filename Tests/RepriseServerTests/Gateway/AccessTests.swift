@@ -45,6 +45,28 @@ struct AccessTests {
         }
     }
 
+    @Test("a fresh token that makes an admin of a user, or a user of an admin, counts at once")
+    func renewed() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            accounts.set(.nothing, of: user("eve"), in: general)
+            let client = try await server.client(as: "eve", isAdmin: true)
+            for (role, mayPublish) in [("admin", true), ("user", false), ("admin", true)] {
+                try await client.send(.authenticate(try AccessToken("\(role).eve.x")))
+                try await client.send(Self.publish())
+                var answer: ServerFrame?
+                while answer == nil {
+                    switch try await client.nextFrame() {
+                    case .published(let frame): answer = .published(frame)
+                    case .refused(let frame): answer = .refused(frame)
+                    default: continue
+                    }
+                }
+                let isPublished = if case .published? = answer { true } else { false }
+                #expect(isPublished == mayPublish, "as \(role)")
+            }
+        }
+    }
+
     @Test("a message carries who published it")
     func from() async throws {
         try await RunningServer.withUsers { server, _ in

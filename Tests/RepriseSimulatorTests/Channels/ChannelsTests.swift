@@ -55,6 +55,8 @@ struct ChannelsTests {
             (.joinedForgotten, 4),
             (.deskKeepsAnswers, 2),
             (.renewalIgnored, 1),
+            (.orderedGoesOn, 1),
+            (.orderedBeyondHoles, 1),
         ] as [(Mutation, UInt64)])
     func mutation(_ mutation: Mutation, near seed: UInt64) {
         let first = seed > 2 ? seed - 2 : 1

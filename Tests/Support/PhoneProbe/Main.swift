@@ -11,6 +11,9 @@ enum PhoneProbe {
             await runPhone(in: PhoneFolder(URL(fileURLWithPath: folder)))
             return
         }
+        if ProcessInfo.processInfo.environment["REPRISE_PHONE_EXTENSION"] != nil {
+            return await ExtensionProbe.run()
+        }
         if words.contains("--mute") { while true { sleep(1_000) } }
         if words.contains("--nonsense") { await Nonsense.talk() }
         do {

@@ -114,13 +114,14 @@ def response_breaches(document, operation, exchange):
         return
     expected, pointer = document.follow(f"{operation}/responses/{status}")
     body = base64.b64decode(response["body"])
-    for name, header in expected.get("headers", {}).items():
+    for name in expected.get("headers", {}):
+        header, place = document.follow(f"{pointer}/headers/{escaped(name)}")
         value = response["headers"].get(name.lower())
         if value is None:
             if header.get("required"):
                 yield f"the header {name} is missing"
             continue
-        schema = f"{pointer}/headers/{escaped(name)}/schema"
+        schema = f"{place}/schema"
         yield from document.breaches(schema, int(value) if document.is_integer(schema) else value)
     if "content" in expected:
         yield from content_breaches(

@@ -26,29 +26,39 @@ struct FormsTimeline {
         var lines = [
             "",
             terminal.paint(
-                head.left(52) + others.reduce("") { $0 + $1.algorithm.title.right(12) }, .bold),
+                head.left(54) + others.reduce("") { $0 + $1.algorithm.title.right(12) }, .bold),
         ]
         var printed = self.rows(ours).map { row in
             let beside = zip(others, theirs).reduce("") { line, other in
                 line + (other.1[row.key].map(Self.seconds) ?? "–").right(12)
             }
-            return "t=\(Self.seconds(row.microseconds)) ".left(11) + row.label.left(41) + beside
+            return "t=\(Self.seconds(row.microseconds))".left(13) + row.label.left(41) + beside
         }
         if printed.count > Self.longest {
             let half = Self.longest / 2
             printed.replaceSubrange(
                 half..<(printed.count - half),
-                with: ["           … \(printed.count - 2 * half) more …"])
+                with: ["             … \(printed.count - 2 * half) more …"])
         }
         lines += printed
         for run in others {
-            lines += run.log.filter { $0.what == "app.lost" }.prefix(1).map {
-                "  " + run.algorithm.title.left(9)
-                    + terminal.paint("the event is lost: \($0.detail)", .red)
-            }
+            guard let fate = fate(run) else { continue }
+            lines.append("  " + run.algorithm.title.left(11) + terminal.paint(fate, .red))
         }
-        lines.append("  ledger   " + ledger(ours))
+        lines.append("  ledger     " + ledger(ours))
         return lines.joined(separator: "\n")
+    }
+
+    /// What became of an event that was not shown once; nil: it was.
+    private func fate(_ run: FormsRun) -> String? {
+        switch result.verdict(run) {
+        case .right: nil
+        case .lost:
+            "lost: "
+                + (run.log.last { $0.what == "app.lost" }?.detail ?? "it died with its process")
+        case .twice: "shown \(run.sightings.count) times"
+        case .other: "another form was shown"
+        }
     }
 
     private func ledger(_ run: FormsRun) -> String {

@@ -1,9 +1,5 @@
 /// The bounds of the door for forms; `docs/limits.md` lists each with what happens at it.
-public enum FormsLimits {
-    /// The most characters of an event's name.
-    public static let eventName = 56
-    /// The most bytes of an event's properties, as JSON.
-    public static let eventProperties = 65_536
+public enum FormsDoorLimits {
     /// The most kinds of events with rules of their own.
     public static let declaredEvents = 256
     /// The most events that the page has in hand.
@@ -12,8 +8,6 @@ public enum FormsLimits {
     public static let eventsPerMessage = 64
     /// The most bytes of properties in one message to the page.
     public static let bytesPerMessage = 1_048_576
-    /// The most bytes of a catalogue.
-    public static let catalogue = 1_048_576
     /// The most bytes of a message of the page.
     public static let pageMessage = 65_536
     /// The most bytes of a submit.
