@@ -1,5 +1,5 @@
 import Foundation
-import GRDB
+package import GRDB
 package import RepriseCore
 package import RepriseJournal
 package import RepriseWire

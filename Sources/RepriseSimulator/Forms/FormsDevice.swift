@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseWire
 
 /// A device: its disk, and the app on it that runs the door for forms.
 final class FormsDevice {

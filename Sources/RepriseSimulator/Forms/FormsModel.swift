@@ -1,6 +1,6 @@
 package import RepriseCore
 package import RepriseForms
-import RepriseWire
+package import RepriseWire
 
 /// The showings of a device as values: what the tables of the door hold, without a database.
 package struct FormsModel {

@@ -2,7 +2,7 @@ import GRDB
 package import RepriseCore
 package import RepriseForms
 import RepriseJournal
-import RepriseWire
+package import RepriseWire
 
 /// The forms' part of a transaction on a device's store: what `FormsStore` does in the shipping journal.
 package protocol FormsTransaction: AnyObject {

@@ -191,7 +191,7 @@ final class SimulatedForms {
                 return try transaction.record(answers)
             }
         case .fetchCatalogue: askForCatalogue()
-        case .setVisible, .log: break
+        case .setVisible: break
         }
         then()
     }
