@@ -8,6 +8,7 @@ struct DemoCommand: AsyncParsableCommand {
         case kill
         case catchUp = "catch-up"
         case proof
+        case forms
     }
 
     static let configuration = CommandConfiguration(
@@ -37,6 +38,12 @@ struct DemoCommand: AsyncParsableCommand {
                   documents that Reprise comes from are put to the same test, and each is
                   convicted, one of them with its whole story.
 
+            forms Plays every scenario of seed 000 on a stand-in phone: push taps that launch
+                  dead apps, with real processes, SIGKILL, SIGSTOP, a server and Chromium.
+                  Beside Reprise play the app of the seed before and after its repair.
+                  Takes about a minute and a half; --list names the scenarios, --only
+                  plays some of them.
+
             Everything happens in a temporary folder and on this machine alone.
 
             EXAMPLES
@@ -44,6 +51,7 @@ struct DemoCommand: AsyncParsableCommand {
               reprise demo kill --seed 42
               reprise demo catch-up
               reprise demo proof --minutes 5
+              reprise demo forms --only terminated-fast --only killed-once
               reprise demo --json | jq .passed
 
             EXIT CODES
@@ -57,6 +65,15 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "How long the proof searches.") var minutes = 1.0
     @Flag(help: "The seed's timers in catch-up go eight times as fast.") var fast = false
     @Flag(help: "Print the report as JSON, without the timeline.") var json = false
+    @Option(help: ArgumentHelp("A scenario of forms; may be repeated.", valueName: "name"))
+    var only: [String] = []
+    @Flag(help: "Name the scenarios of forms.") var list = false
+    @Option(
+        help: ArgumentHelp(
+            "Where forms puts the picture of a form. (default: a temporary folder)",
+            valueName: "dir"))
+    var output: String?
+    @Flag(help: .hidden) var alone = false
     @Option(help: .hidden) var messages = 20_000
     @Option(help: .hidden) var kills = 12
 
@@ -67,6 +84,11 @@ struct DemoCommand: AsyncParsableCommand {
         guard minutes > 0, minutes <= 1_440 else {
             throw ValidationError("--minutes is more than 0 and at most 1440.")
         }
+        if let name = only.first(where: { name in
+            !FormsScenario.all.contains { $0.name == name }
+        }) {
+            throw ValidationError("There is no scenario \(name.prefix(64)); see --list.")
+        }
     }
 
     func run() async throws {
@@ -74,7 +96,33 @@ struct DemoCommand: AsyncParsableCommand {
         case .kill: try await kill()
         case .catchUp: try await catchUp()
         case .proof: try await prove()
+        case .forms: try await forms()
         }
+    }
+
+    private func forms() async throws {
+        guard !list else {
+            for scenario in FormsScenario.all {
+                try StandardOutput.write(scenario.name.left(24) + scenario.title)
+            }
+            return
+        }
+        let folder =
+            output.map { URL(fileURLWithPath: $0) }
+            ?? FileManager.default.temporaryDirectory
+            .appendingPathComponent("reprise-forms-\(EntryID.random().text.prefix(8))")
+        if !json {
+            try StandardOutput.write(
+                Terminal.output.paint("Reprise demo: forms", .bold)
+                    + "\nSeed 000, for real. Times in seconds since the tap.")
+        }
+        let demo = FormsDemo(
+            scenarios: FormsScenario.all.filter { only.isEmpty || only.contains($0.name) },
+            algorithms: alone ? [.reprise] : FormsAlgorithm.allCases, output: folder,
+            isQuiet: json)
+        let report = try await Self.ending { try await demo.play() }
+        try StandardOutput.write(json ? try report.json() : report.table(Terminal.output))
+        if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
     }
 
     private func prove() async throws {

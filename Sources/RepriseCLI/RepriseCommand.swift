@@ -35,9 +35,8 @@ struct RepriseCommand: AsyncParsableCommand {
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
             LedgerCommand.self, DeadLettersCommand.self, TokenCommand.self, ChannelsCommand.self,
             MembersCommand.self, HistoryCommand.self, FormsCommand.self, DemoCommand.self,
-            SimulateCommand.self, PhoneToolCommand.self,
-            BackupCommand.self, RestoreCommand.self, DeviceCommand.self,
-            CatchUpDeviceCommand.self,
+            SimulateCommand.self, PhoneToolCommand.self, BackupCommand.self, RestoreCommand.self,
+            DeviceCommand.self, CatchUpDeviceCommand.self, AppCommand.self,
         ])
 }
 

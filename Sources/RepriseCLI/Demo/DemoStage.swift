@@ -115,7 +115,7 @@ actor DemoStage {
             arguments, log: folder.appendingPathComponent("\(starts)-\(arguments[0]).log"))
     }
 
-    private static func url(in line: String) throws -> String {
+    static func url(in line: String) throws -> String {
         let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
         guard let url = object?["url"] as? String else {
             throw CommandFailure(.internal, "The server did not say where it listens.")

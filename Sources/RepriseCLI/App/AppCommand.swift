@@ -1,0 +1,70 @@
+import ArgumentParser
+import RepriseCore
+import ReprisePhone
+import RepriseSimulator
+
+/// `reprise app`: apps that a phone launches.
+///
+/// Not for people.
+struct AppCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "app", abstract: "An app for the demo.", shouldDisplay: false,
+        subcommands: [FormsAppCommand.self])
+}
+
+/// Which app takes the taps of the demo: the same system, the same page, another way to hand an event over.
+enum FormsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
+    /// Seed 000 before its repair: the event goes to the web view if there is one.
+    case optionalChaining = "optional-chaining"
+    /// Seed 000's repair: buffered in memory, replayed when the forms have come or after 3 s.
+    case waitThreeSeconds = "wait-three-seconds"
+    case reprise
+
+    /// In the head of a column.
+    var title: String {
+        switch self {
+        case .optionalChaining: "chaining"
+        case .waitThreeSeconds: "waiting"
+        case .reprise: "reprise"
+        }
+    }
+}
+
+/// When the web view of an app dies, once in the life of its process.
+enum WebViewDeath: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case beforeHandshake = "before-handshake"
+    case inHandshake = "in-handshake"
+    case afterHandshake = "after-handshake"
+}
+
+/// `reprise app forms`: an app that shows forms for taps on its notifications.
+struct FormsAppCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "forms", shouldDisplay: false)
+
+    @Option(name: .customLong("as")) var algorithm = FormsAlgorithm.reprise
+    @Option var server: String
+    /// Makes the web view die.
+    @Option var death: WebViewDeath?
+    /// An earlier version of the app, which has no rules for its events.
+    @Flag var older = false
+    /// Only has the phone start its browser.
+    @Flag var warmUp = false
+
+    func run() async throws {
+        let phone = try await PhoneApp.connect()
+        await phone.report("process")
+        let browser = try await phone.browser()
+        await phone.report("browser", browser)
+        guard !warmUp else { return }
+        let webViews = ReportingWebViews(
+            ChromiumWebViews(address: browser, app: phone.name), phone: phone, death: death)
+        switch algorithm {
+        case .reprise:
+            try await FormsApp(phone: phone, server: server, isOlder: older).run(webViews)
+        case .optionalChaining:
+            await SeedFormsApp(.first, phone: phone, server: server, webViews).run()
+        case .waitThreeSeconds:
+            await SeedFormsApp(.atItsBest, phone: phone, server: server, webViews).run()
+        }
+    }
+}

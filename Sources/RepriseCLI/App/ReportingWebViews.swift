@@ -1,0 +1,102 @@
+import Foundation
+import RepriseCore
+import ReprisePhone
+
+/// Web views that report to the phone's log what crosses the bridge, and that die when the scenario says so.
+actor ReportingWebViews: WebViewHost {
+    private let webViews: ChromiumWebViews
+    private let phone: PhoneApp
+    /// When one has to die; nil: never, or it has.
+    private var death: WebViewDeath?
+
+    init(_ webViews: ChromiumWebViews, phone: PhoneApp, death: WebViewDeath?) {
+        self.webViews = webViews
+        self.phone = phone
+        self.death = death
+    }
+
+    func open(_ page: WebPage) async throws -> any WebView {
+        let view = try await webViews.openPage(page)
+        await phone.report("webView")
+        await die(.beforeHandshake, view)
+        return ReportingWebView(view, phone: phone) { [weak self] in await self?.die($0, view) }
+    }
+
+    /// Kills the process of the page if this is the moment.
+    private func die(_ moment: WebViewDeath, _ view: ChromiumWebView) async {
+        guard death == moment else { return }
+        death = nil
+        await phone.report("webViewDies")
+        await view.page.crash()
+    }
+}
+
+/// A web view, and a witness beside it.
+private final class ReportingWebView: WebView {
+    let events: AsyncStream<WebViewEvent>
+    private let view: ChromiumWebView
+    private let phone: PhoneApp
+    private let reached: @Sendable (WebViewDeath) async -> Void
+    private let relay: Task<Void, Never>
+
+    init(
+        _ view: ChromiumWebView, phone: PhoneApp,
+        _ reached: @escaping @Sendable (WebViewDeath) async -> Void
+    ) {
+        self.view = view
+        self.phone = phone
+        self.reached = reached
+        let (events, continuation) = AsyncStream.makeStream(
+            of: WebViewEvent.self, bufferingPolicy: .bufferingOldest(1_024))
+        self.events = events
+        relay = Task {
+            for await event in view.events {
+                if case .message(let text) = event { await Self.report(text, to: phone) }
+                continuation.yield(event)
+                if Self.type(of: event) == "formsData" { await reached(.afterHandshake) }
+            }
+            continuation.finish()
+        }
+    }
+
+    deinit { relay.cancel() }
+
+    func send(_ message: [UInt8]) async throws {
+        switch Self.object(message)?["type"] as? String {
+        case "welcome":
+            await reached(.inHandshake)
+            await phone.report("handshake")
+        case "events": await phone.report("event")
+        default: break
+        }
+        try await view.send(message)
+    }
+
+    func setVisible(_ isVisible: Bool) async { await view.setVisible(isVisible) }
+    func close() async { await view.close() }
+
+    private static func report(_ text: [UInt8], to phone: PhoneApp) async {
+        guard let message = object(text), let type = message["type"] as? String else { return }
+        switch type {
+        case "formsData": await phone.report(type, message["version"] as? String ?? "")
+        case "showing": await phone.report(type, message["form"] as? String ?? "")
+        case "fault": await phone.report(type, message["reason"] as? String ?? "")
+        case "formWillAppear", "formDidAppear", "formDidDismiss":
+            await phone.report(type, message["form"] as? String ?? "")
+        case "handled":
+            for event in message["events"] as? [[String: Any]] ?? [] {
+                await phone.report(type, event["result"] as? String ?? "")
+            }
+        default: break
+        }
+    }
+
+    private static func type(of event: WebViewEvent) -> String? {
+        guard case .message(let text) = event else { return nil }
+        return object(text)?["type"] as? String
+    }
+
+    private static func object(_ text: [UInt8]) -> [String: Any]? {
+        try? JSONSerialization.jsonObject(with: Data(text)) as? [String: Any]
+    }
+}

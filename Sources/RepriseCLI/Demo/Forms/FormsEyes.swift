@@ -1,0 +1,91 @@
+import Foundation
+import RepriseCore
+import ReprisePhone
+import Synchronization
+
+/// The person before the screen: sees forms by asking the browser, and closes each when it was seen.
+///
+/// A witness of its own: nothing that an app says counts here.
+actor FormsEyes {
+    struct Sighting: Sendable {
+        /// What stands at the top of the form.
+        let title: String
+        /// On the clock of the phone's log.
+        let microseconds: Int64
+    }
+
+    private let app: String
+    private let browser: String
+    private let clock: FormsClock
+    private(set) var sightings: [Sighting] = []
+    private(set) var isFormOnScreen = false
+    private(set) var picture: Data?
+    private let takesPicture: Bool
+
+    init(app: String, browser: String, takesPicture: Bool, clock: FormsClock) {
+        self.app = app
+        self.browser = browser
+        self.takesPicture = takesPicture
+        self.clock = clock
+    }
+
+    /// Looks until the task is cancelled.
+    func watch() async {
+        while !Task.isCancelled {
+            if let page = try? await ChromiumPage.find(app: app, at: browser) {
+                // Ends by an error when the page has gone.
+                try? await look(at: page)
+                isFormOnScreen = false
+                await page.letGo()
+            }
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// Each form that is rendered is an element of its own: marked when it is seen, so that none counts twice.
+    private static let news = """
+        (() => {
+          const form = document.body?.querySelector('div');
+          if (!form || form.wasSeen) return false;
+          form.wasSeen = true;
+          return true;
+        })()
+        """
+    private static let isThere = "document.body?.querySelector('div')?.wasSeen === true"
+
+    private func look(at page: ChromiumPage) async throws {
+        while !Task.isCancelled {
+            if try await page.evaluate(Self.news) == .bool(true) { try await see(page) }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    private func see(_ page: ChromiumPage) async throws {
+        isFormOnScreen = true
+        defer { isFormOnScreen = false }
+        let title = try await page.form()?.first ?? "a form without a title"
+        sightings.append(Sighting(title: title, microseconds: clock.microseconds))
+        if takesPicture, picture == nil { picture = try await page.screenshot() }
+        while !Task.isCancelled {
+            try await page.press("Escape")
+            // A second key only if the first was not heard: the next form is not to be closed unseen.
+            let limit = ContinuousClock.now + .seconds(2)
+            while ContinuousClock.now < limit {
+                guard try await page.evaluate(Self.isThere) == .bool(true) else { return }
+                try await Task.sleep(for: .milliseconds(2))
+            }
+        }
+    }
+}
+
+/// The clock of the phone's log, as somebody outside has it: the machine's, and by how much the phone's was moved.
+final class FormsClock: Sendable {
+    private let machine = SystemTimekeeper()
+    private let offset = Mutex(Duration.zero)
+
+    var microseconds: Int64 {
+        Int64((machine.uptime() + offset.withLock { $0 }) / .microseconds(1))
+    }
+
+    func move(by time: Duration) { offset.withLock { $0 += time } }
+}

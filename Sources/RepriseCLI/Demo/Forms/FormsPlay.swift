@@ -1,0 +1,157 @@
+import Foundation
+import Reprise
+import RepriseCore
+import ReprisePhone
+
+/// One scenario, played by one app: the words that scenarios are written in.
+///
+/// Each word returns when what it says has happened; none of them waits for a time.
+struct FormsPlay: Sendable {
+    /// How long anything may take before the demo says that it is stuck.
+    static let patience = Duration.seconds(30)
+
+    let phone: Phone
+    let app: PhoneAppSpec
+    let algorithm: FormsAlgorithm
+    let eyes: FormsEyes
+    let clock: FormsClock
+    /// The number of the last event before.
+    let since: Int
+
+    // MARK: What happens
+
+    /// The person opens the app, and it has everything that it needs.
+    func isReady() async throws {
+        try await launch()
+        try await phone.expects(.report("formsData", app: app.id), within: Self.patience)
+    }
+
+    /// The person opens the app.
+    func launch() async throws {
+        try await phone.launch(app.id)
+        try await phone.expects(.report("process", app: app.id), within: Self.patience)
+    }
+
+    /// The page has said hello, and has been answered.
+    func doesHandshake() async throws {
+        try await phone.expects(.report("handshake", app: app.id), within: Self.patience)
+    }
+
+    func goesHome() async throws {
+        try await phone.home()
+        try await phone.expects(.phone(.background, app: app.id), within: Self.patience)
+    }
+
+    func suspend() async throws {
+        try await phone.suspend(app.id)
+        try await phone.expects(.phone(.suspended, app: app.id), within: Self.patience)
+    }
+
+    /// SIGKILL, once the taps before it were taken: what dies then is the app's, not the system's.
+    func kill() async throws {
+        try await until("its taps are taken") { try await tally().untaken == 0 }
+        try await phone.kill(app.id)
+        try await phone.expects(.phone(.terminated, app: app.id), within: Self.patience)
+    }
+
+    /// A notification with the name of a campaign.
+    func push(_ campaign: String) async throws {
+        try await phone.push(
+            #"{"aps": {"alert": {"title": "News", "body": "Tap me"}}, "campaign": "\#(campaign)"}"#,
+            app: app.id)
+        try await phone.expects(.phone(.delivered, app: app.id), within: Self.patience)
+    }
+
+    /// The person taps the newest notification.
+    func tap() async throws { try await phone.tap(app: app.id) }
+
+    /// The app is replaced by its next version.
+    func update() async throws {
+        try await until("its taps are taken") { try await tally().untaken == 0 }
+        var newer = app
+        newer.arguments.removeAll { $0 == "--older" }
+        try await phone.install(newer)
+        try await phone.expects(.phone(.terminated, app: app.id), within: Self.patience)
+    }
+
+    /// Time passes.
+    func passes(_ time: Duration) async throws {
+        try await phone.advance(by: time)
+        clock.move(by: time)
+    }
+
+    // MARK: What comes of it
+
+    /// The app has done with the events all that it can do without a network.
+    func doesWhatItCan() async throws {
+        try await until("it has done what it can") {
+            let tally = try await tally()
+            guard tally.untaken == 0 else { return false }
+            return algorithm == .reprise ? tally.handshakes > 0 : tally.open == 0
+        }
+    }
+
+    /// Every tap has ended in whatever way, and no form is on the screen.
+    func settles() async throws {
+        try await until("every tap has come to its end") {
+            let tally = try await tally()
+            guard tally.untaken == 0, await !eyes.isFormOnScreen else { return false }
+            return algorithm == .reprise ? try ledger().pending == 0 : tally.open == 0
+        }
+        let appeared = try await log().filter { $0.what == "app.formDidAppear" }.count
+        // The eyes may be a moment behind the page.
+        try await until("what has appeared was seen") {
+            let seen = await eyes.sightings.count
+            let isFormOnScreen = await eyes.isFormOnScreen
+            return seen >= appeared && !isFormOnScreen
+        }
+    }
+
+    /// What the app's journal says, read from outside.
+    func ledger() throws -> LedgerSum {
+        try Reprise.ledger(at: phone.folder.data(of: app.id))
+    }
+
+    /// What has happened with this app.
+    func log() async throws -> [PhoneEvent] {
+        try await phone.log().filter {
+            $0.number > since && ($0.app == app.id || $0.app == nil)
+        }
+    }
+
+    private struct Tally {
+        /// Taps that no app has returned from.
+        var untaken = 0
+        /// Events of which nobody has said what became of them; they die with their process.
+        var open = 0
+        var handshakes = 0
+    }
+
+    private func tally() async throws -> Tally {
+        try await log().reduce(into: Tally()) { tally, event in
+            switch event.what {
+            case "tapped": tally.untaken += 1
+            case "completed": tally.untaken -= 1
+            case "terminated", "exited": (tally.open, tally.handshakes) = (0, 0)
+            case "app.created": tally.open += 1
+            case "app.lost", "app.formDidAppear", "app.handled": tally.open -= 1
+            case "app.handshake": tally.handshakes += 1
+            default: break
+            }
+        }
+    }
+
+    private func until(_ what: String, _ condition: () async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + Self.patience
+        while try await !condition() {
+            guard ContinuousClock.now < deadline else {
+                let lines = try await log().map { "  \($0.what) \($0.detail)" }
+                throw CommandFailure(
+                    .incomplete,
+                    "The demo got stuck in \(app.id): not in time: \(what).\n"
+                        + lines.joined(separator: "\n"))
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+}
