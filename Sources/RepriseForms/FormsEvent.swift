@@ -48,9 +48,9 @@ public struct FormsEvent: Hashable, Sendable {
 
 extension FormsEvent {
     /// The kind of entries without rules of their own, whose family are those with rules.
-    static let family = "forms"
+    package static let family = "forms"
     /// The kind of deep links that wait for the app.
-    static let link = "forms-link"
+    package static let link = "forms-link"
 
     static func kindName(_ event: String) -> String { family + "." + event }
 

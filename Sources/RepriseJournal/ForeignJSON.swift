@@ -12,7 +12,9 @@ package enum ForeignJSON {
     /// traps while it works out the column for its error (Swift 6.3). One such file would end the app at every start.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and what the decoder throws.
-    package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws -> Value {
+    package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws
+        -> Value
+    {
         guard isShallow(bytes) else {
             throw RepriseError(
                 .malformed, "It is nested deeper than \(nestingDepth), or not UTF-8.")

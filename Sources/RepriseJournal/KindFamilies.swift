@@ -21,7 +21,7 @@ package struct KindFamilies: Hashable, Sendable {
     }
 
     /// The kind that an entry of this name is recorded as; nil: nobody has declared one.
-    func kind(_ name: String) -> EntryKind? {
+    package func kind(_ name: String) -> EntryKind? {
         if let kind = kinds[name] { return kind }
         guard !members.isEmpty else { return nil }
         return kinds.values.first { $0.isFamily && name.hasPrefix($0.name + ".") }

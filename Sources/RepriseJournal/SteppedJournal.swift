@@ -62,10 +62,11 @@ package final class SteppedJournal {
 
     package func perform(
         _ turn: Turn, gate: GateMachine, transactions: [String: Transaction], asking: Set<String>,
-        in db: Database
+        alongside: [Int64: @Sendable (Database) throws -> Void], in db: Database
     ) throws -> (result: TurnResult, taken: [Taken]) {
         let work = TurnWork(
-            turn: turn, gate: { gate }, transactions: transactions, asking: asking, store: store)
+            turn: turn, gate: { gate }, transactions: transactions, asking: asking,
+            alongside: alongside, store: store)
         let outcome = try work.perform(in: db)
         let taken = outcome.taken.map {
             Taken(seq: $0.seq, entry: $0.entry, failures: $0.failures, isReleased: $0.released)
@@ -90,6 +91,15 @@ package final class SteppedJournal {
         -> Bool
     {
         try store.end(id, as: outcome, reason: reason, in: db)
+    }
+
+    /// As ``Journal/endAll(of:as:reason:in:)``.
+    package func endAll(of kinds: [String], as outcome: Outcome, reason: String, in db: Database)
+        throws
+    {
+        _ = try store.endAll(
+            of: kinds.flatMap { store.families.members(of: $0) }, as: outcome, reason: reason,
+            in: db)
     }
 
     package func retry(_ id: EntryID, in db: Database) throws { try store.retry(id, in: db) }

@@ -17,7 +17,7 @@ struct SimulateTests {
         let summary = try decoded(result.output)
         #expect(summary["holds"] as? Bool == true)
         let workloads = try #require(summary["workloads"] as? [[String: Any]])
-        #expect(workloads.count == 3)
+        #expect(workloads.count == 5)  // gates, channels, receipts, typing, forms
         for workload in workloads {
             #expect(workload["schedules"] as? Int == 16)
             #expect((workload["schedulesWith"] as? [String: Int])?.isEmpty == false)

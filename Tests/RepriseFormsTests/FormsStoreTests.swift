@@ -68,7 +68,7 @@ struct FormsStoreTests {
             #"{"format": "forms/1", "version": "\#(String(repeating: "v", count: 1_048_576))"}"#,
         ])
     func badCatalogue(text: String) async throws {
-        #expect(throws: RepriseError.self) { try FormsCatalogue(Array(text.utf8)) }
+        #expect(throws: FormsCatalogueFailure.self) { try FormsCatalogue(Array(text.utf8)) }
     }
 
     @Test("Logging out ends what belonged to the user, forgets what was shown, and closes the page")

@@ -33,6 +33,7 @@ struct ServerForms: Sendable {
     /// - Parameters:
     ///   - former: what the person has seen; if it is another by now, nothing is changed.
     ///   - new: what takes its place.
+    /// - Returns: what the server says of it.
     /// - Throws: ``RepriseError``, ``CommandFailure``.
     func replace(_ former: Current?, by new: FormsCatalogue) async throws -> JSONMembers {
         let condition = former.map { ["if-match": $0.tag] } ?? ["if-none-match": "*"]

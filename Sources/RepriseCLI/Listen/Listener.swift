@@ -94,7 +94,7 @@ struct Listener: Sendable {
 extension Disconnection {
     /// What a person can do about it.
     fileprivate var failure: RepriseError {
-        if let error { return error }
+        // What the server said with the code says no more than the code.
         switch closeCode {
         case .unauthorized?, .tokenExpired?:
             return RepriseError(
@@ -104,7 +104,8 @@ extension Disconnection {
             return RepriseError(
                 .refused, description,
                 remedy: "Check that tool and server are of the same version.")
-        case _: return RepriseError(.unavailable, description, remedy: "Try again later.")
+        case _:
+            return error ?? RepriseError(.unavailable, description, remedy: "Try again later.")
         }
     }
 }

@@ -8,6 +8,11 @@ struct PhoneInstallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "install",
         abstract: "Install an app, or update it.",
+        usage: """
+            reprise phone install ID PROGRAM [ARGUMENT …] [--set NAME=VALUE …]
+                                  [--extension PROGRAM] [--task ID …]
+                                  [--folder DIR] [--json]
+            """,
         discussion: """
             PROGRAM is a process that uses ReprisePhone's PhoneApp to talk to its system. An
             update ends a running process and keeps what the system keeps: notifications,

@@ -28,7 +28,9 @@ struct PhoneOnlineCommand: AsyncParsableCommand {
 /// `reprise phone slow`.
 struct PhoneSlowCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "slow", "The network is slow.", example: "reprise phone slow --latency 800ms --rate 16000")
+        "slow", "The network is slow.",
+        usage: "reprise phone slow [--latency TIME] [--rate BYTES] [--folder DIR] [--json]",
+        example: "reprise phone slow --latency 800ms --rate 16000")
 
     @Option(help: ArgumentHelp("How long each answer waits: 300ms, 2s.", valueName: "time"))
     var latency = TypedDuration(milliseconds: 2_500)
@@ -57,6 +59,10 @@ struct PhoneClockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clock",
         abstract: "Let time pass, set the calendar, or go to another time zone.",
+        usage: """
+            reprise phone clock [--advance TIME] [--set TIME] [--zone NAME]
+                                [--folder DIR] [--json]
+            """,
         discussion: """
             --advance lets time pass at once: notifications and tasks that come due meanwhile
             come. --set moves the calendar alone, forwards or backwards, as a person does in

@@ -2,12 +2,12 @@ import ArgumentParser
 
 /// The help of the phone's commands that take nothing but an app.
 enum PhoneHelp {
-    static func of(_ name: String, _ abstract: String, example: String = "")
-        -> CommandConfiguration
-    {
+    static func of(
+        _ name: String, _ abstract: String, usage: String? = nil, example: String = ""
+    ) -> CommandConfiguration {
         let plain = "reprise phone \(name)"
         return CommandConfiguration(
-            commandName: name, abstract: abstract,
+            commandName: name, abstract: abstract, usage: usage,
             discussion: """
                 EXAMPLES
                   \(example.isEmpty ? plain : example)

@@ -7,6 +7,10 @@ struct PhoneLogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
         abstract: "Print what has happened on the phone, or follow it.",
+        usage: """
+            reprise phone log [--follow] [--since NUMBER] [--app APP]
+                              [--folder DIR] [--json]
+            """,
         discussion: """
             The phone remembers its newest 10,000 events, also when it is killed.
 

@@ -7,6 +7,10 @@ struct PhoneTapCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tap",
         abstract: "The user taps a notification, or one of its buttons.",
+        usage: """
+            reprise phone tap [NOTIFICATION] [--button ID] [--text WORDS] [--app APP]
+                              [--folder DIR] [--json]
+            """,
         discussion: """
             A tap opens the app, and launches it if it is dead. A button may run it in the
             background instead.
@@ -46,7 +50,9 @@ struct PhoneTapCommand: AsyncParsableCommand {
 /// `reprise phone dismiss`: the user dismisses a notification.
 struct PhoneDismissCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "dismiss", "The user dismisses a notification.", example: "reprise phone dismiss welcome")
+        "dismiss", "The user dismisses a notification.",
+        usage: "reprise phone dismiss [NOTIFICATION] [--app APP] [--folder DIR] [--json]",
+        example: "reprise phone dismiss welcome")
 
     @Argument(help: "The notification's id. (default: the newest)") var notification: String?
     @OptionGroup var app: PhoneAppOption
@@ -66,6 +72,11 @@ struct PhonePermissionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "permission",
         abstract: "Say whether the user allows notifications.",
+        usage: """
+            reprise phone permission [STATE] [--when-asked ANSWER] [--no-alerts]
+                                     [--no-badges] [--no-sounds] [--app APP]
+                                     [--folder DIR] [--json]
+            """,
         discussion: """
             allow and deny set it as in Settings; provisional delivers quietly; ask forgets
             the answer. --when-asked says what the user answers to the app's next question.

@@ -8,6 +8,10 @@ struct PhoneRunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
         abstract: "Run a phone, and print what happens on it.",
+        usage: """
+            reprise phone run [--rule NAME=VALUE …] [--port PORT] [--quiet]
+                              [--folder DIR] [--json]
+            """,
         discussion: """
             Ends with SIGTERM or SIGINT, or `reprise phone shutdown`, and ends its apps.
             Killed with SIGKILL it is a phone whose battery was taken out: started again in

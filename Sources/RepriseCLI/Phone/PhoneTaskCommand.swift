@@ -6,6 +6,9 @@ struct PhoneTaskCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "task",
         abstract: "Run a task that the app has asked time for, or take its time back.",
+        usage: """
+            reprise phone task [ID] [--expire] [--app APP] [--folder DIR] [--json]
+            """,
         discussion: """
             EXAMPLES
               reprise phone task mail.refresh

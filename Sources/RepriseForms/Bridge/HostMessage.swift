@@ -1,8 +1,8 @@
-import RepriseCore
+package import RepriseCore
 import RepriseWire
 
 /// What the host says to the page: docs/forms.md has each message.
-enum HostMessage {
+package enum HostMessage {
     static let protocols: [Int64] = [1]
 
     static func welcome(now: WallTime, locale: String) -> [UInt8] {
@@ -32,7 +32,7 @@ enum HostMessage {
         }
     }
 
-    static func events(_ events: [FormsArrival], now: WallTime) -> [UInt8] {
+    package static func events(_ events: [FormsArrival], now: WallTime) -> [UInt8] {
         text("events") { json in
             json.key("events")
             json.array { list in
@@ -56,7 +56,7 @@ enum HostMessage {
         }
     }
 
-    static func granted(_ showing: PageMessage.Showing) -> [UInt8] {
+    package static func granted(_ showing: PageMessage.Showing) -> [UInt8] {
         text("granted") { json in
             json.key("event")
             json.plain(showing.event.text)
@@ -78,14 +78,14 @@ enum HostMessage {
         }
     }
 
-    static func recorded(_ id: String) -> [UInt8] {
+    package static func recorded(_ id: String) -> [UInt8] {
         text("recorded") { json in
             json.key("id")
             json.plain(id)
         }
     }
 
-    static func refused(_ id: String, reason: String) -> [UInt8] {
+    package static func refused(_ id: String, reason: String) -> [UInt8] {
         text("refused") { json in
             json.key("id")
             json.plain(id)

@@ -29,7 +29,7 @@ package struct EventContent: Hashable, Sendable {
     }
 
     /// Reads what the journal has.
-    init(payload: [UInt8]) throws {
+    package init(payload: [UInt8]) throws {
         let (name, properties) = try JSONMembers.read(payload) { members in
             (try members.string("name"), try members.object("properties"))
         }
@@ -47,7 +47,7 @@ package struct EventContent: Hashable, Sendable {
         return writer.bytes
     }
 
-    func entry(id: EntryID, source: String) -> NewEntry {
+    package func entry(id: EntryID, source: String) -> NewEntry {
         NewEntry(id: id, kind: FormsEvent.kindName(name), source: source, payload: payload)
     }
 }

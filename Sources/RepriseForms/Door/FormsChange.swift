@@ -1,13 +1,13 @@
-import RepriseCore
+package import RepriseCore
 
 /// A change of whose events and showings these are.
-struct FormsChange: Sendable {
-    let apply: @Sendable (inout FormsStore.Identity) -> (outcome: Outcome, reason: String)?
+package struct FormsChange: Sendable {
+    package let apply: @Sendable (inout FormsStore.Identity) -> (outcome: Outcome, reason: String)?
     /// Why the form on the screen goes.
-    let reason: String
+    package let reason: String
 
     /// What was recorded while nobody was known becomes the user's.
-    static func identify(_ user: String) -> Self {
+    package static func identify(_ user: String) -> Self {
         Self(
             apply: { identity in
                 let former = identity.user
@@ -16,14 +16,14 @@ struct FormsChange: Sendable {
             }, reason: "logout")
     }
 
-    static let logOut = Self(
+    package static let logOut = Self(
         apply: { identity in
             identity.user = nil
             return (.dead, "loggedOut")
         }, reason: "logout")
 
     /// The standard is the company while nobody has named one.
-    static func use(company: String, standard: String) -> Self {
+    package static func use(company: String, standard: String) -> Self {
         Self(
             apply: { identity in
                 let former = identity.company ?? standard

@@ -1,5 +1,5 @@
 import Foundation
-import GRDB
+package import GRDB
 package import RepriseCore
 package import RepriseJournal
 package import RepriseWire
@@ -67,25 +67,32 @@ package struct FormsStore: Sendable {
     package func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue
     ) async throws -> Leave {
-        guard let shown = catalogue.form(form) else { return .denied(reason: "unknownForm") }
         let (now, id) = (timekeeper.wall(), EntryID.random().text)
         return try await journal.write { db in
-            guard let entry = try Journal.entry(event, in: db), !entry.state.isFinished else {
-                return .denied(reason: "settled")
-            }
-            if let former = try Self.former(event, form, db) { return .granted(showing: former) }
-            if let cap = shown.frequency, try Self.isReached(cap, by: form, at: now, db) {
-                return .denied(reason: "formFrequency")
-            }
-            if let overall = catalogue.frequency, try Self.isReached(overall, by: nil, at: now, db)
-            {
-                return .denied(reason: "overallFrequency")
-            }
-            try db.cachedStatement(
-                sql: "INSERT INTO formsShowing (id, entry, form, granted) VALUES (?, ?, ?, ?)"
-            ).execute(arguments: [id, event.text, form, now.milliseconds])
-            return .granted(showing: id)
+            try Self.leave(for: event, form: form, in: catalogue, as: id, at: now, db)
         }
+    }
+
+    /// - Parameter id: of the showing, if it is a new one.
+    package static func leave(
+        for event: EntryID, form: String, in catalogue: FormsCatalogue, as id: String,
+        at now: WallTime, _ db: Database
+    ) throws -> Leave {
+        guard let shown = catalogue.form(form) else { return .denied(reason: "unknownForm") }
+        guard let entry = try Journal.entry(event, in: db), !entry.state.isFinished else {
+            return .denied(reason: "settled")
+        }
+        if let former = try former(event, form, db) { return .granted(showing: former) }
+        if let cap = shown.frequency, try isReached(cap, by: form, at: now, db) {
+            return .denied(reason: "formFrequency")
+        }
+        if let overall = catalogue.frequency, try isReached(overall, by: nil, at: now, db) {
+            return .denied(reason: "overallFrequency")
+        }
+        try db.cachedStatement(
+            sql: "INSERT INTO formsShowing (id, entry, form, granted) VALUES (?, ?, ?, ?)"
+        ).execute(arguments: [id, event.text, form, now.milliseconds])
+        return .granted(showing: id)
     }
 
     private static func former(_ event: EntryID, _ form: String, _ db: Database) throws -> String? {
@@ -108,27 +115,31 @@ package struct FormsStore: Sendable {
 
     /// The events of which nobody knows whether their form was seen.
     package func doubtful(_ events: [EntryID]) async throws -> Set<EntryID> {
-        try await journal.read { db in
-            let found = try events.filter { event in
-                try Bool.fetchOne(
-                    db.cachedStatement(
-                        sql: """
-                            SELECT EXISTS
-                            (SELECT 1 FROM formsShowing WHERE entry = ? AND appeared IS NULL)
-                            """), arguments: [event.text]) ?? false
-            }
-            return Set(found)
+        try await journal.read { db in try Self.doubtful(events, db) }
+    }
+
+    package static func doubtful(_ events: [EntryID], _ db: Database) throws -> Set<EntryID> {
+        let found = try events.filter { event in
+            try Bool.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT EXISTS
+                        (SELECT 1 FROM formsShowing WHERE entry = ? AND appeared IS NULL)
+                        """), arguments: [event.text]) ?? false
         }
+        return Set(found)
     }
 
     /// Written in the transaction that ends the event.
     func appeared(_ showing: String) -> @Sendable (Database) throws -> Void {
         let now = timekeeper.wall().milliseconds
-        return { db in
-            try db.cachedStatement(
-                sql: "UPDATE formsShowing SET appeared = ? WHERE id = ? AND appeared IS NULL"
-            ).execute(arguments: [now, showing])
-        }
+        return { db in try Self.appeared(showing, at: now, db) }
+    }
+
+    package static func appeared(_ showing: String, at now: Int64, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: "UPDATE formsShowing SET appeared = ? WHERE id = ? AND appeared IS NULL"
+        ).execute(arguments: [now, showing])
     }
 
     func dismissed(_ showing: String, how: String) async throws {
@@ -136,7 +147,8 @@ package struct FormsStore: Sendable {
         try await journal.write { db in try Self.end(showing, how, at: now, db) }
     }
 
-    static func end(_ showing: String, _ how: String, at now: Int64, _ db: Database) throws {
+    package static func end(_ showing: String, _ how: String, at now: Int64, _ db: Database) throws
+    {
         try db.cachedStatement(
             sql: """
                 UPDATE formsShowing SET dismissed = ?, how = ? WHERE id = ? AND dismissed IS NULL
@@ -150,6 +162,11 @@ package struct FormsStore: Sendable {
     package struct Identity: Hashable, Sendable {
         package var user: String?
         package var company: String?
+
+        package init(user: String? = nil, company: String? = nil) {
+            self.user = user
+            self.company = company
+        }
     }
 
     package func identity() async throws -> Identity {
@@ -161,18 +178,26 @@ package struct FormsStore: Sendable {
         _ change: @escaping @Sendable (inout Identity) -> (outcome: Outcome, reason: String)?
     ) async throws -> (Identity, isCleared: Bool) {
         try await journal.write { [journal] db in
-            var identity = try Self.identity(db)
-            let clearing = change(&identity)
-            try db.execute(
-                sql: "UPDATE formsIdentity SET user = ?, company = ?",
-                arguments: [identity.user, identity.company])
-            guard let clearing else { return (identity, false) }
-            try journal.endAll(
-                of: [FormsEvent.family, FormsEvent.link], as: clearing.outcome,
-                reason: clearing.reason, in: db)
-            try db.execute(sql: "DELETE FROM formsShowing")
-            return (identity, true)
+            try Self.change(change, db) { kinds, outcome, reason in
+                try journal.endAll(of: kinds, as: outcome, reason: reason, in: db)
+            }
         }
+    }
+
+    /// - Parameter endAll: ends all entries of some kinds.
+    package static func change(
+        _ change: (inout Identity) -> (outcome: Outcome, reason: String)?, _ db: Database,
+        endAll: (_ kinds: [String], Outcome, _ reason: String) throws -> Void
+    ) throws -> (Identity, isCleared: Bool) {
+        var identity = try Self.identity(db)
+        let clearing = change(&identity)
+        try db.execute(
+            sql: "UPDATE formsIdentity SET user = ?, company = ?",
+            arguments: [identity.user, identity.company])
+        guard let clearing else { return (identity, false) }
+        try endAll([FormsEvent.family, FormsEvent.link], clearing.outcome, clearing.reason)
+        try db.execute(sql: "DELETE FROM formsShowing")
+        return (identity, true)
     }
 
     static func identity(_ db: Database) throws -> Identity {

@@ -17,6 +17,8 @@ package struct Fault: Hashable, Sendable {
         case tokensFail, tokenSkew
         // Gates and handlers.
         case gateCloses, handlerThrows, handlerHangs, handlerLate
+        // Pages of forms, and whose they are.
+        case pageDies, pageHangs, pageLate, pageForges, newCatalogue, logOut, newCompany
 
         /// What happens, for people.
         package var text: String {
@@ -52,6 +54,13 @@ package struct Fault: Hashable, Sendable {
             case .handlerThrows: "a handler throws"
             case .handlerHangs: "a handler hangs"
             case .handlerLate: "a handler is late"
+            case .pageDies: "the page dies, again and again"
+            case .pageHangs: "the page does not answer"
+            case .pageLate: "the page is late"
+            case .pageForges: "the page's messages are forged, repeated, out of order, broken"
+            case .newCatalogue: "the server has a new catalogue"
+            case .logOut: "the user logs out"
+            case .newCompany: "the app shows the forms of another company"
             }
         }
     }

@@ -22,6 +22,9 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case typingForEver, typingOutlivesConnection, typingUnticked
     // Receipts.
     case echoBeforeDurable, positionsGoBack
+    // Forms.
+    case grantAfterRender, forgetGrant, openGateAtHandshake, acknowledgeOnSend
+    case keepPageMessagesOfFormerSession, capsForgotten, keepWhatThePageHad, logOutKeepsEvents
 
     /// What the wrong driver does.
     package var text: String {
@@ -74,6 +77,14 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .typingUnticked: "the server does not look at the clock while somebody types"
         case .echoBeforeDurable: "a receipt is echoed before it is durable"
         case .positionsGoBack: "the receipt that came last counts, not the farthest"
+        case .grantAfterRender: "a form is granted to the page before that is durable"
+        case .forgetGrant: "nobody asks whether a form was granted before the process died"
+        case .openGateAtHandshake: "the handshake opens the gate, before the page has a catalogue"
+        case .acknowledgeOnSend: "an event is finished when it is sent to the page"
+        case .keepPageMessagesOfFormerSession: "what a former page said counts for the next"
+        case .capsForgotten: "nobody counts how often a form was shown"
+        case .keepWhatThePageHad: "what a page had when it died is given to no other"
+        case .logOutKeepsEvents: "what waits stays when the user logs out"
         case .deletionKeepsBody: "the log keeps the body of what is deleted"
         }
     }

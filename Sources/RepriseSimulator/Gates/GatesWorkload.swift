@@ -91,13 +91,16 @@ extension Tier {
     }
 
     func store(
-        _ simulation: Simulation, disk: SimulatedDisk, settings: StoreSettings, folder: URL?
+        _ simulation: Simulation, disk: SimulatedDisk, schemas: [JournalSchema] = [],
+        settings: StoreSettings, folder: URL?
     ) -> any DeviceStore {
         switch (self, folder) {
         case (.real, let folder?):
-            GRDBStore(simulation, at: folder, disk: disk, settings: settings)
+            GRDBStore(
+                simulation, at: folder, disk: disk, schemas: schemas, settings: settings)
         case (.compared, let folder?):
-            ComparedStore(simulation, at: folder, disk: disk, settings: settings)
+            ComparedStore(
+                simulation, at: folder, disk: disk, schemas: schemas, settings: settings)
         case (.model, _), (.real, nil), (.compared, nil):
             ModelStore(simulation, disk: disk, settings: settings)
         }

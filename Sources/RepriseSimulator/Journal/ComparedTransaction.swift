@@ -78,6 +78,10 @@ extension ComparedTransaction: EntryTransaction {
         try both("end \(id)") { try $0.end(id, as: outcome, reason: reason) }
     }
 
+    package func endAll(of kinds: [String], as outcome: Outcome, reason: String) throws {
+        try both("endAll") { try $0.endAll(of: kinds, as: outcome, reason: reason) }
+    }
+
     package func retry(_ id: EntryID) throws { try both("retry \(id)") { try $0.retry(id) } }
 
     package func entry(_ id: EntryID) throws -> Entry? {

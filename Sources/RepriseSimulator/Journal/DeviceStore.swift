@@ -49,7 +49,10 @@ package protocol OpenStore: AnyObject {
 ///
 /// - `EntryTransaction`, `AppTransaction`: Journal/
 /// - `ChannelsTransaction`: Device/
-package protocol DeviceTransaction: EntryTransaction, AppTransaction, ChannelsTransaction {}
+/// - `FormsTransaction`: Forms/
+package protocol DeviceTransaction: EntryTransaction, AppTransaction, ChannelsTransaction,
+    FormsTransaction
+{}
 
 /// The app's own table in the journal's database, for effects that share a transaction with the record of them.
 package protocol AppTransaction: AnyObject {
@@ -76,6 +79,8 @@ package protocol EntryTransaction: AnyObject {
     func serverTimeReceived(_ time: WallTime) throws
     /// Ends an entry that waits, for the door that it belongs to.
     func end(_ id: EntryID, as outcome: Outcome, reason: String?) throws -> Bool
+    /// Ends all entries of some kinds and their families, in hand or not.
+    func endAll(of kinds: [String], as outcome: Outcome, reason: String) throws
     /// Gives a dead letter a new start.
     func retry(_ id: EntryID) throws
     func entry(_ id: EntryID) throws -> Entry?
@@ -104,4 +109,6 @@ package struct SimulatedTurn {
     package var gate: GateMachine
     package var transactions: [String: Transaction]
     package var asking: Set<String>
+    /// What is written with the end of an entry, by its row.
+    package var alongside: [Int64: StoreJob] = [:]
 }

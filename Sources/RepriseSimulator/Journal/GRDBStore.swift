@@ -97,7 +97,7 @@ package final class GRDBStore: DeviceStore {
             FROM entry ORDER BY seq
             """)
         try add("effect", "SELECT what FROM appEffect ORDER BY id")
-        return lines + (try GRDBTransaction.channelsDump(db))
+        return lines + (try GRDBTransaction.channelsDump(db)) + (try GRDBTransaction.formsDump(db))
     }
 
     private static func text(_ value: DatabaseValue) -> String {

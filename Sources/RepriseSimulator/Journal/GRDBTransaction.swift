@@ -45,8 +45,13 @@ extension GRDBTransaction: EntryTransaction {
             nonisolated(unsafe) let body = body
             return { db, entry in try body(GRDBTransaction(db, journal), entry) }
         }
+        let alongside = work.alongside.mapValues { job -> @Sendable (Database) throws -> Void in
+            nonisolated(unsafe) let job = job
+            return { db in try job(GRDBTransaction(db, journal)) }
+        }
         let outcome = try journal.perform(
-            work.turn, gate: work.gate, transactions: transactions, asking: work.asking, in: db)
+            work.turn, gate: work.gate, transactions: transactions, asking: work.asking,
+            alongside: alongside, in: db)
         return SimulatedTurn.Outcome(
             result: outcome.result,
             taken: outcome.taken.map {
@@ -67,6 +72,10 @@ extension GRDBTransaction: EntryTransaction {
 
     package func end(_ id: EntryID, as outcome: Outcome, reason: String?) throws -> Bool {
         try journal.end(id, as: outcome, reason: reason, in: db)
+    }
+
+    package func endAll(of kinds: [String], as outcome: Outcome, reason: String) throws {
+        try journal.endAll(of: kinds, as: outcome, reason: reason, in: db)
     }
 
     package func retry(_ id: EntryID) throws { try journal.retry(id, in: db) }

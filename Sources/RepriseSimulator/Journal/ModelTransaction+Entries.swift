@@ -34,6 +34,7 @@ extension ModelTransaction: EntryTransaction {
         try begin()
         writeSighting()
         if rules.mutation != .forgetInterrupted { backToPending() }
+        forgiveForms()
         finish()
     }
 
@@ -61,6 +62,7 @@ extension ModelTransaction: EntryTransaction {
                 }
             }
             state.channels.calendarMoved(by: moved)
+            state.forms.calendarMoved(by: moved)
             books.due(books.now)
         }
         let isOld = sighting.uptime - books.sighted > .seconds(3_600)
@@ -92,9 +94,11 @@ extension ModelTransaction: EntryTransaction {
     // MARK: Recording
 
     package func record(_ new: NewEntry) throws -> Recorded {
-        guard let kind = rules.kinds[new.kind] else {
+        guard let kind = rules.families.kind(new.kind) else {
             throw RepriseError(.unknownKind, "No kind named \(new.kind) was declared.")
         }
+        var new = new
+        new.kind = kind.name
         if state.entries.index(of: new.id) != nil {
             books.duplicates += 1
             return .duplicate
@@ -238,6 +242,13 @@ extension ModelTransaction: EntryTransaction {
         else { return false }
         end(index, as: outcome, reason: reason)
         return true
+    }
+
+    package func endAll(of kinds: [String], as outcome: Outcome, reason: String) {
+        for index in state.entries.rows.indices
+        where kinds.contains(rules.families.leader(of: state.entries.rows[index].kind)) {
+            end(index, as: outcome, reason: reason)
+        }
     }
 
     package func retry(_ id: EntryID) throws {

@@ -8,7 +8,10 @@ extension ModelTransaction {
 
     package func perform(_ work: SimulatedTurn) throws -> SimulatedTurn.Outcome {
         var outcome = SimulatedTurn.Outcome()
-        for settlement in work.turn.settlements { settle(settlement) }
+        for settlement in work.turn.settlements {
+            try work.alongside[settlement.seq]?(self)
+            settle(settlement)
+        }
         for settlement in work.turn.settlements { putBackInLane(settlement) }
         for lane in Set(work.turn.settlements.compactMap(\.lane)).sorted() { advance(lane) }
         if work.turn.looksAtDue { lookAtDue(&outcome.result) }
@@ -67,6 +70,7 @@ extension ModelTransaction {
         if mayExpire {
             for name in rules.names where reachBound(name) == Self.page { result.isMoreDue = true }
             if removeFinished() == Self.page { result.isMoreDue = true }
+            pruneForms()
         }
         result.soonest = soonest.map {
             rules.clock.uptime() + max(now.duration(to: WallTime(milliseconds: $0)), .zero)
@@ -154,7 +158,8 @@ extension ModelTransaction {
 
     private func ready(_ take: Turn.Take, limit: Int) -> [Int64] {
         var found: [Int64] = []
-        for row in state.entries.rows where row.state == .ready && row.kind == take.kind {
+        for row in state.entries.rows
+        where row.state == .ready && rules.families.leader(of: row.kind) == take.kind {
             guard found.count < limit else { break }
             if !take.onlyReleased || row.released { found.append(row.seq) }
         }
@@ -180,7 +185,7 @@ extension ModelTransaction {
                     seq: seq, entry: state.entries.entry(row, after: before),
                     failures: row.failures,
                     isReleased: row.released))
-            outcome.result.taken[kind.name, default: 0] += 1
+            outcome.result.taken[take.kind, default: 0] += 1
             if rules.mutation == .endBeforeHandler { end(index, as: .applied) }
         }
     }
@@ -242,6 +247,7 @@ extension ModelTransaction {
     private func admit(_ seq: Int64, _ kind: EntryKind, _ work: SimulatedTurn) -> Int? {
         guard let index = state.entries.index(of: seq) else { return nil }
         let row = state.entries.rows[index]
+        let kind = rules.kinds[row.kind] ?? kind  // another of its family, if it has one
         let verdict = work.gate.verdict(
             kind: kind.name, bound: row.bound.map { WallTime(milliseconds: $0) }, now: now,
             mayExpire: mayExpire)

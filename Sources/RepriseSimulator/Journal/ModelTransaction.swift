@@ -6,6 +6,7 @@ package struct DeviceState {
     package var entries = EntryModel()
     package var effects: [String] = []
     package var channels = ChannelsModel()
+    package var forms = FormsModel()
 
     package init() {}
 }
@@ -15,6 +16,7 @@ package final class ModelRules {
     let kinds: [String: EntryKind]
     /// Their names, sorted.
     let names: [String]
+    let families: KindFamilies
     let clock: any Timekeeper
     let retention: Duration
     let pendingLimit: Int
@@ -28,6 +30,7 @@ package final class ModelRules {
     ) {
         self.kinds = Dictionary(kinds.map { ($0.name, $0) }) { first, _ in first }
         names = kinds.map(\.name).sorted()
+        families = KindFamilies(kinds)
         self.clock = clock
         retention = settings.retention
         pendingLimit = settings.pendingLimit

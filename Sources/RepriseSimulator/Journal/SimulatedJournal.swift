@@ -13,6 +13,7 @@ package final class SimulatedJournal {
     enum Handler {
         case effect(isApplied: ((EntryID) -> Bool)?, body: Body)
         case transaction(SimulatedTurn.Transaction)
+        case batch(([SimulatedLent]) -> Void)
     }
 
     private struct Job {
@@ -31,11 +32,16 @@ package final class SimulatedJournal {
 
     let simulation: Simulation
     private let kinds: [String: EntryKind]
+    private let families: KindFamilies
     private var handlers: [String: Handler] = [:]
     private var queue = WriteQueue<Job>()
     private var armed: Duration?
     private var random: SeededRandom
     private var running = Set<Int64>()
+    /// What handlers of batches have, by its row: as which attempt.
+    private var lent: [Int64: Int] = [:]
+    /// What is to be written with the end of an entry, by its row.
+    private var alongside: [Int64: StoreJob] = [:]
     private let life: Int
 
     /// Opens the journal in `store` for this life of `process`.
@@ -47,6 +53,7 @@ package final class SimulatedJournal {
         self.process = process
         life = process.life
         self.kinds = Dictionary(kinds.map { ($0.name, $0) }) { first, _ in first }
+        families = KindFamilies(kinds)
         opened = try store.open(by: process, kinds: kinds)
         random = simulation.random("journal of \(process.name) \(process.life)")
         machine = HandOverMachine(
@@ -199,6 +206,12 @@ package final class SimulatedJournal {
         happened { $0.handlerRegistered(kind: kind, work: .transaction) }
     }
 
+    /// Sets a handler that is given what was taken together, in order, and says later what became of each.
+    package func handleBatches(of kind: String, _ body: @escaping ([SimulatedLent]) -> Void) {
+        handlers[kind] = .batch(body)
+        happened { $0.handlerRegistered(kind: kind, work: .effect) }
+    }
+
     package func serverTimeReceived(_ time: WallTime) {
         write({ try $0.serverTimeReceived(time) }, then: { _ in })
     }
@@ -225,7 +238,12 @@ package final class SimulatedJournal {
     private func perform(_ turn: Turn) {
         write(
             { [self] in try $0.perform(work(for: turn)) },
-            then: { [self] result in turnEnded(result) })
+            then: { [self] result in
+                if case .success = result {
+                    for settlement in turn.settlements { alongside[settlement.seq] = nil }
+                }
+                turnEnded(result)
+            })
     }
 
     private func work(for turn: Turn) -> SimulatedTurn {
@@ -234,8 +252,11 @@ package final class SimulatedJournal {
             switch handlers[take.kind] {
             case .transaction(let body): work.transactions[take.kind] = body
             case .effect(.some, _): work.asking.insert(take.kind)
-            case .effect(nil, _), nil: break
+            case .effect(nil, _), .batch, nil: break
             }
+        }
+        for settlement in turn.settlements {
+            work.alongside[settlement.seq] = alongside[settlement.seq]
         }
         return work
     }
@@ -257,6 +278,7 @@ package final class SimulatedJournal {
                 }
             }
             for taken in starting { start(taken) }
+            lend(starting)
         case .failure(let error):
             let jitter = random.fraction()
             happened {
@@ -282,6 +304,42 @@ package final class SimulatedJournal {
             guard let self, process.life == life, running.remove(taken.seq) != nil else { return }
             settle(taken, verdict(taken, error))
         }
+    }
+
+    /// Gives the handlers of batches what is theirs.
+    private func lend(_ taken: [SimulatedTurn.Taken]) {
+        for kind in handlers.keys.sorted() {
+            guard case .batch(let body)? = handlers[kind] else { continue }
+            let batch = taken.filter { families.leader(of: $0.entry.kind) == kind }
+            guard !batch.isEmpty, process.state == .running, process.life == life,
+                process.survives("handing over \(batch.count) of \(kind)")
+            else { continue }
+            body(batch.map(loan))
+        }
+    }
+
+    private func loan(_ taken: SimulatedTurn.Taken) -> SimulatedLent {
+        lent[taken.seq] = taken.entry.attempt
+        return SimulatedLent(entry: taken.entry) { [weak self] ending, job in
+            guard let self, process.life == life, process.state != .dead,
+                lent[taken.seq] == taken.entry.attempt
+            else { return }
+            lent[taken.seq] = nil
+            switch ending {
+            case .applied: returned(taken, .applied, job)
+            case .failed(let error): returned(taken, verdict(taken, error), nil)
+            case .ended(let outcome, let reason):
+                returned(taken, .ended(outcome, reason: reason), job)
+            case .back(let reason): returned(taken, .back(reason: reason), nil)
+            }
+        }
+    }
+
+    private func returned(
+        _ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict, _ job: StoreJob?
+    ) {
+        alongside[taken.seq] = job
+        settle(taken, verdict)
     }
 
     private func verdict(_ taken: SimulatedTurn.Taken, _ error: (any Error)?)
@@ -327,4 +385,11 @@ extension EntryKind {
         kind.requires = []
         return kind
     }
+}
+
+/// An entry that is with a handler of batches: `Lent` in virtual time.
+package struct SimulatedLent {
+    package let entry: Entry
+    /// Says what became of it, and what is written with that; only the first word counts.
+    package let end: (Lent.Ending, _ alongside: StoreJob?) -> Void
 }
