@@ -19,6 +19,7 @@ let package = Package(
             dependencies: [
                 .product(name: "Reprise", package: "reprise"),
                 .product(name: "RepriseNIO", package: "reprise"),
+                .product(name: "ReprisePhone", package: "reprise"),
                 .product(name: "RepriseServer", package: "reprise"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

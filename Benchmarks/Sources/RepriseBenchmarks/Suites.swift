@@ -8,6 +8,7 @@ enum Suites {
         ("codec", codec), ("fan-out", fanOut), ("publish", publish), ("catch-up", catchUp),
         ("device", device), ("idle", idle), ("complete", complete), ("channels", manyChannels),
         ("latency", latency), ("stopped", stopped), ("tokens", tokens),
+        ("forms", forms),
     ]
 
     private static func withServer<T>(
@@ -181,6 +182,43 @@ enum Suites {
                 name: "what the server's memory grew by meanwhile", value: rest.memory, unit: "MB",
                 baseline: all.memory, baselineName: "all reading", smallerIsBetter: true),
         ]
+    }
+
+    /// In a real browser, which needs Chromium.
+    @Sendable private static func forms() async throws -> [Figure] {
+        try await FormsBench.run { bench in
+            let gate = (try await bench.lastGate(lives: 150), try await bench.bareGate(rounds: 150))
+            let tap = (try await bench.tap(count: 150), try await bench.bareTap(count: 150))
+            let held = (try await bench.held(10_000), try await bench.bareHeld(10_000))
+            let triggers = (
+                try await bench.evaluation(forms: 1_000, events: 512),
+                try await bench.evaluation(forms: 1, events: 512)
+            )
+            return [
+                Figure(
+                    name: "last gate opened to the held event in the page, p99 of 150",
+                    value: gate.0, unit: "ms", baseline: gate.1,
+                    baselineName: "a commit and a DevTools call", target: 10,
+                    smallerIsBetter: true, factor: 1.5),
+                Figure(
+                    name: "tap on a running app to its form visible, p99 of 150",
+                    value: tap.0.p99, unit: "ms", baseline: tap.1.p99,
+                    baselineName: "a commit, a call, two frames", target: 100,
+                    smallerIsBetter: true, factor: 1.5),
+                Figure(
+                    name: "the same, median", value: tap.0.p50, unit: "ms", baseline: tap.1.p50,
+                    baselineName: "a commit, a call, two frames", smallerIsBetter: true),
+                Figure(
+                    name: "10,000 held events released in order, all answered", value: held.0,
+                    unit: "s", baseline: held.1,
+                    baselineName: "64 rows a commit, a call, an answer, a commit", target: 1,
+                    smallerIsBetter: true, factor: 1.5),
+                Figure(
+                    name: "an event evaluated against 1,000 forms, of 512 together",
+                    value: triggers.0, unit: "ms", baseline: triggers.1,
+                    baselineName: "against one form", target: 5, smallerIsBetter: true),
+            ]
+        }
     }
 
     /// The first figures again, with tokens, grants and limits on.

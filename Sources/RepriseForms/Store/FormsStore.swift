@@ -63,7 +63,8 @@ package struct FormsStore: Sendable {
 
     /// Whether a form may be shown for an event; durable when this returns.
     ///
-    /// What was granted to an earlier page that died is granted again, and counts once.
+    /// What was granted to an earlier page that died is granted again, if no other has been shown meanwhile that counts with it. It
+    /// counts once, from now on: a person may see it now.
     package func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue
     ) async throws -> Leave {
@@ -73,7 +74,7 @@ package struct FormsStore: Sendable {
         }
     }
 
-    /// - Parameter id: of the showing, if it is a new one.
+    /// The same in a transaction that is under way; `id` is that of the showing, if it is a new one.
     package static func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as id: String,
         at now: WallTime, _ db: Database
@@ -82,12 +83,19 @@ package struct FormsStore: Sendable {
         guard let entry = try Journal.entry(event, in: db), !entry.state.isFinished else {
             return .denied(reason: "settled")
         }
-        if let former = try former(event, form, db) { return .granted(showing: former) }
-        if let cap = shown.frequency, try isReached(cap, by: form, at: now, db) {
+        let former = try former(event, form, db)
+        if let cap = shown.frequency, try isReached(cap, by: form, beside: former, at: now, db) {
             return .denied(reason: "formFrequency")
         }
-        if let overall = catalogue.frequency, try isReached(overall, by: nil, at: now, db) {
+        if let overall = catalogue.frequency,
+            try isReached(overall, by: nil, beside: former, at: now, db)
+        {
             return .denied(reason: "overallFrequency")
+        }
+        if let former {
+            try db.cachedStatement(sql: "UPDATE formsShowing SET granted = ? WHERE id = ?")
+                .execute(arguments: [now.milliseconds, former])
+            return .granted(showing: former)
         }
         try db.cachedStatement(
             sql: "INSERT INTO formsShowing (id, entry, form, granted) VALUES (?, ?, ?, ?)"
@@ -103,13 +111,14 @@ package struct FormsStore: Sendable {
     }
 
     private static func isReached(
-        _ cap: FormsCatalogue.Frequency, by form: String?, at now: WallTime, _ db: Database
+        _ cap: FormsCatalogue.Frequency, by form: String?, beside former: String?, at now: WallTime,
+        _ db: Database
     ) throws -> Bool {
         let since = now.advanced(by: .seconds(-cap.seconds)).milliseconds
-        let condition = form == nil ? "granted > ?" : "granted > ? AND form = ?"
+        let condition = "granted > ? AND id <> ?" + (form == nil ? "" : " AND form = ?")
         let count = try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT COUNT(*) FROM formsShowing WHERE \(condition)"),
-            arguments: form.map { [since, $0] } ?? [since])
+            arguments: form.map { [since, former ?? "", $0] } ?? [since, former ?? ""])
         return (count ?? 0) >= Int64(cap.most)
     }
 
@@ -184,7 +193,7 @@ package struct FormsStore: Sendable {
         }
     }
 
-    /// - Parameter endAll: ends all entries of some kinds.
+    /// The same in a transaction that is under way; `endAll` ends all entries of some kinds.
     package static func change(
         _ change: (inout Identity) -> (outcome: Outcome, reason: String)?, _ db: Database,
         endAll: (_ kinds: [String], Outcome, _ reason: String) throws -> Void

@@ -177,7 +177,7 @@ final class FormsDevice {
     func heal() {
         pageTrouble = nil
         // A page that hangs with a form on the screen is ended by the person who sees it.
-        guard let page = forms?.page, page.isHung, page.isShowing else { return }
+        guard forms?.isStuck == true else { return }
         process.kill("is closed by its user")
         process.start()
     }

@@ -31,28 +31,34 @@ package struct FormsModel {
     ) -> FormsStore.Leave {
         guard let shown = catalogue.form(form) else { return .denied(reason: "unknownForm") }
         guard !isOver else { return .denied(reason: "settled") }
-        let former = showings.first {
+        let former = showings.firstIndex {
             $0.event == event && $0.form == form && $0.appeared == nil
         }
-        if let former { return .granted(showing: former.id) }
+        let others = showings.filter { $0.id != former.map { showings[$0].id } }
         if !ignoringCaps {
-            if let cap = shown.frequency, isReached(cap, at: now, by: { $0.form == form }) {
+            if let cap = shown.frequency,
+                Self.isReached(cap, at: now, by: others.filter { $0.form == form })
+            {
                 return .denied(reason: "formFrequency")
             }
-            if let overall = catalogue.frequency, isReached(overall, at: now, by: { _ in true }) {
+            if let overall = catalogue.frequency, Self.isReached(overall, at: now, by: others) {
                 return .denied(reason: "overallFrequency")
             }
+        }
+        if let former {
+            showings[former].granted = now.milliseconds
+            return .granted(showing: showings[former].id)
         }
         showings.append(
             Showing(id: id, event: event, form: form, granted: now.milliseconds))
         return .granted(showing: id)
     }
 
-    private func isReached(
-        _ cap: FormsCatalogue.Frequency, at now: WallTime, by isMeant: (Showing) -> Bool
+    private static func isReached(
+        _ cap: FormsCatalogue.Frequency, at now: WallTime, by showings: [Showing]
     ) -> Bool {
         let since = now.advanced(by: .seconds(-cap.seconds)).milliseconds
-        return showings.count { $0.granted > since && isMeant($0) } >= cap.most
+        return showings.count { $0.granted > since } >= cap.most
     }
 
     func isDoubtful(_ event: EntryID) -> Bool {

@@ -6,14 +6,14 @@ package import RepriseWire
 
 /// The forms' part of a transaction on a device's store: what `FormsStore` does in the shipping journal.
 package protocol FormsTransaction: AnyObject {
-    /// - Parameter showing: the id of the showing, if it is a new one.
+    /// `showing` is the id of the showing, if it is a new one.
     func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
     ) throws -> FormsStore.Leave
     func doubtful(_ events: [EntryID]) throws -> Set<EntryID>
     func formAppeared(_ showing: String) throws
     func formDismissed(_ showing: String, how: String) throws
-    /// - Returns: whether what belonged to the former user or company was ended.
+    /// Says whether what belonged to the former user or company was ended.
     func change(_ change: FormsChange) throws -> Bool
     /// The showings that were granted and not forgotten, by id.
     func showings() throws -> [FormsModel.Showing]

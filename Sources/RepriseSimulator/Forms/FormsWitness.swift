@@ -129,7 +129,7 @@ final class FormsWitness {
         at moment: Duration
     ) {
         records[event]?.grants.insert(showing)
-        guard !grants.contains(where: { $0.showing == showing }) else { return }
+        grants.removeAll { $0.showing == showing }
         func check(_ cap: FormsCatalogue.Frequency, _ what: String, _ found: [Grant]) {
             // The calendar of the journal has milliseconds.
             let since = moment - .seconds(cap.seconds) + .milliseconds(2)

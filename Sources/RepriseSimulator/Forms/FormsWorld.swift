@@ -46,8 +46,9 @@ struct FormsMessage {
 
 /// A catalogue as the server has it and as the page reads it.
 struct SimulatedCatalogue {
+    /// So many times in so many seconds.
     struct Cap {
-        let max: Int
+        let most: Int64
         let seconds: Int64
     }
 
@@ -63,8 +64,8 @@ struct SimulatedCatalogue {
     /// In the order in which they are tried.
     let forms: [Form]
 
-    private static func cap(_ max: Int, _ seconds: Int64) -> Cap {
-        .init(max: max, seconds: seconds)
+    private static func cap(_ max: Int64, _ seconds: Int64) -> Cap {
+        Cap(most: max, seconds: seconds)
     }
 
     private static let variants: [(overall: Cap?, forms: [Form])] = [
@@ -105,7 +106,7 @@ struct SimulatedCatalogue {
     init(company: String, number: Int) throws {
         let variant = Self.variants[(number + company.utf8.count) % Self.variants.count]
         func frequency(_ cap: Cap?) -> String {
-            cap.map { #","frequency":{"max":\#($0.max),"seconds":\#($0.seconds)}"# } ?? ""
+            cap.map { #","frequency":{"max":\#($0.most),"seconds":\#($0.seconds)}"# } ?? ""
         }
         let forms = variant.forms.map { form in
             let triggers = form.triggers.map {

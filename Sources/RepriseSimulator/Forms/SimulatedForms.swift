@@ -42,6 +42,9 @@ final class SimulatedForms {
         machine = FormsMachine(events: FormsWorld.events)
     }
 
+    /// The page hangs, with what the host believes to be a form on the screen: who waits for it waits for ever.
+    var isStuck: Bool { page?.isHung == true && machine.onScreen != nil }
+
     private var isAlive: Bool { process.life == life && process.state != .dead }
     private var now: Duration { process.clock.uptime() }
     private var wall: WallTime { process.clock.wall() }

@@ -64,9 +64,6 @@ final class SimulatedPage {
         self.toHost = toHost
     }
 
-    /// What is on the screen, hung or not.
-    var isShowing: Bool { isOpen && screen?.phase == .shown }
-
     private var name: String { "\(device.name), page \(life)" }
     private var now: Int64 { offset + simulation.now.milliseconds }
 

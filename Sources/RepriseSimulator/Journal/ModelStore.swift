@@ -137,5 +137,7 @@ package final class OpenModel: OpenStore {
 
 extension DeviceState {
     /// Every row, as `GRDBStore` writes it.
-    var dump: [String] { entries.dump + effects.map { "effect|\($0)" } + channels.dump + forms.dump }
+    var dump: [String] {
+        entries.dump + effects.map { "effect|\($0)" } + channels.dump + forms.dump
+    }
 }

@@ -10,7 +10,7 @@ struct FormsWorkloadTests {
         "no seed breaks a promise: kills, power losses, failing disks, pages that die, hang, are late and forge, new catalogues, log-outs"
     )
     func honest() {
-        let conviction = workload.conviction(seeds: 1..<61)
+        let conviction = workload.conviction(seeds: 1..<41)
         #expect(
             conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }

@@ -1,0 +1,160 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there is UIKit.
+#if canImport(UIKit) && canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
+    import Foundation
+    public import RepriseCore
+    public import UserNotifications
+
+    // From the system's types to those of the ports, and back; one member after the other.
+
+    extension NotificationSettings {
+        init(_ settings: UNNotificationSettings) {
+            let authorization: Authorization =
+                switch settings.authorizationStatus {
+                case .notDetermined: .notDetermined
+                case .denied: .denied
+                case .provisional, .ephemeral: .provisional
+                case .authorized: .authorized
+                @unknown default: .denied
+                }
+            self.init(
+                authorization: authorization, alerts: settings.alertSetting == .enabled,
+                badges: settings.badgeSetting == .enabled,
+                sounds: settings.soundSetting == .enabled)
+        }
+    }
+
+    extension NotificationContent {
+        /// Where the bytes of `info` are among the system's `userInfo`, for content that this module has made.
+        static let key = "reprise"
+
+        init(_ content: UNNotificationContent) {
+            self.init(
+                title: content.title, body: content.body, info: Self.info(content.userInfo))
+            subtitle = content.subtitle
+            badge = content.badge?.intValue
+            sound = content.sound != nil
+            thread = content.threadIdentifier
+            category = content.categoryIdentifier
+        }
+
+        /// A payload as a JSON object: what the app put in, or what came with a push.
+        ///
+        /// - Parameter userInfo: of a notification's content, or of `didReceiveRemoteNotification`.
+        /// - Returns: UTF-8; an empty object for what is no JSON.
+        public static func info(_ userInfo: [AnyHashable: Any]) -> [UInt8] {
+            if let text = userInfo[key] as? String { return Array(text.utf8) }
+            guard JSONSerialization.isValidJSONObject(userInfo),
+                let data = try? JSONSerialization.data(
+                    withJSONObject: userInfo, options: [.sortedKeys])
+            else { return Array("{}".utf8) }
+            return Array(data)
+        }
+    }
+
+    extension UNNotificationContent {
+        static func make(_ content: NotificationContent) -> UNNotificationContent {
+            let made = UNMutableNotificationContent()
+            made.title = content.title
+            made.subtitle = content.subtitle
+            made.body = content.body
+            made.badge = content.badge.map { NSNumber(value: $0) }
+            made.sound = content.sound ? .default : nil
+            made.threadIdentifier = content.thread
+            made.categoryIdentifier = content.category
+            // As a text, because a property list has no null.
+            made.userInfo = [NotificationContent.key: String(decoding: content.info, as: UTF8.self)]
+            return made
+        }
+    }
+
+    extension NotificationRequest {
+        init(_ request: UNNotificationRequest) {
+            let trigger: NotificationTrigger? =
+                switch request.trigger {
+                case let interval as UNTimeIntervalNotificationTrigger:
+                    .after(seconds: interval.timeInterval, repeats: interval.repeats)
+                case let calendar as UNCalendarNotificationTrigger:
+                    .calendar(calendar.dateComponents, repeats: calendar.repeats)
+                default: nil
+                }
+            self.init(
+                id: request.identifier, content: NotificationContent(request.content),
+                trigger: trigger)
+        }
+    }
+
+    extension UNNotificationRequest {
+        /// - Throws: ``RepriseCore/RepriseError`` `.refused` for an interval with which the system would end the process.
+        convenience init(_ request: NotificationRequest) throws {
+            let trigger: UNNotificationTrigger?
+            switch request.trigger {
+            case .after(let seconds, let repeats):
+                guard seconds >= (repeats ? 60 : 0), seconds > 0 else {
+                    throw RepriseError(.refused, "An interval of \(seconds) s is too short.")
+                }
+                trigger = UNTimeIntervalNotificationTrigger(
+                    timeInterval: seconds, repeats: repeats)
+            case .calendar(let components, let repeats):
+                trigger = UNCalendarNotificationTrigger(
+                    dateMatching: components, repeats: repeats)
+            case nil: trigger = nil
+            }
+            self.init(
+                identifier: request.id, content: .make(request.content), trigger: trigger)
+        }
+    }
+
+    extension DeliveredNotification {
+        init(_ notification: UNNotification) {
+            let since = notification.date.timeIntervalSince1970
+            self.init(
+                request: NotificationRequest(notification.request),
+                date: WallTime(milliseconds: Int64((since * 1_000).rounded())),
+                isRemote: notification.request.trigger is UNPushNotificationTrigger)
+        }
+    }
+
+    extension NotificationResponse {
+        /// Takes what a person did as the system tells it, to the delegate and in a scene's connection options.
+        ///
+        /// - Parameter response: of the system.
+        public init(_ response: UNNotificationResponse) {
+            let action: Action =
+                switch response.actionIdentifier {
+                case UNNotificationDefaultActionIdentifier: .open
+                case UNNotificationDismissActionIdentifier: .dismiss
+                case let name:
+                    (response as? UNTextInputNotificationResponse)
+                        .map { .text(name, answer: $0.userText) } ?? .button(name)
+                }
+            self.init(
+                notification: DeliveredNotification(response.notification), action: action)
+        }
+    }
+
+    extension UNNotificationCategory {
+        convenience init(_ category: NotificationCategory) {
+            let actions = category.actions.map { action -> UNNotificationAction in
+                let options: UNNotificationActionOptions = action.opensApp ? [.foreground] : []
+                return action.asksForText
+                    ? UNTextInputNotificationAction(
+                        identifier: action.id, title: action.title, options: options)
+                    : UNNotificationAction(
+                        identifier: action.id, title: action.title, options: options)
+            }
+            self.init(
+                identifier: category.id, actions: actions, intentIdentifiers: [],
+                options: category.reportsDismissal ? [.customDismissAction] : [])
+        }
+    }
+
+    extension UNNotificationPresentationOptions {
+        init(_ options: PresentationOptions) {
+            self = []
+            if options.contains(.banner) { insert(.banner) }
+            if options.contains(.list) { insert(.list) }
+            if options.contains(.sound) { insert(.sound) }
+            if options.contains(.badge) { insert(.badge) }
+        }
+    }
+#endif

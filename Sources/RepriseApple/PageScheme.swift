@@ -1,0 +1,39 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there is WebKit.
+#if canImport(UIKit) && canImport(WebKit) && !os(tvOS) && !os(watchOS)
+    import Foundation
+    import RepriseCore
+    import WebKit
+
+    /// Serves the files of a page from memory, each with the page's policy: nothing of it comes over the network.
+    @MainActor final class PageScheme: NSObject, WKURLSchemeHandler {
+        static let name = "reprise-page"
+
+        private let page: WebPage
+
+        init(_ page: WebPage) { self.page = page }
+
+        func webView(_ webView: WKWebView, start urlSchemeTask: any WKURLSchemeTask) {
+            guard let url = urlSchemeTask.request.url else {
+                return urlSchemeTask.didFailWithError(URLError(.badURL))
+            }
+            let file = page.files[url.path.isEmpty ? "/" : url.path]
+            let headers = [
+                "Content-Type": file?.type ?? "text/plain",
+                "Content-Security-Policy": page.policy,
+                "X-Content-Type-Options": "nosniff",
+            ]
+            let response = HTTPURLResponse(
+                url: url, statusCode: file == nil ? 404 : 200, httpVersion: "HTTP/1.1",
+                headerFields: headers)
+            guard let response else {
+                return urlSchemeTask.didFailWithError(URLError(.badServerResponse))
+            }
+            urlSchemeTask.didReceive(response)
+            urlSchemeTask.didReceive(Data(file?.bytes ?? []))
+            urlSchemeTask.didFinish()
+        }
+
+        /// All is said at once, and nothing is left to stop.
+        func webView(_ webView: WKWebView, stop urlSchemeTask: any WKURLSchemeTask) {}
+    }
+#endif

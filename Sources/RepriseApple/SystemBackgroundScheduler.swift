@@ -1,0 +1,125 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there is BackgroundTasks.
+#if canImport(BackgroundTasks) && canImport(UIKit)
+    import BackgroundTasks
+    import Foundation
+    public import RepriseCore
+    import Synchronization
+
+    /// The system's scheduler of background work, `BGTaskScheduler`.
+    ///
+    /// ```swift
+    /// SystemBackgroundScheduler.register("app.refresh") { slot in    // before the app has finished launching
+    ///     await slot.complete(success: true)
+    /// }
+    /// try await SystemBackgroundScheduler().submit(BackgroundRequest(id: "app.refresh", kind: .refresh))
+    /// ```
+    public struct SystemBackgroundScheduler: BackgroundScheduler {
+        /// Makes one.
+        public init() {}
+
+        /// Says who gets the time for requests of an id; it must stand in the app's `Info.plist` too.
+        ///
+        /// - Parameters:
+        ///   - id: of the requests.
+        ///   - body: what to do with the time; it completes the slot.
+        /// - Returns: false if the id is not permitted, or was registered before.
+        @discardableResult
+        public static func register(
+            _ id: String, _ body: @escaping @Sendable (any BackgroundSlot) async -> Void
+        ) -> Bool {
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: id, using: nil) { task in
+                let slot = Slot(task)
+                Task { await body(slot) }
+            }
+        }
+
+        /// Submits a request, or replaces the one of the same id.
+        ///
+        /// - Parameter request: what for, and not before when.
+        /// - Throws: ``RepriseCore/RepriseError`` `.full`, `.refused`, `.unavailable`.
+        public func submit(_ request: BackgroundRequest) async throws {
+            do {
+                try BGTaskScheduler.shared.submit(Self.system(request))
+            } catch let error as BGTaskScheduler.Error {
+                let code: RepriseError.Code =
+                    switch error.code {
+                    case .tooManyPendingTaskRequests: .full
+                    case .notPermitted: .refused
+                    default: .unavailable
+                    }
+                throw RepriseError(
+                    code, "The scheduler takes no request \(request.id).", cause: error)
+            }
+        }
+
+        /// Takes a request back.
+        public func cancel(_ id: String) async throws {
+            BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: id)
+        }
+
+        /// What waits.
+        public func pending() async throws -> [BackgroundRequest] {
+            await withCheckedContinuation { continuation in
+                BGTaskScheduler.shared.getPendingTaskRequests { requests in
+                    continuation.resume(returning: requests.map(Self.request))
+                }
+            }
+        }
+
+        private static func system(_ request: BackgroundRequest) -> BGTaskRequest {
+            let made: BGTaskRequest
+            switch request.kind {
+            case .refresh: made = BGAppRefreshTaskRequest(identifier: request.id)
+            case .processing(let needsNetwork, let needsPower):
+                let processing = BGProcessingTaskRequest(identifier: request.id)
+                processing.requiresNetworkConnectivity = needsNetwork
+                processing.requiresExternalPower = needsPower
+                made = processing
+            }
+            made.earliestBeginDate = request.earliest.map {
+                Date(timeIntervalSince1970: Double($0.milliseconds) / 1_000)
+            }
+            return made
+        }
+
+        private static func request(_ request: BGTaskRequest) -> BackgroundRequest {
+            let kind: BackgroundRequest.Kind =
+                (request as? BGProcessingTaskRequest).map {
+                    .processing(
+                        needsNetwork: $0.requiresNetworkConnectivity,
+                        needsPower: $0.requiresExternalPower)
+                } ?? .refresh
+            return BackgroundRequest(
+                id: request.identifier, kind: kind,
+                earliest: request.earliestBeginDate.map {
+                    WallTime(milliseconds: Int64($0.timeIntervalSince1970 * 1_000))
+                })
+        }
+
+        /// `@unchecked Sendable`: `BGTask` may be completed on any thread, and `state` guards that it is once.
+        private final class Slot: BackgroundSlot, @unchecked Sendable {
+            let id: String
+            private let task: BGTask
+            private let isComplete = Mutex(false)
+            private let expiry: AsyncStream<Void>
+
+            init(_ task: BGTask) {
+                (self.task, id) = (task, task.identifier)
+                let (expiry, continuation) = AsyncStream.makeStream(
+                    of: Void.self, bufferingPolicy: .bufferingNewest(1))
+                self.expiry = expiry
+                task.expirationHandler = { continuation.finish() }
+            }
+
+            func expired() async { for await _ in expiry {} }
+
+            func complete(success: Bool) async {
+                let isFirst = isComplete.withLock { isComplete in
+                    defer { isComplete = true }
+                    return !isComplete
+                }
+                if isFirst { task.setTaskCompleted(success: success) }
+            }
+        }
+    }
+#endif

@@ -1,0 +1,51 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there is UIKit.
+#if canImport(UIKit) && canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
+    import Foundation
+    public import RepriseCore
+    public import UserNotifications
+
+    /// Tells the app's handler what the notification centre says, and the system that it is recorded only when it is.
+    ///
+    /// Set it before the app has finished launching, or the tap that launched the app is lost:
+    ///
+    /// ```swift
+    /// delegate = SystemNotificationDelegate(telling: handler)    // keep it: the centre does not
+    /// UNUserNotificationCenter.current().delegate = delegate
+    /// ```
+    public final class SystemNotificationDelegate: NSObject, UNUserNotificationCenterDelegate {
+        private let handler: any NotificationHandler
+
+        /// Makes one.
+        ///
+        /// - Parameter handler: who is told.
+        public init(telling handler: any NotificationHandler) { self.handler = handler }
+
+        /// Asks the handler how to show what has arrived in the foreground.
+        public func userNotificationCenter(
+            _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
+            withCompletionHandler completionHandler:
+                @escaping (UNNotificationPresentationOptions) -> Void
+        ) {
+            let arrived = DeliveredNotification(notification)
+            // The system takes its handler's call on any thread, once.
+            nonisolated(unsafe) let done = completionHandler
+            Task { [handler] in
+                let options = await handler.willPresent(arrived)
+                await MainActor.run { done(UNNotificationPresentationOptions(options)) }
+            }
+        }
+
+        /// Has the response recorded, and then says so to the system, which may suspend the app from that moment on.
+        public func userNotificationCenter(
+            _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
+            withCompletionHandler completionHandler: @escaping () -> Void
+        ) {
+            let response = NotificationResponse(response)
+            nonisolated(unsafe) let done = completionHandler
+            Task { [handler] in
+                await handler.received(response)
+                await MainActor.run { done() }
+            }
+        }
+    }
+#endif

@@ -1,0 +1,109 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there is UIKit.
+#if canImport(UIKit) && canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
+    public import RepriseCore
+    import UserNotifications
+
+    /// The system's notification centre, `UNUserNotificationCenter`.
+    ///
+    /// ```swift
+    /// let notifications = SystemNotifications()
+    /// try await notifications.add(NotificationRequest(id: "goal-1", content: content, trigger: trigger))
+    /// ```
+    public struct SystemNotifications: UserNotifications {
+        private var center: UNUserNotificationCenter { .current() }
+
+        /// Makes one.
+        public init() {}
+
+        /// What the person allows now (`getNotificationSettings`).
+        public func settings() async throws -> NotificationSettings {
+            await withCheckedContinuation { continuation in
+                center.getNotificationSettings {
+                    continuation.resume(returning: NotificationSettings($0))
+                }
+            }
+        }
+
+        /// Asks the person, the first time.
+        ///
+        /// - Parameter provisional: asks nobody, and delivers quietly.
+        /// - Returns: whether it is allowed.
+        /// - Throws: ``RepriseCore/RepriseError`` `.refused`.
+        public func requestAuthorization(provisional: Bool) async throws -> Bool {
+            var options: UNAuthorizationOptions = [.alert, .badge, .sound]
+            if provisional { options.insert(.provisional) }
+            return try await withCheckedThrowingContinuation { continuation in
+                center.requestAuthorization(options: options) { isAllowed, error in
+                    if let error { return continuation.resume(throwing: Self.refused(error)) }
+                    continuation.resume(returning: isAllowed)
+                }
+            }
+        }
+
+        /// Adds a request, or replaces the one of the same id.
+        ///
+        /// - Parameter request: what to show, and when.
+        /// - Throws: ``RepriseCore/RepriseError`` `.refused`.
+        public func add(_ request: NotificationRequest) async throws {
+            let system = try UNNotificationRequest(request)
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                center.add(system) { error in
+                    if let error { return continuation.resume(throwing: Self.refused(error)) }
+                    continuation.resume()
+                }
+            }
+        }
+
+        /// The requests that have not fired.
+        public func pending() async throws -> [NotificationRequest] {
+            await withCheckedContinuation { continuation in
+                center.getPendingNotificationRequests {
+                    continuation.resume(returning: $0.map(NotificationRequest.init))
+                }
+            }
+        }
+
+        /// What stands in the notification centre.
+        public func delivered() async throws -> [DeliveredNotification] {
+            await withCheckedContinuation { continuation in
+                center.getDeliveredNotifications {
+                    continuation.resume(returning: $0.map(DeliveredNotification.init))
+                }
+            }
+        }
+
+        /// Takes requests back.
+        public func removePending(_ ids: [String]) async throws {
+            center.removePendingNotificationRequests(withIdentifiers: ids)
+        }
+
+        /// Takes notifications out of the notification centre.
+        public func removeDelivered(_ ids: [String]) async throws {
+            center.removeDeliveredNotifications(withIdentifiers: ids)
+        }
+
+        /// Sets the number on the icon.
+        ///
+        /// - Parameter count: 0 removes it.
+        /// - Throws: ``RepriseCore/RepriseError`` `.refused`.
+        public func setBadge(_ count: Int) async throws {
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                center.setBadgeCount(count) { error in
+                    if let error { return continuation.resume(throwing: Self.refused(error)) }
+                    continuation.resume()
+                }
+            }
+        }
+
+        /// Replaces the categories.
+        public func setCategories(_ categories: [NotificationCategory]) async throws {
+            center.setNotificationCategories(Set(categories.map(UNNotificationCategory.init)))
+        }
+
+        private static func refused(_ error: any Error) -> RepriseError {
+            RepriseError(.refused, "The notification centre refuses it.", cause: error)
+        }
+    }
+#endif

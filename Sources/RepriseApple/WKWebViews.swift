@@ -1,0 +1,211 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there are UIKit and WebKit.
+#if canImport(UIKit) && canImport(WebKit) && !os(tvOS) && !os(watchOS)
+    public import RepriseCore
+    import UIKit
+    import WebKit
+
+    /// Makes web views, `WKWebView`, over the app's own screen.
+    ///
+    /// ```swift
+    /// try await forms.run(webViews: WKWebViews(), catalogue: catalogue)
+    /// ```
+    ///
+    /// A web view lies in the window from its beginning, transparent and deaf: the system lets the page rest of one that lies in none.
+    public struct WKWebViews: WebViewHost {
+        /// Makes them in the key window of the scene that is in the foreground.
+        public init() {}
+
+        /// Waits for a window, makes a web view and loads a page into it; returns when it has been loaded.
+        ///
+        /// - Parameter page: what to load.
+        /// - Returns: the web view.
+        /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`.
+        public func open(_ page: WebPage) async throws -> any WebView {
+            let window = try await Self.window()
+            return try await SystemWebView.open(page, in: window)
+        }
+
+        @MainActor private static func window() async throws -> UIWindow {
+            if let window = keyWindow { return window }
+            // The app was launched in the background: it has no window before a scene becomes active. No scene does between the look
+            // and the wait, for both are on the main actor.
+            let arrivals = NotificationCenter.default
+                .notifications(named: UIScene.didActivateNotification).map { _ in }
+            for await _ in arrivals {
+                if let window = keyWindow { return window }
+            }
+            throw RepriseError(.unavailable, "There is no window for a web view.")
+        }
+
+        @MainActor private static var keyWindow: UIWindow? {
+            UIApplication.shared.connectedScenes.lazy
+                .compactMap { $0 as? UIWindowScene }
+                .filter { $0.activationState == .foregroundActive }
+                .compactMap(\.keyWindow).first
+        }
+    }
+
+    /// One web view with its page.
+    final class SystemWebView: WebView {
+        let events: AsyncStream<WebViewEvent>
+        private let holder: Holder
+
+        private init(_ holder: Holder, _ events: AsyncStream<WebViewEvent>) {
+            (self.holder, self.events) = (holder, events)
+        }
+
+        @MainActor static func open(_ page: WebPage, in window: UIWindow) async throws
+            -> SystemWebView
+        {
+            let (events, continuation) = AsyncStream.makeStream(
+                of: WebViewEvent.self, bufferingPolicy: .bufferingOldest(1_024))
+            let holder = Holder(page, in: window, continuation)
+            try await holder.load()
+            return SystemWebView(holder, events)
+        }
+
+        func send(_ message: [UInt8]) async throws {
+            try await holder.send(String(decoding: message, as: UTF8.self))
+        }
+
+        func setVisible(_ isVisible: Bool) async { await holder.setVisible(isVisible) }
+        func close() async { await holder.close() }
+    }
+
+    /// What is bound to the main actor: the view, and who listens to it.
+    @MainActor private final class Holder: NSObject, WKScriptMessageHandler, WKNavigationDelegate {
+        private static let start = URL(string: "\(PageScheme.name)://forms/")
+
+        private let view: WKWebView
+        private let continuation: AsyncStream<WebViewEvent>.Continuation
+        private var loading: CheckedContinuation<Void, any Error>?
+        private var isClosed = false
+
+        init(
+            _ page: WebPage, in window: UIWindow,
+            _ continuation: AsyncStream<WebViewEvent>.Continuation
+        ) {
+            let configuration = WKWebViewConfiguration()
+            // Nothing of one page is left for the next.
+            configuration.websiteDataStore = .nonPersistent()
+            configuration.setURLSchemeHandler(PageScheme(page), forURLScheme: PageScheme.name)
+            view = WKWebView(frame: window.bounds, configuration: configuration)
+            self.continuation = continuation
+            super.init()
+            configuration.userContentController.add(self, name: "reprise")
+            view.navigationDelegate = self
+            view.autoresizingMask = [.flexibleWidth, .flexibleHeight]
+            view.isOpaque = false
+            view.backgroundColor = .clear
+            setVisible(false)
+            window.addSubview(view)
+        }
+
+        func load() async throws {
+            guard let start = Self.start else {
+                throw RepriseError(.internal, "The page has no address.")
+            }
+            do {
+                try await withCheckedThrowingContinuation {
+                    (continuation: CheckedContinuation<Void, any Error>) in
+                    loading = continuation
+                    view.load(URLRequest(url: start))
+                }
+            } catch {
+                close()
+                throw error
+            }
+        }
+
+        private func loaded(_ result: Result<Void, any Error>) {
+            loading?.resume(with: result)
+            loading = nil
+        }
+
+        /// The message is an argument and never a part of a script.
+        func send(_ text: String) async throws {
+            guard !isClosed else { throw RepriseError(.closed, "The page has gone.") }
+            do {
+                _ = try await view.callAsyncJavaScript(
+                    "globalThis.repriseReceive(text); return true;", arguments: ["text": text],
+                    in: nil,
+                    contentWorld: .page)
+            } catch let error as WKError where error.code == .javaScriptExceptionOccurred {
+                throw RepriseError(.malformed, "The page has thrown.", cause: error)
+            } catch {
+                throw RepriseError(.closed, "The page has gone.", cause: error)
+            }
+        }
+
+        func setVisible(_ isVisible: Bool) {
+            view.alpha = isVisible ? 1 : 0
+            view.isUserInteractionEnabled = isVisible
+            view.accessibilityElementsHidden = !isVisible
+            view.accessibilityViewIsModal = isVisible
+            if isVisible { view.superview?.bringSubviewToFront(view) }
+        }
+
+        func close() {
+            guard !isClosed else { return }
+            isClosed = true
+            loaded(.failure(RepriseError(.closed, "The web view was closed.")))
+            continuation.finish()
+            // The controller keeps who listens to it.
+            view.configuration.userContentController.removeAllScriptMessageHandlers()
+            view.navigationDelegate = nil
+            view.stopLoading()
+            view.removeFromSuperview()
+        }
+
+        private func terminated(_ reason: String) {
+            loaded(.failure(RepriseError(.unavailable, reason)))
+            continuation.yield(.terminated(reason))
+            close()
+        }
+
+        // MARK: WKScriptMessageHandler
+
+        func userContentController(
+            _ userContentController: WKUserContentController, didReceive message: WKScriptMessage
+        ) {
+            guard message.frameInfo.isMainFrame,
+                message.frameInfo.securityOrigin.protocol == PageScheme.name,
+                let text = message.body as? String
+            else { return }
+            if case .dropped = continuation.yield(.message(Array(text.utf8))) {
+                terminated("The page says more than is read.")
+            }
+        }
+
+        // MARK: WKNavigationDelegate
+
+        func webView(
+            _ webView: WKWebView, decidePolicyFor navigationAction: WKNavigationAction,
+            decisionHandler: @escaping @MainActor @Sendable (WKNavigationActionPolicy) -> Void
+        ) {
+            // It leads nowhere but to its own page: deep links go through the bridge.
+            decisionHandler(navigationAction.request.url == Self.start ? .allow : .cancel)
+        }
+
+        func webView(_ webView: WKWebView, didFinish navigation: WKNavigation?) {
+            loaded(.success(()))
+        }
+
+        func webView(
+            _ webView: WKWebView, didFail navigation: WKNavigation?, withError error: any Error
+        ) {
+            terminated("The page could not be loaded: \(error.localizedDescription)")
+        }
+
+        func webView(
+            _ webView: WKWebView, didFailProvisionalNavigation navigation: WKNavigation?,
+            withError error: any Error
+        ) {
+            terminated("The page could not be loaded: \(error.localizedDescription)")
+        }
+
+        func webViewWebContentProcessDidTerminate(_ webView: WKWebView) {
+            terminated("The page's process has ended.")
+        }
+    }
+#endif
