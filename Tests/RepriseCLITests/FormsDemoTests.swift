@@ -9,7 +9,8 @@ import Testing
 struct FormsDemoTests {
     @Test("every scenario of seed 000 ends with the forms that were promised, each seen once")
     func all() async throws {
-        let report = try await Self.play(["--alone"])
+        let folder = try Folder()
+        let report = try await Self.play(["--alone", "--output", folder.url.path])
         #expect(report.passed)
         #expect(report.scenarios.count == FormsScenario.all.count)
         for (scenario, result) in zip(FormsScenario.all, report.scenarios) {
@@ -23,14 +24,14 @@ struct FormsDemoTests {
         let picture = try #require(report.picture)
         let bytes = try Data(contentsOf: URL(fileURLWithPath: picture))
         #expect(bytes.starts(with: [0x89, 0x50, 0x4e, 0x47]) && bytes.count > 2_000)
-        try FileManager.default.removeItem(
-            at: URL(fileURLWithPath: picture).deletingLastPathComponent())
     }
 
     @Test("the seed's own code shows the form where the seed says so, and loses it where it can")
     func seeds() async throws {
         let names = ["running", "terminated-fast", "killed-once"]
-        let report = try await Self.play(names.flatMap { ["--only", $0] })
+        let folder = try Folder()
+        let report = try await Self.play(
+            names.flatMap { ["--only", $0] } + ["--output", folder.url.path])
         #expect(report.passed)
         let verdicts = report.scenarios.map { result in
             ["optional-chaining", "wait-three-seconds", "reprise"].map {

@@ -29,7 +29,10 @@ struct PhoneOnlineCommand: AsyncParsableCommand {
 struct PhoneSlowCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
         "slow", "The network is slow.",
-        usage: "reprise phone slow [--latency TIME] [--rate BYTES] [--folder DIR] [--json]",
+        usage: """
+            reprise phone slow [--latency TIME] [--rate BYTES]
+                               [--folder DIR] [--json]
+            """,
         example: "reprise phone slow --latency 800ms --rate 16000")
 
     @Option(help: ArgumentHelp("How long each answer waits: 300ms, 2s.", valueName: "time"))

@@ -74,7 +74,8 @@ struct FormsReport: Sendable {
         var moments = stages.compactMap { what, label in
             run.log.first { $0.what == what }.map { (label, $0.microseconds) }
         }
-        moments.append(("seen by the browser's own account", seen.microseconds))
+        moments.append(("seen from outside, by asking the browser", seen.microseconds))
+        moments.sort { $0.1 < $1.1 }
         var last = start
         let lines = moments.map { label, moment in
             defer { last = moment }
