@@ -77,6 +77,16 @@ extension EntryStore {
         ).execute(arguments: [state.rawValue, reason?.kept, seq])
     }
 
+    /// Notes of an entry that its effect may have taken place.
+    func doubt(_ seq: Int64, in db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE entry SET interrupted = 1, interruptions = interruptions + 1
+                WHERE seq = ? AND state < 3
+                """
+        ).execute(arguments: [seq])
+    }
+
     /// Puts back all that was in hand when its handlers' process ended or gave up: nobody knows whether their effects
     /// took place.
     ///

@@ -209,7 +209,8 @@ final class HandOverDriver: Sendable {
             case .applied: .applied
             case .failed(let error): self.verdict(row, error)
             case .ended(let outcome, let reason): .ended(outcome, reason: reason)
-            case .back(let reason): .back(reason: reason)
+            case .back(let reason, let isInDoubt):
+                .back(reason: reason, isInDoubt: isInDoubt)
             }
         happened { state in
             guard state.lent[row.seq]?.entry.attempt == row.entry.attempt else { return }

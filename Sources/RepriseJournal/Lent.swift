@@ -12,7 +12,10 @@ package struct Lent: Sendable {
         /// It ended in this way, for this reason, which is kept.
         case ended(Outcome, reason: String)
         /// What it was handed to is gone: it is handed over again as soon as its gate is open, and before those recorded after it.
-        case back(reason: String)
+        ///
+        /// In doubt is one whose effect may have taken place, as when its process had ended: if its time is up before it comes again, it
+        /// ends as `unconfirmed`.
+        case back(reason: String, isInDoubt: Bool = false)
     }
 
     package let entry: Entry

@@ -53,7 +53,7 @@ package struct Settlement: Hashable, Sendable {
         /// The door that it belongs to says how it ended, and why.
         case ended(Outcome, reason: String)
         /// What it was handed to is gone: it can be taken again at once.
-        case back(reason: String)
+        case back(reason: String, isInDoubt: Bool)
         case retry(after: Duration, countsAsFailure: Bool, reason: String)
         /// It comes again when it is its turn in its lane, and only after `unless` if the one before it is in hand.
         case backInLane(unless: Duration, reason: String)

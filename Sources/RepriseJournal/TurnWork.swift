@@ -81,8 +81,9 @@ struct TurnWork: Sendable {
         case .ended(let outcome, let reason):
             try alongside[seq]?(db)
             try store.end(seq, lane: nil, as: StateCode(outcome), reason: reason, in: db)
-        case .back(let reason):
+        case .back(let reason, let isInDoubt):
             try store.putBackAtOnce(seq, lane: lane, reason: reason, in: db)
+            if isInDoubt { try store.doubt(seq, in: db) }
         case .retry(let wait, let counts, let reason):
             try store.putBack(
                 seq, lane: lane, after: wait, failed: counts, reason: reason, in: db)

@@ -70,7 +70,8 @@ struct FormsMachineTests {
                 .setReadiness(.formsData, isOpen: false),
                 .setReadiness(.handshake, isOpen: false),
                 .setReadiness(.webView, isOpen: false),
-                .giveBack(try EntryID("a"), reason: "r"), .giveBack(try EntryID("b"), reason: "r"),
+                .giveBack(try EntryID("a"), reason: "r", isInDoubt: false),
+                .giveBack(try EntryID("b"), reason: "r", isInDoubt: false),
                 .close, .open(life: 2),
             ])
         #expect(machine.inHand == 0)
@@ -198,6 +199,37 @@ struct FormsMachineTests {
         #expect(machine.state == .ready)
     }
 
+    @Test(
+        "An event whose form was granted and not heard to appear goes back in doubt, others do not")
+    mutating func backInDoubt() throws {
+        makeReady()
+        _ = try lend(["a", "b"])
+        _ = say(#""type":"showing","event":"a","form":"welcome""#)
+        _ = machine.leaveDecided(
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero)
+        let actions = machine.viewLost(reason: "r", at: .seconds(1))
+        #expect(actions.contains(.giveBack(try EntryID("a"), reason: "r", isInDoubt: true)))
+        #expect(actions.contains(.giveBack(try EntryID("b"), reason: "r", isInDoubt: false)))
+    }
+
+    @Test(
+        "A page that hangs behind the form on its screen is replaced; one that has events wait for it is not"
+    )
+    mutating func hungBehindForm() throws {
+        makeReady()
+        _ = try lend(["a"])
+        _ = say(#""type":"showing","event":"a","form":"welcome""#)
+        _ = machine.leaveDecided(
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero)
+        _ = say(#""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#)
+        _ = try lend(["b"])
+        _ = say(#""type":"waiting","events":["b"]"#)
+        #expect(machine.due == nil)
+        _ = try lend(["c"], at: .seconds(1))
+        let due = try #require(machine.due)
+        #expect(machine.timerFired(at: due).contains(.open(life: 2)))
+    }
+
     @Test("When the app takes the form away, the page forgets all it has, and that comes again")
     mutating func dismissedByTheApp() throws {
         makeReady()
@@ -210,7 +242,8 @@ struct FormsMachineTests {
         let actions = machine.dismiss()
         #expect(
             actions.last
-                == .giveBack(try EntryID("b"), reason: "The app has taken the form away."))
+                == .giveBack(
+                    try EntryID("b"), reason: "The app has taken the form away.", isInDoubt: false))
         #expect(machine.inHand == 0)
         #expect(
             say(#""type":"formDidDismiss","form":"welcome","showing":"g","how":"host""#)

@@ -224,8 +224,9 @@ actor FormsDriver {
             case .end(let id, let outcome, let reason, let showing):
                 lents.removeValue(forKey: id)?.lent.end(
                     as: .ended(outcome, reason: reason), alongside: showing.map(store.appeared))
-            case .giveBack(let id, let reason):
-                lents.removeValue(forKey: id)?.lent.end(as: .back(reason: reason))
+            case .giveBack(let id, let reason, let isInDoubt):
+                lents.removeValue(forKey: id)?.lent.end(
+                    as: .back(reason: reason, isInDoubt: isInDoubt))
             case .deliverLate(let id): deliverLate(id)
             case .dismissed(let showing, let how):
                 // Not worth failing for: the showing was counted when it was granted.

@@ -25,7 +25,9 @@ extension FormsMachine {
                 tally.count(.late)
                 actions.append(.deliverLate(arrival.id))
             } else {
-                actions.append(.giveBack(arrival.id, reason: "There is no page for it any more."))
+                actions.append(
+                    .giveBack(
+                        arrival.id, reason: "There is no page for it any more.", isInDoubt: false))
             }
         }
         return actions + send(at: now, wall: wall)

@@ -33,7 +33,11 @@ extension FormsMachine {
         guard onScreen != nil else { return [] }
         defer { slots = [] }
         return [.send(HostMessage.dismiss(reason: "host"))]
-            + slots.map { .giveBack($0.arrival.id, reason: "The app has taken the form away.") }
+            + slots.map {
+                .giveBack(
+                    $0.arrival.id, reason: "The app has taken the form away.",
+                    isInDoubt: $0.isGranted)
+            }
     }
 
     /// The web view is there; its page has to name the session in all that it says.
@@ -80,7 +84,7 @@ extension FormsMachine {
         var actions: [Action] = [.formsData, .handshake, .webView].map {
             .setReadiness($0, isOpen: false)
         }
-        for slot in slots { actions.append(giveBackOrEnd(slot.arrival.id, reason)) }
+        for slot in slots { actions.append(giveBackOrEnd(slot, reason)) }
         slots = []
         offered = nil
         inUse = nil
@@ -91,9 +95,10 @@ extension FormsMachine {
         return actions + [.close]
     }
 
-    private mutating func giveBackOrEnd(_ id: EntryID, _ reason: String) -> Action {
+    private mutating func giveBackOrEnd(_ slot: Slot, _ reason: String) -> Action {
+        let id = slot.arrival.id
         guard deaths[id, default: 0] >= FormsDoorLimits.deathsOfOneEvent else {
-            return .giveBack(id, reason: reason)
+            return .giveBack(id, reason: reason, isInDoubt: slot.isGranted)
         }
         deaths[id] = nil
         tally.count(.error)

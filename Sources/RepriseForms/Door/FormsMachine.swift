@@ -36,7 +36,8 @@ package struct FormsMachine: Sendable {
         case askLeave(event: EntryID, form: String, catalogue: FormsCatalogue)
         /// The journal hears what became of an event; `appeared` is the showing that is marked with it.
         case end(EntryID, as: Outcome, reason: String, appeared: String?)
-        case giveBack(EntryID, reason: String)
+        /// In doubt is one whose form was granted: it may have appeared, and nobody said so.
+        case giveBack(EntryID, reason: String, isInDoubt: Bool)
         /// Its time is up, and the app gets it instead of the page.
         case deliverLate(EntryID)
         case dismissed(showing: String, how: String)
@@ -77,6 +78,9 @@ package struct FormsMachine: Sendable {
 
         let arrival: FormsArrival
         var stage: Stage
+
+        /// Whether a form was granted for it that has not been heard to appear.
+        var isGranted: Bool { if case .granted = stage { true } else { false } }
     }
 
     /// One alarm later than this says that the process was suspended: nobody had the time that has passed.
@@ -158,11 +162,11 @@ package struct FormsMachine: Sendable {
         inUse == nil ? offered.map { $0.at + settings.helloPatience } : nil
     }
 
-    /// While a form is on the screen others wait for it, and nobody says so of each.
+    /// Of those that wait for the screen the page has said so.
     private func due(of slot: Slot) -> Duration? {
         switch slot.stage {
         case .queued, .waiting, .asked: nil
-        case .sent(let at): onScreen == nil ? at + settings.eventsPatience : nil
+        case .sent(let at): at + settings.eventsPatience
         case .granted(_, let at): at + settings.appearPatience
         }
     }

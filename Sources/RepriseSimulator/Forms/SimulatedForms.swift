@@ -178,9 +178,10 @@ final class SimulatedForms {
             lents.removeValue(forKey: id)?.end(
                 .ended(outcome, reason: reason),
                 showing.map { showing in { try $0.formAppeared(showing) } })
-        case .giveBack(let id, let reason):
+        case .giveBack(let id, let reason, let isInDoubt):
             guard simulation.mutation != .keepWhatThePageHad else { break }
-            lents.removeValue(forKey: id)?.end(.back(reason: reason), nil)
+            lents.removeValue(forKey: id)?.end(
+                .back(reason: reason, isInDoubt: isInDoubt), nil)
         case .deliverLate(let id): deliverLate(id)
         case .dismissed(let showing, let how):
             // Not worth failing for: the showing was counted when it was granted.

@@ -46,8 +46,11 @@ extension ModelTransaction {
             putBack(index, after: wait, failed: counts, reason: reason)
         case .ended(let outcome, let reason):
             end(index, as: outcome, reason: reason)
-        case .back(let reason):
+        case .back(let reason, let isInDoubt):
             putBackAtOnce(index, reason: reason)
+            guard isInDoubt, state.entries.rows[index].state.waits else { break }
+            state.entries.rows[index].interrupted = true
+            state.entries.rows[index].interruptions += 1
         case .backInLane: break
         }
     }

@@ -330,7 +330,8 @@ package final class SimulatedJournal {
             case .failed(let error): returned(taken, verdict(taken, error), nil)
             case .ended(let outcome, let reason):
                 returned(taken, .ended(outcome, reason: reason), job)
-            case .back(let reason): returned(taken, .back(reason: reason), nil)
+            case .back(let reason, let isInDoubt):
+                returned(taken, .back(reason: reason, isInDoubt: isInDoubt), nil)
             }
         }
     }
