@@ -39,17 +39,41 @@ enum LedgerReading {
                 let migrator = JournalSchema.migrator(schemas)
                 try JournalDatabase.inspect(db, migrator: migrator)
                 guard try db.tableExists("journal") else { return LedgerSum() }
-                // An owner that was killed between two migrations has left doors that have no tables yet.
-                let applied = try migrator.appliedIdentifiers(db)
-                return try sum(
-                    db,
-                    schemas: schemas.filter {
-                        $0.migrations.isEmpty || applied.contains("\($0.name)/1")
-                    })
+                // An owner that was killed while it made or brought up its tables, or one that is older than we are.
+                guard try migrator.hasCompletedMigrations(db) else {
+                    return try migrated(db, by: migrator) { try sum($0, schemas: schemas) }
+                }
+                return try sum(db, schemas: schemas)
             }
         } catch {
             throw JournalFailure.classify(error, path: folder.database)
         }
+    }
+
+    /// Reads a copy with all tables as they are now; the journal itself is not ours to change.
+    private static func migrated<T>(
+        _ db: Database, by migrator: DatabaseMigrator, _ body: (Database) throws -> T
+    ) throws -> T {
+        try withTemporaryFolder { folder in
+            let copy = try DatabaseQueue(
+                path: folder.appendingPathComponent("journal.sqlite").path)
+            defer { try? copy.close() }
+            try copy.writeWithoutTransaction { try db.backup(to: $0) }
+            try migrator.migrate(copy)
+            return try copy.read(body)
+        }
+    }
+
+    private static func withTemporaryFolder<T>(_ body: (URL) throws -> T) throws -> T {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "reprise-\(EntryID.random().text)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        do {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        } catch {
+            throw RepriseError(.diskFailed, "The journal cannot be copied.", cause: error)
+        }
+        return try body(folder)
     }
 
     private static func read<T>(_ folder: JournalFolder, _ body: (Database) throws -> T) throws -> T
@@ -82,21 +106,19 @@ enum LedgerReading {
     ///
     /// The folder is not ours. Nobody has the database open, or its log is empty: so the copy is whole.
     private static func readCopy<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
-        let files = FileManager.default
-        let folder = files.temporaryDirectory.appendingPathComponent(
-            "reprise-\(EntryID.random().text)")
-        defer { try? files.removeItem(at: folder) }
-        let copy = folder.appendingPathComponent("journal.sqlite").path
-        do {
-            try files.createDirectory(at: folder, withIntermediateDirectories: true)
-            try files.copyItem(atPath: path, toPath: copy)
-            if files.fileExists(atPath: path + "-wal") {
-                try files.copyItem(atPath: path + "-wal", toPath: copy + "-wal")
+        try withTemporaryFolder { folder in
+            let files = FileManager.default
+            let copy = folder.appendingPathComponent("journal.sqlite").path
+            do {
+                try files.copyItem(atPath: path, toPath: copy)
+                if files.fileExists(atPath: path + "-wal") {
+                    try files.copyItem(atPath: path + "-wal", toPath: copy + "-wal")
+                }
+            } catch {
+                throw RepriseError(.diskFailed, "The journal cannot be copied.", cause: error)
             }
-        } catch {
-            throw RepriseError(.diskFailed, "The journal cannot be copied.", cause: error)
+            return try open(copy, body)
         }
-        return try open(copy, body)
     }
 
     /// An owner that is just opening has yet to make the index of its log, and we may not make it: SQLite then says that

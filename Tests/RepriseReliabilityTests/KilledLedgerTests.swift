@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Reprise
 import RepriseCore
 import RepriseJournal
@@ -17,6 +18,45 @@ struct KilledLedgerTests {
         await journal.close()
         let sum = try Reprise.ledger(at: folder.url)
         #expect(sum.accepted == 1 && sum.isBalanced)
+    }
+
+    @Test(
+        "is read in a copy when its tables are half made or older than ours, and it stays as it is")
+    func olderTables() async throws {
+        let folder = try TemporaryFolder()
+        let kinds = [EntryKind("kind")]
+        let journal = try await Journal.open(
+            at: folder.url, kinds: kinds, schemas: [Self.door(versions: 1)])
+        try await journal.record(NewEntry(kind: "kind", payload: []))
+        await journal.close()
+        let sum = try Journal.ledger(at: folder.url, schemas: [Self.door(versions: 2)])
+        #expect(sum.accepted == 4 && sum.isBalanced)
+        // An older owner refuses tables that are newer than it knows.
+        await
+            (try await Journal.open(
+                at: folder.url, kinds: kinds, schemas: [Self.door(versions: 1)])).close()
+    }
+
+    /// A door that has had one thing, and since its second version two that have left it.
+    private static func door(versions: Int) -> JournalSchema {
+        let all: [JournalSchema.Migration] = [
+            { db in try db.execute(sql: "CREATE TABLE doorThing AS SELECT 1 AS id") },
+            { db in try db.execute(sql: "CREATE TABLE doorRetired AS SELECT 2 AS count") },
+        ]
+        return JournalSchema(
+            name: "door", migrations: Array(all.prefix(versions)),
+            ledger: { db in
+                var sum = LedgerSum()
+                guard versions > 1 else { return sum }
+                sum.accepted =
+                    try Int64.fetchOne(
+                        db,
+                        sql: """
+                            SELECT (SELECT COUNT(*) FROM doorThing) + (SELECT count FROM doorRetired)
+                            """) ?? 0
+                sum.outcomes[.applied] = sum.accepted
+                return sum
+            })
     }
 
     @Test("can be read at once when the kill came between the log's header and its first frame")

@@ -266,9 +266,9 @@ struct RemoteKeyTests {
         publisher.publish([try KeyTests.jwk(second, kid: "second")])
         forge.time.advance(by: .seconds(600))
         _ = await code(old)
-        await keys.reload()  // it is under way; this waits for it
+        await keys.reload()  // waits for the one that is under way, or makes one more if that has ended
         #expect(await code(old) == .unauthorized)
-        #expect(publisher.fetches == 2)
+        #expect((2...3).contains(publisher.fetches))
     }
 
     @Test("a fetch that fails keeps the keys that were good")

@@ -16,7 +16,11 @@ struct ChannelsTests {
     @Test("every kind of fault that the workload knows takes effect")
     func faults() async {
         let report = await Campaign(workload: workload, seeds: 1..<101).run()
-        for kind in Set(Fault.Kind.allCases).subtracting([.secondOwner, .gateCloses, .damage]) {
+        let others: Set<Fault.Kind> = [
+            .secondOwner, .gateCloses, .damage, .pageDies, .pageHangs, .pageLate, .pageForges,
+            .newCatalogue, .logOut, .newCompany,
+        ]
+        for kind in Set(Fault.Kind.allCases).subtracting(others) {
             #expect((report.schedulesWith[kind] ?? 0) > 0, "\(kind)")
         }
     }
