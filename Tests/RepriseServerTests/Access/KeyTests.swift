@@ -266,7 +266,8 @@ struct RemoteKeyTests {
         publisher.publish([try KeyTests.jwk(second, kid: "second")])
         forge.time.advance(by: .seconds(600))
         _ = await code(old)
-        await keys.reload()  // waits for the one that is under way, or makes one more if that has ended
+        // Waits for the one that is under way, or makes one more if that has ended.
+        await keys.reload()
         #expect(await code(old) == .unauthorized)
         #expect((2...3).contains(publisher.fetches))
     }
