@@ -24,6 +24,7 @@ let lifecycle = Target.Dependency.product(
 let jwt = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let tls = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let nio: [Target.Dependency] = [
     .product(name: "NIOCore", package: "swift-nio"),
@@ -63,6 +64,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
     ],
     targets: [
         // The device: no NIO, no Hummingbird (scripts/check-consumer).
@@ -82,9 +84,17 @@ let package = Package(
             resources: [.embedInCode("Page/forms.js"), .embedInCode("Page/forms.html")],
             swiftSettings: strict),
         .target(
+            name: "RepriseReminders",
+            dependencies: ["RepriseCore", "RepriseJournal", grdb, sqlite], swiftSettings: strict),
+        .target(
+            name: "RepriseChains",
+            dependencies: ["RepriseCore", "RepriseJournal", crypto, grdb, sqlite],
+            swiftSettings: strict),
+        .target(
             name: "Reprise",
             dependencies: [
-                "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal", "RepriseWire",
+                "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
+                "RepriseReminders", "RepriseWire",
             ],
             swiftSettings: strict),
 
@@ -114,20 +124,25 @@ let package = Package(
             name: "ReprisePhone",
             dependencies: ["RepriseCore", "RepriseJournal", "RepriseNIO"] + nio,
             swiftSettings: strict),
+        // An app's own store, for reminders: an example, the demo's and the tests'.
+        .target(
+            name: "Goals", dependencies: ["RepriseCore", "RepriseReminders", grdb, sqlite],
+            path: "Examples/Goals", swiftSettings: strict),
         .target(
             name: "RepriseSimulator",
             dependencies: [
-                "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal", "RepriseServer",
-                "RepriseWire",
+                "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
+                "RepriseReminders", "RepriseServer", "RepriseWire",
                 grdb, .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "RepriseCLI",
             dependencies: [
-                "Reprise", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
-                "RepriseNIO", "ReprisePhone", "RepriseServer", "RepriseSimulator", "RepriseTesting",
-                "RepriseWire", grdb, lifecycle,
+                "Goals", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCore",
+                "RepriseForms", "RepriseJournal", "RepriseNIO", "ReprisePhone", "RepriseReminders",
+                "RepriseServer", "RepriseSimulator", "RepriseTesting", "RepriseWire", grdb,
+                lifecycle,
                 logging, httpClient,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -184,6 +199,20 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "RepriseRemindersTests",
+            dependencies: [
+                "Goals", "Reprise", "RepriseCore", "RepriseJournal", "ReprisePhone",
+                "RepriseReminders", "RepriseTesting", grdb,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseChainsTests",
+            dependencies: [
+                "Reprise", "RepriseChains", "RepriseCore", "RepriseJournal", "RepriseNIO",
+                "ReprisePhone", "RepriseTesting", grdb,
+            ] + nio,
+            swiftSettings: strict),
+        .testTarget(
             name: "ReprisePhoneTests",
             dependencies: [
                 "PhoneProbe", "RepriseCore", "RepriseJournal", "ReprisePhone", "RepriseTesting",
@@ -226,8 +255,8 @@ let package = Package(
         .testTarget(
             name: "RepriseSimulatorTests",
             dependencies: [
-                "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
-                "RepriseServer", "RepriseSimulator", "RepriseWire", grdb,
+                "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
+                "RepriseReminders", "RepriseServer", "RepriseSimulator", "RepriseWire", grdb,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -1,6 +1,8 @@
 // One import is enough for an app: the doors and their words come with the facade.
+@_exported public import RepriseChains
 @_exported public import RepriseChannels
 @_exported public import RepriseCore
 @_exported public import RepriseForms
 @_exported public import RepriseJournal
+@_exported public import RepriseReminders
 @_exported public import RepriseWire

@@ -1,8 +1,10 @@
 public import Foundation
+public import RepriseChains
 public import RepriseChannels
 public import RepriseCore
 public import RepriseForms
 public import RepriseJournal
+public import RepriseReminders
 import RepriseWire
 
 /// The client: one journal, one server, and the doors between them.
@@ -28,6 +30,10 @@ public final class Reprise: Sendable {
         public var journal = Journal.Configuration()
         /// Forms; nil: there is no door for them, and what comes for them waits.
         public var forms: Forms.Configuration?
+        /// Reminders; nil: there is no door for them, and what comes for them waits.
+        public var reminders: Reminders.Configuration?
+        /// Chains; nil: there is no door for them, and those that were started wait.
+        public var chains: Chains.Configuration?
         /// How long messages stay on the device after their readers have finished them.
         public var messages = MessageRetention()
         /// The app's own kinds of entries.
@@ -45,11 +51,19 @@ public final class Reprise: Sendable {
     public let channels: Channels
     /// Forms, if they are configured; events can be recorded before they run.
     public let forms: Forms?
+    /// Reminders, if they are configured; taps can be recorded before they run.
+    public let reminders: Reminders?
+    /// Chains, if they are configured; chains can be started before they run.
+    public let chains: Chains?
 
-    private init(journal: Journal, channels: Channels, forms: Forms?) {
+    private init(
+        journal: Journal, channels: Channels, forms: Forms?, reminders: Reminders?, chains: Chains?
+    ) {
         self.journal = journal
         self.channels = channels
         self.forms = forms
+        self.reminders = reminders
+        self.chains = chains
     }
 
     /// Opens the journal in `folder`, or makes a new one there.
@@ -78,13 +92,21 @@ public final class Reprise: Sendable {
     static func openJournal(at folder: URL, _ configuration: Configuration) async throws -> Journal
     {
         let forms = configuration.forms ?? Forms.Configuration()
+        let reminders = configuration.reminders ?? Reminders.Configuration()
+        let chains = configuration.chains ?? Chains.Configuration()
         try forms.check()
+        try reminders.check()
+        try chains.check()
         _ = try ChannelName(forms.answers)
         // The tables and kinds of every door, also of one that is not configured: what it has recorded in another run waits.
         return try await Journal.open(
-            at: folder, kinds: Channels.kinds + Forms.kinds(forms) + configuration.kinds,
-            schemas: [Channels.schema(keeping: configuration.messages), Forms.schema]
-                + configuration.schemas,
+            at: folder,
+            kinds: Channels.kinds + Forms.kinds(forms) + Reminders.kinds(reminders)
+                + Chains.kinds(chains) + configuration.kinds,
+            schemas: [
+                Channels.schema(keeping: configuration.messages), Forms.schema, Reminders.schema,
+                Chains.schema,
+            ] + configuration.schemas,
             configuration: configuration.journal)
     }
 
@@ -103,7 +125,12 @@ public final class Reprise: Sendable {
                 try channels.channel(forms.answers).publish(json, id: id, in: db)
             }
         }
-        return Reprise(journal: journal, channels: channels, forms: forms)
+        return Reprise(
+            journal: journal, channels: channels, forms: forms,
+            reminders: configuration.reminders.map {
+                Reminders(journal: journal, configuration: $0)
+            },
+            chains: configuration.chains.map { Chains(journal: journal, configuration: $0) })
     }
 
     /// A handle on a channel.
@@ -136,8 +163,13 @@ public final class Reprise: Sendable {
     /// - Returns: the sum as of the last commit.
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
     public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
-        try Journal.ledger(at: folder, schemas: [Channels.schema, Forms.schema] + schemas)
+        try Journal.ledger(at: folder, schemas: Self.doorSchemas + schemas)
     }
+
+    /// The tables of every door.
+    package static let doorSchemas = [
+        Channels.schema, Forms.schema, Reminders.schema, Chains.schema,
+    ]
 
     /// Connects, connects again whenever the connection ends, and hands over what comes, until the task is cancelled.
     ///

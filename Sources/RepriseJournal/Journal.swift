@@ -232,6 +232,20 @@ public final class Journal: Sendable {
         try LedgerReading.sum(at: JournalFolder(folder), schemas: schemas)
     }
 
+    /// Reads a journal that another process may own, without disturbing it: no lock, no recovery, nothing written.
+    ///
+    /// - Parameters:
+    ///   - folder: the journal's folder.
+    ///   - schemas: all that the doors add.
+    ///   - body: reads, in one transaction; also a journal of an older version has all tables as they are now.
+    /// - Returns: what `body` returned; nil if the owner has not made its tables yet.
+    /// - Throws: as ``ledger(at:schemas:)``, and what `body` threw.
+    package static func peek<T>(
+        at folder: URL, schemas: [JournalSchema], _ body: (Database) throws -> T
+    ) throws -> T? {
+        try JournalPeek.read(at: JournalFolder(folder), schemas: schemas, body)
+    }
+
     /// Gives back the memory of caches; what is under way goes on.
     public func releaseMemory() { pool.releaseMemoryEventually() }
 

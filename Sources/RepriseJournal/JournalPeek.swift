@@ -1,0 +1,133 @@
+import Foundation
+import GRDB
+import RepriseCore
+
+/// Reads a journal that another process may own, and does not disturb it.
+enum JournalPeek {
+    /// Takes no lock of ours, runs no recovery and writes nothing.
+    ///
+    /// - Returns: nil if the owner has not made its tables yet.
+    static func read<T>(
+        at folder: JournalFolder, schemas: [JournalSchema], _ body: (Database) throws -> T
+    ) throws -> T? {
+        do {
+            return try read(folder) { db in
+                let migrator = JournalSchema.migrator(schemas)
+                try JournalDatabase.inspect(db, migrator: migrator)
+                guard try db.tableExists("journal") else { return nil }
+                // An owner that was killed while it made or brought up its tables, or one that is older than we are.
+                guard try migrator.hasCompletedMigrations(db) else {
+                    return try migrated(db, by: migrator, body)
+                }
+                return try body(db)
+            }
+        } catch {
+            throw JournalFailure.classify(error, path: folder.database)
+        }
+    }
+
+    /// Reads a copy with all tables as they are now; the journal itself is not ours to change.
+    private static func migrated<T>(
+        _ db: Database, by migrator: DatabaseMigrator, _ body: (Database) throws -> T
+    ) throws -> T {
+        try withTemporaryFolder { folder in
+            let copy = try DatabaseQueue(
+                path: folder.appendingPathComponent("journal.sqlite").path)
+            defer { try? copy.close() }
+            try copy.writeWithoutTransaction { try db.backup(to: $0) }
+            try migrator.migrate(copy)
+            return try copy.read(body)
+        }
+    }
+
+    private static func withTemporaryFolder<T>(_ body: (URL) throws -> T) throws -> T {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "reprise-\(EntryID.random().text)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        do {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        } catch {
+            throw RepriseError(.diskFailed, "The journal cannot be copied.", cause: error)
+        }
+        return try body(folder)
+    }
+
+    private static func read<T>(_ folder: JournalFolder, _ body: (Database) throws -> T) throws -> T
+    {
+        let path = folder.database
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
+            !isFolder.boolValue
+        else {
+            throw RepriseError(
+                .notAJournal, "There is no journal in this folder.",
+                remedy: "Name the folder given to Journal.open or to --journal.")
+        }
+        if FileManager.default.fileExists(atPath: path + "-shm"), !hasOnlyHeader(path + "-wal") {
+            return try open(uri(path), body)
+        }
+        return try readCopy(path, body)
+    }
+
+    /// Whether the log has a header and nothing else.
+    ///
+    /// That is how a kill leaves it that comes before the first frame. A reader that may not write to the index then
+    /// waits 10 s for a writer that is dead, and gives up with SQLITE_PROTOCOL.
+    private static func hasOnlyHeader(_ log: String) -> Bool {
+        var information = stat()
+        return stat(log, &information) == 0 && information.st_size == 32
+    }
+
+    /// Reads a copy, where SQLite would have to write: to make the index of the log, or to repair it.
+    ///
+    /// The folder is not ours. Nobody has the database open, or its log is empty: so the copy is whole.
+    private static func readCopy<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        try withTemporaryFolder { folder in
+            let files = FileManager.default
+            let copy = folder.appendingPathComponent("journal.sqlite").path
+            do {
+                try files.copyItem(atPath: path, toPath: copy)
+                if files.fileExists(atPath: path + "-wal") {
+                    try files.copyItem(atPath: path + "-wal", toPath: copy + "-wal")
+                }
+            } catch {
+                throw RepriseError(.diskFailed, "The journal cannot be copied.", cause: error)
+            }
+            return try open(copy, body)
+        }
+    }
+
+    /// An owner that is just opening has yet to make the index of its log, and we may not make it: SQLite then says that
+    /// a reader cannot write.
+    ///
+    /// It is there in a moment; or the owner dies first, and its log is read without one.
+    private static func open<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        let end = ContinuousClock.now + .seconds(5)
+        while true {
+            do {
+                return try openNow(path, body)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
+                guard ContinuousClock.now < end else {
+                    throw RepriseError(
+                        .busy, "The journal's owner is opening it.", remedy: "Try again.",
+                        cause: error)
+                }
+                usleep(5_000)
+            }
+        }
+    }
+
+    private static func openNow<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        var configuration = GRDB.Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? queue.close() }
+        return try queue.read(body)
+    }
+
+    private static func uri(_ path: String) -> String {
+        let escaped = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
+        return "file:\(escaped)?mode=ro&readonly_shm=1"
+    }
+}
