@@ -75,10 +75,11 @@ struct ScannerTests {
             let theirs =
                 (try? JSONSerialization.jsonObject(
                     with: Data(text), options: .fragmentsAllowed)) != nil
-            // Foundation replaces an unpaired surrogate; we refuse it. Nothing else may differ.
-            if ours != theirs, !String(decoding: text, as: UTF8.self).contains("\\u") {
-                Issue.record("seed \(seed): \(String(decoding: text, as: UTF8.self)) \(ours)")
-            }
+            // Foundation replaces an unpaired surrogate and passes over a comma at the end; RFC 8259 has neither. Nothing else may differ.
+            let words = String(decoding: text, as: UTF8.self)
+            let isLenient =
+                !ours && words.contains(/\\u|,[ ]*[\]}]/)
+            if ours != theirs, !isLenient { Issue.record("seed \(seed): \(words) \(ours)") }
             if ours && theirs { both += 1 }
         }
         #expect(both > 1_000)
