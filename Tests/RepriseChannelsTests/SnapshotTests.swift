@@ -130,6 +130,35 @@ struct SnapshotTests {
         try await device.finish()
     }
 
+    @Test("An app that refuses a snapshot of a log that is no more is asked for one of the new log")
+    func furtherEpoch() async throws {
+        let server = MemoryServer()
+        try server.fill("general", with: 10)
+        let device = try await MemoryDevice(server)
+        let (asked, observer) = (Asked(), Observer())
+        await device.general.onSnapshot { request in
+            _ = asked.add(request)
+            if request.position == 7 { throw Refusal() }  // as it will be for ever
+        }
+        try await device.general.read("inbox") { observer.see($0) }
+        device.start()
+        try await within(.seconds(20)) { try await device.general.caughtUp() }
+        try server.changeEpoch("general", keeping: 7)
+        try await eventually("it is asked") { asked.requests.count >= 1 }
+        try server.changeEpoch("general", keeping: 5)
+        try await eventually("it is asked for the newer") {
+            asked.requests.last?.position == 5
+        }
+        try await eventually("it is live again") { device.general.state == .live }
+        let count = asked.requests.count
+        try server.publish("6", to: "general")
+        try await eventually("and goes on") { observer.sequences.last == 6 }
+        #expect(asked.requests.count == count)
+        try await device.finish()
+    }
+
+    private struct Refusal: Error {}
+
     @Test("Without a handler what is left comes as messages, and the loss is recorded")
     func without() async throws {
         let server = MemoryServer()

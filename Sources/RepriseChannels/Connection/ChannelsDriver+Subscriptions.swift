@@ -74,7 +74,7 @@ extension ChannelsDriver {
                     return await taken(snapshot, of: channel)
                 } catch {
                     failures += 1
-                    machine.snapshotFailed(error, of: channel)
+                    await perform(machine.snapshotFailed(error, of: channel))
                     let wait = configuration.snapshotAgain.delay(
                         failures: failures, jitter: configuration.jitter())
                     try? await configuration.timekeeper.sleep(for: wait)

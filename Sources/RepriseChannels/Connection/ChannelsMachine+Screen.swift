@@ -50,9 +50,12 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// The app could not load it; it is asked again.
-    package mutating func snapshotFailed(_ error: any Error, of channel: ChannelName) {
-        guard let place = places[channel] else { return }
+    /// The app could not load it; it is asked again, and the server whether it still makes sense.
+    package mutating func snapshotFailed(_ error: any Error, of channel: ChannelName) -> [Action] {
+        guard let place = places[channel] else { return [] }
         subscriptions[place].tally.lastError = "\(error)"
+        perform(subscriptions[place].machine.snapshotFailed(), of: place)
+        flush()
+        return take()
     }
 }

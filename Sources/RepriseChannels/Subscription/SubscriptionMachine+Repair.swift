@@ -5,6 +5,7 @@ package import RepriseWire
 extension SubscriptionMachine {
     package mutating func connected(at now: Duration) -> [Action] {
         isAttached = false
+        isAskingForEpoch = false
         fruitless = 0
         lostToRetention = 0
         lastProgress = now
@@ -21,6 +22,7 @@ extension SubscriptionMachine {
 
     package mutating func disconnected() -> [Action] {
         isAttached = false
+        isAskingForEpoch = false
         mode = .offline
         timerDue = nil
         sawActivity = false
@@ -71,6 +73,7 @@ extension SubscriptionMachine {
         }
         // The connection may be in an epoch that the disk has not heard of.
         isAttached = false
+        isAskingForEpoch = false
         lastProgress = now
         if takesSnapshots, snapshot != nil {
             mode = .awaitingSnapshot

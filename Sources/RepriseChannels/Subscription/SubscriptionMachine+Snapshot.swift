@@ -49,6 +49,7 @@ extension SubscriptionMachine {
         revision += 1
         snapshotRevision = revision
         isSnapshotRequested = false
+        isAskingForEpoch = false
         isAttached = false
         mode = .awaitingSnapshot
         return [.recordSnapshot(snapshot), .unsubscribe]
@@ -63,11 +64,25 @@ extension SubscriptionMachine {
         return state + [.requestSnapshot(snapshot)]
     }
 
+    /// The app could not load it: perhaps it is of a log that is no more, and of that only the server knows.
+    ///
+    /// Nobody tells a device that waits for its app: it has no subscription. So it asks with what it will have, for which nothing has to
+    /// be sent but the epoch.
+    package mutating func snapshotFailed() -> [Action] {
+        guard case .awaitingSnapshot = mode, let snapshot, isSnapshotRequested, !isAskingForEpoch
+        else { return [] }
+        isAskingForEpoch = true
+        var claimed = coverage
+        claimed.insert(after: 0, through: snapshot.position)
+        return [.subscribe(epoch: epoch, coverage: claimed)]
+    }
+
     /// The app has loaded it and stored it durably: what came before its position is accounted for, and the rest is asked for.
     package mutating func snapshotTaken(_ taken: Snapshot, at now: Duration) -> [Action] {
         guard snapshot == taken else { return [] }  // another has taken its place
         snapshot = nil
         isSnapshotRequested = false
+        isAskingForEpoch = false
         coverage.insert(after: 0, through: taken.position)
         knownHead = max(knownHead, coverage.top)
         revision += 1

@@ -115,6 +115,8 @@ package struct SubscriptionMachine: Sendable {
     var snapshotRevision = 0
     /// Whether the app has been asked for it.
     var isSnapshotRequested = false
+    /// Whether the server was asked if the snapshot is still of its log.
+    var isAskingForEpoch = false
 
     /// - Parameters:
     ///   - epoch: of the newest log that the journal has.
@@ -180,7 +182,11 @@ package struct SubscriptionMachine: Sendable {
     ) -> [Action] {
         var isRepair = false
         switch mode {
-        case .offline, .awaitingSnapshot, .refused: return []
+        case .offline, .refused: return []
+        case .awaitingSnapshot:
+            guard isAskingForEpoch else { return [] }
+            isAskingForEpoch = false
+            guard subscribed.epoch != epoch || subscribed.reset else { return [.unsubscribe] }
         case .catchingUp(let open): isRepair = open.isRepair
         case .live, .resting: break  // it was demoted, or asked for by an earlier request
         }
@@ -258,6 +264,10 @@ package struct SubscriptionMachine: Sendable {
         switch mode {
         case .offline, .refused: return []
         case .catchingUp, .live, .resting, .awaitingSnapshot: break
+        }
+        if isAskingForEpoch, refused.code.isTemporary {
+            isAskingForEpoch = false  // asked again with the next failure
+            return []
         }
         guard refused.code.isTemporary else {
             mode = .refused

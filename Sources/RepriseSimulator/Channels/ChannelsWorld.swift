@@ -117,7 +117,7 @@ final class ChannelsWorld {
                 let always = readers.isEmpty ? [kinds[index]] : readers.map(\.0)
                 return .init(
                     channel, readers: always + (index == place ? ordered : []),
-                    takesSnapshots: snapshots.chance(0))
+                    takesSnapshots: snapshots.chance(0.25))
             }, settings: settings)
     }
 

@@ -83,12 +83,27 @@ final class DeviceWitness {
     /// Whether the device has all that the server has, and its readers have been through it.
     func isComplete(_ channels: [ChannelName], _ log: SimulatedServer) -> Bool {
         guard device.process.state == .running, let journal = device.journal else { return false }
+        let held = channels.reduce(Int64(0)) { $0 + Int64(heldBehindHole($1).count) }
         let outbox = attempt { try journal.read { try $0.ledger() } }
-        guard let outbox, outbox.pending == 0 else { return false }
-        guard let ledger = attempt({ try device.channelsLedger() }), ledger.pending == 0 else {
+        guard let outbox, outbox.pending <= held else { return false }
+        guard let ledger = attempt({ try device.channelsLedger() }), ledger.pending <= held else {
             return false
         }
         return channels.allSatisfy { isComplete($0, log) }
+    }
+
+    /// What a reader in order waits with, because a message before it is not there and its user was put out of the channel.
+    private func heldBehindHole(_ channel: ChannelName) -> Set<EntryID> {
+        guard people?.isShutOut(device, of: channel) == true,
+            let plan = device.plan.channels.first(where: { $0.name == channel }),
+            plan.readers.contains(where: { $0.options.order == .ordered }),
+            let stored = attempt({ try device.stored(channel) }),
+            let contents = attempt({ try device.contents(of: channel) })
+        else { return [] }
+        let held = contents.messages.filter {
+            $0.epoch == stored.epoch && $0.seq > stored.coverage.watermark
+        }
+        return Set(held.map(\.id))
     }
 
     private func isComplete(_ channel: ChannelName, _ log: SimulatedServer) -> Bool {
@@ -262,8 +277,10 @@ final class DeviceWitness {
             contents.exceptions.map { ("\($0.reader)/\($0.id)", $0.state) }
         ) { first, _ in first }
         let readers = device.plan.channels.first { $0.name == channel }?.readers ?? []
+        let held = heldBehindHole(channel)
         for message in contents.messages {
             for reader in readers {
+                if reader.options.order == .ordered, held.contains(message.id) { continue }
                 let effect = Effect(reader: reader.name, channel: channel, id: message.id)
                 let count =
                     reader.kind == .inside

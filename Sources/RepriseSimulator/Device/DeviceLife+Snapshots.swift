@@ -49,7 +49,7 @@ extension DeviceLife {
                 snapshots.taken.append((channel, load, request.snapshot))
                 return perform([])
             }
-            machine.snapshotFailed(error, of: channel)
+            perform(machine.snapshotFailed(error, of: channel))
             let wait = SnapshotLoads.again.delay(failures: failures + 1, jitter: jitter)
             simulation.after(wait, on: process) { [unowned self] in
                 attempt(request, load, failures: failures + 1)

@@ -59,6 +59,7 @@ struct ChannelsTests {
             (.joinedForgotten, 4),
             (.deskKeepsAnswers, 2),
             (.renewalIgnored, 1),
+            (.snapshotTakenEarly, 1),
             (.orderedGoesOn, 1),
             (.orderedBeyondHoles, 1),
         ] as [(Mutation, UInt64)])
