@@ -85,7 +85,8 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "RepriseReminders",
-            dependencies: ["RepriseCore", "RepriseJournal", grdb, sqlite], swiftSettings: strict),
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
+            swiftSettings: strict),
         .target(
             name: "RepriseChains",
             dependencies: ["RepriseCore", "RepriseJournal", crypto, grdb, sqlite],
