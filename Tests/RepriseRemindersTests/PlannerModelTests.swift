@@ -45,7 +45,9 @@ struct PlannerModelTests {
                     local: local, at: at, date: LocalDate(1, 1, 1), time: TimeOfDay(0, 0)))
         }
 
-        func plan(_ now: WallTime, _ zone: TimeZone) -> (ids: [String], next: [String], until: WallTime?) {
+        func plan(_ now: WallTime, _ zone: TimeZone) -> (
+            ids: [String], next: [String], until: WallTime?
+        ) {
             let snoozed = marks.values.filter { $0.what == .snooze && $0.until > now }.compactMap {
                 mark -> PlannedReminder? in
                 guard let entity = entities[mark.entity],
@@ -59,16 +61,20 @@ struct PlannerModelTests {
             all.sort(by: Self.order)
             let room = limit - min(limit, snoozed.count)
             var chosen = Array(all.prefix(all.count <= room ? room : room * 2 / 3))
-            for one in all where chosen.count < room && !chosen.contains(where: { $0.entity == one.entity }) {
+            for one in all
+            where chosen.count < room && !chosen.contains(where: { $0.entity == one.entity }) {
                 chosen.append(one)
             }
             for one in all
             where chosen.count < room
-                && !chosen.contains(where: { $0.entity == one.entity && $0.reminder.id == one.reminder.id })
+                && !chosen.contains(where: {
+                    $0.entity == one.entity && $0.reminder.id == one.reminder.id
+                })
             {
                 chosen.append(one)
             }
-            for one in all where chosen.count < room && !chosen.contains(where: { $0.id == one.id }) {
+            for one in all where chosen.count < room && !chosen.contains(where: { $0.id == one.id })
+            {
                 chosen.append(one)
             }
             let ids = Set(chosen.map(\.id))
@@ -103,7 +109,10 @@ struct PlannerModelTests {
         let count = Int.random(in: 1...3, using: &dice)
         let quiet = QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(6, 30))
         return Schedule(
-            days, at: (0..<count).map { TimeOfDay(($0 * 7 + Int.random(in: 0..<6, using: &dice)) % 24, 30) },
+            days,
+            at: (0..<count).map {
+                TimeOfDay(($0 * 7 + Int.random(in: 0..<6, using: &dice)) % 24, 30)
+            },
             end: Bool.random(using: &dice) ? nil : LocalDate(2027, 3, 1),
             quiet: Bool.random(using: &dice) ? quiet : nil,
             zone: Bool.random(using: &dice) ? .device : .fixed("America/New_York"))
@@ -118,7 +127,8 @@ struct PlannerModelTests {
     }
 
     @Test(
-        "after any changes the plan is what sorting everything gives", arguments: 1...12 as ClosedRange<UInt64>)
+        "after any changes the plan is what sorting everything gives",
+        arguments: 1...12 as ClosedRange<UInt64>)
     func model(seed: UInt64) throws {
         var dice = Dice(state: seed)
         let limit = [1, 3, 7, 12].randomElement(using: &dice) ?? 3
@@ -183,7 +193,9 @@ struct PlannerModelTests {
         let plan = planner.plan(at: now, in: zone)
 
         // What the system has, and it alone, decides what rings.
-        let rings = try plan.planned.map { try Self.date(ReminderRequest($0, sort: "goal", in: zone), zone) }
+        let rings = try plan.planned.map {
+            try Self.date(ReminderRequest($0, sort: "goal", in: zone), zone)
+        }
         let until = plan.guaranteedUntil ?? WallTime(milliseconds: .max)
         var should: [WallTime] = []
         for reminder in entities.values.flatMap(\.reminders) {
@@ -194,7 +206,8 @@ struct PlannerModelTests {
         }
         #expect(rings.filter { $0 < until }.sorted() == should.sorted())
         if let until = plan.guaranteedUntil {
-            let then = Model(limit: 20, entities: entities).plan(until.advanced(by: .milliseconds(-1)), zone)
+            let then = Model(limit: 20, entities: entities).plan(
+                until.advanced(by: .milliseconds(-1)), zone)
             #expect(!Set(then.next).isSubset(of: plan.planned.map(\.id)))
         }
     }

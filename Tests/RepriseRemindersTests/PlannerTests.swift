@@ -25,7 +25,8 @@ struct PlannerTests {
             entity: entity, reminder: "r", occurrence: occurrence, what: what, until: until)
     }
 
-    @Test("200 goals with 3 reminders each get 60 places: the 40 soonest, then goals that have none")
+    @Test(
+        "200 goals with 3 reminders each get 60 places: the 40 soonest, then goals that have none")
     func many() {
         var planner = ReminderPlanner()
         let entities = (0..<200).map { entity in
@@ -52,7 +53,9 @@ struct PlannerTests {
         _ = planner.set([
             RemindedEntity(
                 id: "a",
-                reminders: [Self.reminder("hourly", Self.hourly), Self.reminder("own", Self.once(6, 1))]),
+                reminders: [
+                    Self.reminder("hourly", Self.hourly), Self.reminder("own", Self.once(6, 1)),
+                ]),
             RemindedEntity(id: "b", reminders: [Self.reminder("yearly", Self.once(7, 1))]),
         ])
         let plan = planner.plan(at: Self.now, in: Self.berlin)
@@ -67,14 +70,16 @@ struct PlannerTests {
     func ends() {
         var planner = ReminderPlanner()
         _ = planner.set([
-            RemindedEntity(id: "a", reminders: (1...28).map { Self.reminder("\($0)", Self.once(2, $0)) })
+            RemindedEntity(
+                id: "a", reminders: (1...28).map { Self.reminder("\($0)", Self.once(2, $0)) })
         ])
         let plan = planner.plan(at: Self.now, in: Self.berlin)
         #expect(plan.planned.count == 28 && plan.guaranteedUntil == nil)
         #expect(planner.plan(at: .seconds(1_900_000_000), in: Self.berlin) == ReminderPlan())
     }
 
-    @Test("a skipped one does not ring, a snoozed one rings later, a test rings: all before the rest")
+    @Test(
+        "a skipped one does not ring, a snoozed one rings later, a test rings: all before the rest")
     func marks() throws {
         var planner = ReminderPlanner(limit: 3)
         _ = planner.set(RemindedEntity(id: "a", reminders: [Self.reminder("r", Self.hourly)]))
@@ -84,7 +89,10 @@ struct PlannerTests {
         let tried = Reminder(id: "t", schedule: Self.hourly, title: "Tried", body: "Once")
         try planner.mark(Self.mark(.test(tried), "test", until: until, entity: "unsaved"))
         let plan = planner.plan(at: Self.now, in: Self.berlin)
-        #expect(plan.planned.map(\.occurrence.local) == ["2026-11-21T15:00", "2026-11-21T14:00", "test"])
+        #expect(
+            plan.planned.map(\.occurrence.local) == [
+                "2026-11-21T15:00", "2026-11-21T14:00", "test",
+            ])
         #expect(plan.planned.map(\.isTest) == [false, false, true])
         #expect(plan.planned.last?.at == until && plan.planned.last?.reminder == tried)
         #expect(plan.guaranteedUntil == Self.now.advanced(by: .seconds(4 * 3_600)))
@@ -135,8 +143,13 @@ struct PlannerTests {
         var planner = ReminderPlanner()
         let three = (0..<3).map { Self.reminder("\($0)", Self.once(1, 1)) }
         let wrong = planner.set(
-            (0..<10_001).map { RemindedEntity(id: "\($0)", reminders: three + ($0 == 0 ? [Self.reminder("3", Self.once(1, 1))] : [])) })
-        #expect(wrong.map(\.entity) == ["9999", "10000"] && wrong.allSatisfy { $0.error.code == .full })
+            (0..<10_001).map {
+                RemindedEntity(
+                    id: "\($0)",
+                    reminders: three + ($0 == 0 ? [Self.reminder("3", Self.once(1, 1))] : []))
+            })
+        #expect(
+            wrong.map(\.entity) == ["9999", "10000"] && wrong.allSatisfy { $0.error.code == .full })
         #expect(planner.entities == 10_000 && planner.reminders == 30_000)
         // One that is there is replaced, also when it is full.
         #expect(planner.set(RemindedEntity(id: "5", reminders: three)).isEmpty)
@@ -149,7 +162,9 @@ struct PlannerTests {
         try planner.mark(Self.mark(.skip, "7", until: Self.now, entity: "7"))
     }
 
-    @Test("a journey changes when the device's own reminders ring, and neither their names nor their requests")
+    @Test(
+        "a journey changes when the device's own reminders ring, and neither their names nor their requests"
+    )
     func journey() throws {
         var planner = ReminderPlanner(limit: 4)
         let tokyo = try #require(TimeZone(identifier: "Asia/Tokyo"))

@@ -10,10 +10,12 @@ struct ReminderRequestTests {
     private static func first(
         _ schedule: Schedule, after: Int64, change: (inout Reminder) -> Void = { _ in }
     ) throws -> PlannedReminder {
-        var reminder = Reminder(id: "r", part: "q", schedule: schedule, title: "Drink", body: "Water")
+        var reminder = Reminder(
+            id: "r", part: "q", schedule: schedule, title: "Drink", body: "Water")
         change(&reminder)
         var planner = ReminderPlanner()
-        #expect(planner.set(RemindedEntity(id: "goal-1", owner: "ada", reminders: [reminder])).isEmpty)
+        #expect(
+            planner.set(RemindedEntity(id: "goal-1", owner: "ada", reminders: [reminder])).isEmpty)
         return try #require(planner.plan(at: .seconds(after), in: berlin).planned.first)
     }
 
@@ -54,7 +56,8 @@ struct ReminderRequestTests {
         let changes: [(inout Reminder) -> Void] = [
             { _ in }, { $0.title = "Drin" }, { ($0.title, $0.body) = ("DrinkW", "ater") },
             { $0.sound = false }, { $0.category = "log" }, { $0.part = nil },
-            { $0.schedule.times = [TimeOfDay(7, 31)] }, { $0.schedule.zone = .fixed("Europe/Berlin") },
+            { $0.schedule.times = [TimeOfDay(7, 31)] },
+            { $0.schedule.zone = .fixed("Europe/Berlin") },
             { $0.id = "s" },
         ]
         let prints = try changes.map {
@@ -64,11 +67,14 @@ struct ReminderRequestTests {
             ).print
         }
         #expect(Set(prints).count == changes.count)
-        let later = try Self.first(schedule, after: 1_795_258_801) { $0.schedule.end = LocalDate(2027, 1, 1) }
+        let later = try Self.first(schedule, after: 1_795_258_801) {
+            $0.schedule.end = LocalDate(2027, 1, 1)
+        }
         #expect(ReminderRequest(later, sort: "goal", in: Self.berlin).print == prints[0])
     }
 
-    @Test("the device's times travel with it, a fixed place's do not, an hour that is twice is exact")
+    @Test(
+        "the device's times travel with it, a fixed place's do not, an hour that is twice is exact")
     func triggers() throws {
         let times = [TimeOfDay(2, 30)]
         let device = try Self.components(
@@ -76,7 +82,10 @@ struct ReminderRequestTests {
                 try Self.first(Schedule(.daily, at: times), after: 1_795_258_800), sort: "goal",
                 in: Self.berlin))
         #expect(device.timeZone == nil && device.second == nil)
-        #expect([device.year, device.month, device.day, device.hour, device.minute] == [2026, 11, 22, 2, 30])
+        #expect(
+            [device.year, device.month, device.day, device.hour, device.minute] == [
+                2026, 11, 22, 2, 30,
+            ])
         let fixed = try Self.components(
             ReminderRequest(
                 try Self.first(
@@ -88,7 +97,9 @@ struct ReminderRequestTests {
             ReminderRequest(
                 try Self.first(Schedule(.daily, at: times), after: 1_792_872_000), sort: "goal",
                 in: Self.berlin))
-        #expect(twice.timeZone == .gmt && [twice.day, twice.hour, twice.minute, twice.second] == [25, 0, 30, 0])
+        #expect(
+            twice.timeZone == .gmt
+                && [twice.day, twice.hour, twice.minute, twice.second] == [25, 0, 30, 0])
         let never = try Self.components(
             ReminderRequest(
                 try Self.first(Schedule(.daily, at: times), after: 1_774_700_000), sort: "goal",

@@ -90,7 +90,7 @@ struct ScheduleTests {
         )
         .prefix(366).map(\.date)
         let schedule = Schedule(.daily, at: Self.noon, skipped: Set(skipped))
-        #expect(schedule.next(.seconds(1_800_000_000))?.local == "2028-01-17T12:00")
+        #expect(schedule.next(.seconds(1_800_000_000))?.local == "2028-01-16T12:00")
     }
 
     @Test("two that quiet hours put on the same minute are one, which bears the later name")
@@ -126,7 +126,9 @@ struct ScheduleTests {
             String(decoding: try coder.encode([Self.day]), as: UTF8.self) == #"["2026-11-21"]"#)
         #expect(
             String(decoding: try coder.encode([TimeOfDay(7, 5)]), as: UTF8.self) == #"["07:05"]"#)
-        for text in ["2026-1-2", "26-01-02", "2026-11-21 ", "２０26-11-21", "2026/11/21", "", "+026-11-21"] {
+        for text in [
+            "2026-1-2", "26-01-02", "2026-11-21 ", "２０26-11-21", "2026/11/21", "", "+026-11-21",
+        ] {
             #expect(LocalDate(text) == nil && Self.date(text) == nil, "\(text)")
         }
         for text in ["7:30", "07:3", "07.30", "07:300", "", "-7:30"] {
@@ -150,7 +152,8 @@ struct ScheduleTests {
     func civil() throws {
         var calendar = Calendar(identifier: .iso8601)
         calendar.timeZone = .gmt
-        let schedule = Schedule(.every(days: 1_237, from: LocalDate(1600, 1, 1)), at: [TimeOfDay(0, 0)])
+        let schedule = Schedule(
+            .every(days: 1_237, from: LocalDate(1600, 1, 1)), at: [TimeOfDay(0, 0)])
         var expected = try #require(
             calendar.date(from: DateComponents(year: 1600, month: 1, day: 1)))
         for occurrence in schedule.occurrences(after: WallTime(milliseconds: .min), in: .gmt) {

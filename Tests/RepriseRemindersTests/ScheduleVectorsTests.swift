@@ -75,7 +75,8 @@ struct ScheduleVectorsTests {
             zone: rule.zone.map { .fixed($0) } ?? .device)
     }
 
-    @Test("every schedule rings when dateutil and zoneinfo say, on nights when the clock is set too")
+    @Test(
+        "every schedule rings when dateutil and zoneinfo say, on nights when the clock is set too")
     func vectors() throws {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("Vectors/schedules.json")

@@ -169,7 +169,8 @@ extension ReminderPlanner {
         case .snooze:
             guard let line else { return nil }
             (reminder, clock) = (line.reminder, line.clock(zone))
-        case .test(let tried): (reminder, clock) = (tried, ZoneClock(tried.schedule.zone(on: zone) ?? zone))
+        case .test(let tried):
+            (reminder, clock) = (tried, ZoneClock(tried.schedule.zone(on: zone) ?? zone))
         }
         let isTest = mark.what != .snooze
         let id = PlannedReminder.id(

@@ -56,7 +56,8 @@ package struct ReminderPlanner: Sendable {
             remove(entity.id)
             return [Invalid(entity: entity.id, reminder: nil, error: error)]
         }
-        var (lines, invalid) = lines(of: entity, room: ReminderLimits.reminders - reminders + former)
+        var (lines, invalid) = lines(
+            of: entity, room: ReminderLimits.reminders - reminders + former)
         hide(&lines, entity: entity.id)
         reminders += lines.count - former
         let slot = Slot(entity: entity, lines: lines)
