@@ -35,7 +35,9 @@ struct RemindersTests {
             (\(now), 'remove', 'reprise.reminder.0', 'goal-0', 'Its entity is reminded of no more.');
         """
 
-    @Test("a survey shows what should ring next, in the zone where it does, and until when that is sure")
+    @Test(
+        "a survey shows what should ring next, in the zone where it does, and until when that is sure"
+    )
     func shown() async throws {
         let folder = try Folder()
         let journal = try await Self.journal(folder, Self.survey)
@@ -50,7 +52,8 @@ struct RemindersTests {
         #expect(shown.output.contains("(beyond)") && shown.output.contains("snooze"))
         #expect(!shown.output.contains("\u{1b}") && !shown.output.contains("Decisions"))
         for line in shown.lines { #expect(line.columns <= 80, "\(line)") }
-        let few = try await Tool.run("reminders", "--journal", journal, "--next", "1", "--decisions")
+        let few = try await Tool.run(
+            "reminders", "--journal", journal, "--next", "1", "--decisions")
         #expect(few.output.contains("Its entity is reminded of no more."))
         #expect(!few.output.contains("“Run”"))
         let json = try await Tool.run("reminders", "--journal", journal, "--json", "--next", "1")
@@ -58,10 +61,14 @@ struct RemindersTests {
             try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
         #expect((object["counts"] as? [String: Int])?["desired"] == 2)
         #expect((object["next"] as? [Any])?.count == 1)
-        #expect((object["survey"] as? [String: Any])?["guaranteedUntil"] as? Int64 == Self.now + 432_000_000)
+        #expect(
+            (object["survey"] as? [String: Any])?["guaranteedUntil"] as? Int64 == Self.now
+                + 432_000_000)
     }
 
-    @Test("a difference ends with code 1 and its reason, and no text of an app reaches the terminal as a command")
+    @Test(
+        "a difference ends with code 1 and its reason, and no text of an app reaches the terminal as a command"
+    )
     func difference() async throws {
         let folder = try Folder()
         let journal = try await Self.journal(
@@ -85,7 +92,9 @@ struct RemindersTests {
         let journal = try await Self.journal(folder)
         let shown = try await Tool.run("reminders", "--journal", journal)
         #expect(shown.status == 0 && shown.output.contains("No survey was made yet"))
-        #expect(try await Tool.run("reminders", "--journal", journal, "--json").output.hasPrefix(#"{"survey":null"#))
+        #expect(
+            try await Tool.run("reminders", "--journal", journal, "--json").output.hasPrefix(
+                #"{"survey":null"#))
         let routes = try await Tool.run("routes", "--journal", journal)
         #expect(routes.status == 0 && routes.output.contains("Nothing was tapped"))
         for command in ["reminders", "routes"] {
@@ -105,7 +114,7 @@ struct RemindersTests {
             INSERT INTO reminderRoute VALUES
                 ('tap-1', \(Self.now), 'tap', '{"sort":"goal","id":"g1","part":"q2","isTest":true}', NULL,
                  'active', '“Drink” is in use.', \(Self.now + 5), 2, \(Self.now + 400)),
-                ('tap-2', \(Self.now + 1), 'action', '{"sort":"goal","id":"g\u{1b}2","isTest":false}', 'log',
+                ('tap-2', \(Self.now + 1), 'action', '{"sort":"goal","id":"g\\u001b2","isTest":false}', 'log',
                  'deleted', 'The store has a tombstone of it.', \(Self.now + 5), 1, NULL),
                 ('tap-3', \(Self.now + 2), 'link', NULL, NULL, NULL, NULL, NULL, 0, NULL);
             """)
@@ -115,7 +124,8 @@ struct RemindersTests {
         #expect(shown.lines[0].hasSuffix("link  leads nowhere"))
         #expect(shown.lines[1].contains("waits: The app's store has not been asked yet"))
         #expect(shown.lines[2].hasSuffix("action log  goal/g\\u{1b}2"))
-        #expect(shown.lines[3].contains("deleted: The store has a tombstone of it. Handed over, not"))
+        #expect(
+            shown.lines[3].contains("deleted: The store has a tombstone of it. Handed over, not"))
         #expect(shown.lines[4].hasSuffix("tap  goal/g1/q2 (test)"))
         #expect(shown.lines[5].contains("“Drink” is in use. Presented after 0.4 s."))
         for line in shown.lines { #expect(line.columns <= 80, "\(line)") }

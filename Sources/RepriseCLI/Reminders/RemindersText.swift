@@ -30,7 +30,9 @@ struct RemindersText {
             row("reminders", "\(survey.reminders.grouped) of \(survey.entities.grouped) entities"),
             row(
                 "guaranteed",
-                survey.guaranteedUntil.map { "until \($0.dayAndTime), without the app being opened" }
+                survey.guaranteedUntil.map {
+                    "until \($0.dayAndTime), without the app being opened"
+                }
                     ?? (reading.desired == 0
                         ? "nothing is planned" : "for ever: all that is left has a place")),
         ]

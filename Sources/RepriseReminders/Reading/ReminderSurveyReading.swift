@@ -104,15 +104,17 @@ package struct ReminderSurveyReading: Hashable, Sendable {
     }
 
     private static func rows(_ db: Database) throws -> [Row] {
-        try StoredRow.fetchAll(db, sql: "SELECT * FROM reminderPlan ORDER BY at, entity, reminder, id")
-            .map { row in
-                let at = time(row["at"])
-                let zone: String = row["zone"]
-                return Row(
-                    id: row["id"], entity: row["entity"], reminder: row["reminder"],
-                    title: row["title"], at: at, local: row["local"], wall: wall(at, zone),
-                    zone: zone, status: row["status"], reason: row["reason"])
-            }
+        try StoredRow.fetchAll(
+            db, sql: "SELECT * FROM reminderPlan ORDER BY at, entity, reminder, id"
+        )
+        .map { row in
+            let at = time(row["at"])
+            let zone: String = row["zone"]
+            return Row(
+                id: row["id"], entity: row["entity"], reminder: row["reminder"],
+                title: row["title"], at: at, local: row["local"], wall: wall(at, zone),
+                zone: zone, status: row["status"], reason: row["reason"])
+        }
     }
 
     private static func marks(_ db: Database) throws -> [Mark] {
