@@ -85,7 +85,8 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "RepriseReminders",
-            dependencies: ["RepriseCore", "RepriseJournal", grdb, sqlite], swiftSettings: strict),
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
+            swiftSettings: strict),
         .target(
             name: "RepriseChains",
             dependencies: ["RepriseCore", "RepriseJournal", crypto, grdb, sqlite],
@@ -204,7 +205,7 @@ let package = Package(
                 "Goals", "Reprise", "RepriseCore", "RepriseJournal", "ReprisePhone",
                 "RepriseReminders", "RepriseTesting", grdb,
             ],
-            swiftSettings: strict),
+            exclude: ["Vectors"], swiftSettings: strict),
         .testTarget(
             name: "RepriseChainsTests",
             dependencies: [

@@ -15,7 +15,7 @@ package enum ForeignJSON {
     package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws
         -> Value
     {
-        guard isShallow(bytes) else {
+        guard isShallow(bytes, most: nestingDepth) else {
             throw RepriseError(
                 .malformed, "It is nested deeper than \(nestingDepth), or not UTF-8.")
         }
@@ -23,7 +23,7 @@ package enum ForeignJSON {
     }
 
     /// Counts brackets outside strings; whether they match, the decoder sees.
-    private static func isShallow(_ bytes: [UInt8]) -> Bool {
+    package static func isShallow(_ bytes: [UInt8], most levels: Int) -> Bool {
         var depth = 0
         var isInString = false
         var isEscaped = false
@@ -35,7 +35,7 @@ package enum ForeignJSON {
             case UInt8(ascii: "\""): isInString.toggle()
             case UInt8(ascii: "[") where !isInString, UInt8(ascii: "{") where !isInString:
                 depth += 1
-                guard depth <= nestingDepth else { return false }
+                guard depth <= levels else { return false }
             case UInt8(ascii: "]") where !isInString, UInt8(ascii: "}") where !isInString:
                 depth -= 1
             default: break

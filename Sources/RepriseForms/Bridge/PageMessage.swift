@@ -1,4 +1,5 @@
 package import RepriseCore
+import RepriseWire
 
 /// What the page says: docs/forms.md has each message.
 package struct PageMessage: Hashable, Sendable {

@@ -1,5 +1,6 @@
 public import RepriseCore
 import RepriseJournal
+import RepriseWire
 import Synchronization
 
 /// A place in the app that a form leads to.

@@ -1,8 +1,7 @@
 import RepriseCore
-import RepriseWire
 
 /// The members of one JSON object that somebody else wrote; nothing in it can trap.
-struct JSONMembers {
+package struct JSONMembers {
     private let scanner: JSONScanner
     private var values: [String: JSONScanner.Value] = [:]
 
@@ -12,7 +11,7 @@ struct JSONMembers {
     /// Reads one object and nothing after it.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
-    static func read<T>(_ text: [UInt8], _ body: (JSONMembers) throws -> T) throws -> T {
+    package static func read<T>(_ text: [UInt8], _ body: (JSONMembers) throws -> T) throws -> T {
         try text.withUnsafeBufferPointer { bytes in
             var scanner = JSONScanner(bytes)
             let members = try JSONMembers(&scanner)
@@ -21,7 +20,7 @@ struct JSONMembers {
         }
     }
 
-    init(_ scanner: inout JSONScanner) throws {
+    package init(_ scanner: inout JSONScanner) throws {
         let before = scanner
         self.scanner = scanner
         var values: [String: JSONScanner.Value] = [:]
@@ -32,23 +31,38 @@ struct JSONMembers {
         self.values = values
     }
 
-    func has(_ key: String) -> Bool { values[key] != nil }
+    package func has(_ key: String) -> Bool { values[key] != nil }
 
-    func string(_ key: String, limit: Int = 4_096) throws -> String {
+    /// Whether it is not there, or null.
+    package func lacks(_ key: String) -> Bool {
+        guard let value = values[key] else { return true }
+        return value.kind == .literal && scanner.raw(value).elementsEqual("null".utf8)
+    }
+
+    package func bool(_ key: String) throws -> Bool {
+        let text = scanner.raw(try value(key, .literal))
+        if text.elementsEqual("true".utf8) { return true }
+        guard text.elementsEqual("false".utf8) else { throw scanner.malformed("\(key) is null") }
+        return false
+    }
+
+    package func string(_ key: String, limit: Int = 4_096) throws -> String {
         let value = try value(key, .string)
         guard value.range.count <= limit + 2 else { throw scanner.malformed("\(key) is too long") }
         return try scanner.string(value)
     }
 
     /// nil if it is not there, or null.
-    func stringIfAny(_ key: String) throws -> String? {
+    package func stringIfAny(_ key: String) throws -> String? {
         guard let value = values[key], value.kind != .literal else { return nil }
         return try string(key)
     }
 
-    func integer(_ key: String) throws -> Int64 { try scanner.integer(try value(key, .number)) }
+    package func integer(_ key: String) throws -> Int64 {
+        try scanner.integer(try value(key, .number))
+    }
 
-    func integers(_ key: String) throws -> [Int64] {
+    package func integers(_ key: String) throws -> [Int64] {
         var found: [Int64] = []
         var inner = scanner.at(try value(key, .array))
         try inner.array { value in
@@ -58,7 +72,7 @@ struct JSONMembers {
         return found
     }
 
-    func strings(_ key: String, limit: Int) throws -> [String] {
+    package func strings(_ key: String, limit: Int) throws -> [String] {
         var found: [String] = []
         var inner = scanner.at(try value(key, .array))
         try inner.array { value in
@@ -71,16 +85,16 @@ struct JSONMembers {
     }
 
     /// The text of an object as it stands.
-    func object(_ key: String) throws -> [UInt8] {
+    package func object(_ key: String) throws -> [UInt8] {
         Array(scanner.raw(try value(key, .object)))
     }
 
-    func members(_ key: String) throws -> JSONMembers {
+    package func members(_ key: String) throws -> JSONMembers {
         var inner = scanner.at(try value(key, .object))
         return try JSONMembers(&inner)
     }
 
-    func objects(_ key: String, limit: Int) throws -> [JSONMembers] {
+    package func objects(_ key: String, limit: Int) throws -> [JSONMembers] {
         var found: [JSONMembers] = []
         var inner = scanner.at(try value(key, .array))
         try inner.array { value in

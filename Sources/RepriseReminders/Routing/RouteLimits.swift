@@ -1,0 +1,27 @@
+/// The bounds of routing; `docs/limits.md` lists each with what happens at it.
+public enum RouteLimits {
+    /// The most bytes of a payload that is read.
+    public static let payloadBytes = 4_096
+    /// How deep a payload that is read may nest.
+    public static let payloadDepth = 16
+    /// The most bytes of a sort of entity.
+    public static let routeSort = 64
+    /// The most bytes of an id, and of a part's.
+    public static let routeID = 128
+    /// The most bytes of an owner's name.
+    public static let routeOwner = 256
+    /// The most bytes of a deep link.
+    public static let link = 4_000
+    /// The most bytes of a text that was typed into a notification.
+    public static let answer = 16_384
+    /// The most readers, and the most rules for actions, that a configuration may have.
+    public static let rules = 64
+    /// The most routes that are handed over ahead of the loop that reads them.
+    public static let ahead = 8
+    /// The most looks at the store at the same time.
+    public static let lookUps = 8
+    /// The most look-ups that nobody waits for any more and that have not returned.
+    public static let abandonedLookUps = 64
+    /// How often an entity is looked up again because it has changed meanwhile.
+    public static let lookUpsAgain = 3
+}
