@@ -20,7 +20,8 @@ package struct ReminderPlanner: Sendable {
         var lines: [ReminderLine]
     }
 
-    let limit: Int
+    /// Fewer where the app has requests of its own.
+    var limit: Int
     /// With gaps where entities were removed, which the next ones take.
     var slots: [Slot?] = []
     private var free: [Int] = []
