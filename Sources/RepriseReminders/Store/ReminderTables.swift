@@ -1,4 +1,5 @@
 import GRDB
+import RepriseCore
 
 /// How plans, marks and routes lie in the journal.
 enum ReminderTables {
@@ -7,7 +8,7 @@ enum ReminderTables {
         CREATE TABLE reminderMark (
             entity TEXT NOT NULL,
             reminder TEXT NOT NULL,
-            -- As in Occurrence.local.
+            -- As in Occurrence.local; of a skip a day alone: what is left of it. Then the reminder may be empty: all of the entity.
             occurrence TEXT NOT NULL,
             -- snooze, skip, test
             what TEXT NOT NULL,
@@ -75,4 +76,33 @@ enum ReminderTables {
             presented INTEGER
         ) STRICT, WITHOUT ROWID;
         """
+
+    /// - Returns: whether there is more.
+    static func prune(_ db: Database, at now: WallTime) throws -> Bool {
+        try db.execute(
+            sql: "DELETE FROM reminderMark WHERE until <= ?",
+            arguments: [now.advanced(by: .seconds(-86_400)).milliseconds])
+        try db.execute(
+            sql: """
+                DELETE FROM reminderDecision
+                WHERE seq <= (SELECT MAX(seq) FROM reminderDecision) - ?
+                """, arguments: [ReminderDoorLimits.decisions])
+        try db.execute(
+            sql: """
+                DELETE FROM reminderRoute WHERE entry IN (
+                    SELECT r.entry FROM reminderRoute AS r
+                    LEFT JOIN entry AS e ON e.id = r.entry
+                    WHERE e.id IS NULL LIMIT 500)
+                """)
+        return db.changesCount == 500
+    }
+
+    /// What was put off by an hour rings an hour later, whatever the calendar says; a day that is skipped stays that day.
+    static func calendarMoved(_ db: Database, by step: Duration) throws {
+        let most: Int64 = 4_000_000_000_000_000_000
+        try db.execute(
+            sql: """
+                UPDATE reminderMark SET until = MAX(MIN(until, ?1), -?1) + ?2 WHERE what <> 'skip'
+                """, arguments: [most, max(min(step.milliseconds, most), -most)])
+    }
 }

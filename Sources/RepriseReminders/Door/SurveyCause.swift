@@ -1,0 +1,27 @@
+/// Why what should ring is compared with what the system has.
+public enum SurveyCause: String, Hashable, Sendable, CaseIterable {
+    /// The door has begun.
+    case start
+    /// The app came to the foreground.
+    case foreground
+    /// The system gave time in the background.
+    case refresh
+    /// A notification was tapped.
+    case tap
+    /// An action of a notification was chosen.
+    case action
+    /// The app's store has changed.
+    case change
+    /// A snooze, a skip or a test was set or taken back.
+    case mark
+    /// The calendar was set.
+    case clock
+    /// The device is in another time zone.
+    case zone
+    /// A reminder has rung.
+    case rang
+    /// An earlier comparison has failed.
+    case again
+    /// The app has asked.
+    case asked
+}

@@ -1,0 +1,67 @@
+package import Foundation
+package import RepriseCore
+
+extension Reminders {
+    /// What can be set about reminders.
+    ///
+    /// The defaults suit an app.
+    public struct Configuration: Sendable {
+        /// What sort of entity is reminded of, as in ``RepriseCore/Route/sort``.
+        public var sort = "goal"
+        /// The id of the background refresh in which the door plans again, as declared in the app's `Info.plist`; nil: none.
+        public var refreshTask: String?
+        /// How long a tap that nobody could be shown is worth showing; then its entry ends as `expired`. Nil: for ever.
+        public var timeToLive: Duration?
+        /// How long the app's store may take to say what is reminded of; then it is asked again, after a wait.
+        public var storePatience: Duration = .seconds(5)
+        /// How long the app's store may take to look one entity up, as for a tap.
+        public var lookUpPatience: Duration = .seconds(5)
+        /// How long the notification centre may take for one call.
+        public var systemPatience: Duration = .seconds(10)
+
+        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// Draws from 0..<1.
+        package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
+        /// What `.device` means.
+        package var zone: @Sendable () -> TimeZone = { DeviceZone.now }
+
+        /// The defaults.
+        public init() {}
+
+        /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
+        package func check() throws {
+            func bad(_ what: String, _ remedy: String) -> RepriseError {
+                RepriseError(.badConfiguration, what, remedy: remedy)
+            }
+            guard (1...64).contains(sort.utf8.count) else {
+                throw bad("A sort of entity has 1 to 64 bytes.", "Give reminders.sort a name.")
+            }
+            guard (1...128).contains(refreshTask?.utf8.count ?? 1) else {
+                throw bad(
+                    "The id of a background refresh has 1 to 128 bytes.",
+                    "Set reminders.refreshTask as it stands in the Info.plist, or to nil.")
+            }
+            guard timeToLive ?? .seconds(1) > .zero else {
+                throw bad(
+                    "A tap is worth showing for longer than no time.",
+                    "Set reminders.timeToLive to more, or to nil.")
+            }
+            let patience = [storePatience, lookUpPatience, systemPatience]
+            guard patience.allSatisfy({ $0 > .zero && $0 <= .seconds(600) }) else {
+                throw bad("A patience is more than nothing, and at most 10 minutes.", "Set it so.")
+            }
+        }
+    }
+}
+
+/// The device's time zone, also after it was changed while the process runs.
+private enum DeviceZone {
+    static var now: TimeZone {
+        #if os(Linux)
+            .current
+        #else
+            // Named, so that it does not move within one computation.
+            TimeZone(identifier: TimeZone.autoupdatingCurrent.identifier) ?? .current
+        #endif
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+
+/// What the door writes down: marks, and for people the plan, the survey and the decisions.
+struct ReminderDesk: Sendable {
+    let journal: Journal
+
+    // MARK: Marks
+
+    func marks() async throws -> [ReminderMark] {
+        try await journal.read { db in try Self.marks(db) }
+    }
+
+    /// Those that can be read: one broken row rings nothing, and stops nobody.
+    static func marks(_ db: Database) throws -> [ReminderMark] {
+        try Row.fetchAll(
+            db,
+            sql: """
+                SELECT entity, reminder, occurrence, what, until, reminderJSON FROM reminderMark
+                ORDER BY entity, reminder, occurrence
+                """
+        ).compactMap { row in
+            guard let entity = String.fromDatabaseValue(row[0]),
+                let reminder = String.fromDatabaseValue(row[1]),
+                let occurrence = String.fromDatabaseValue(row[2]),
+                let until = Int64.fromDatabaseValue(row[4]),
+                let what = what(String.fromDatabaseValue(row[3]), String.fromDatabaseValue(row[5]))
+            else { return nil }
+            return ReminderMark(
+                entity: entity, reminder: reminder, occurrence: occurrence, what: what,
+                until: WallTime(milliseconds: until))
+        }
+    }
+
+    private static func what(_ name: String?, _ json: String?) -> ReminderMark.What? {
+        switch name {
+        case "snooze": return .snooze
+        case "skip": return .skip
+        case "test":
+            guard let json = json?.data(using: .utf8),
+                let reminder = try? JSONDecoder().decode(Reminder.self, from: json)
+            else { return nil }
+            return .test(reminder)
+        default: return nil
+        }
+    }
+
+    /// Writes a mark in a transaction that is under way; one about the same occurrence is replaced.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError` for the caller to let pass.
+    static func mark(_ mark: ReminderMark, in db: Database) throws {
+        let count = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM reminderMark") ?? 0
+        guard count < ReminderDoorLimits.marks else {
+            throw RepriseError(
+                .full, "\(ReminderDoorLimits.marks) snoozes and skips are kept already.",
+                remedy: "Wait until some of them are over.")
+        }
+        var json: String?
+        let what: String
+        switch mark.what {
+        case .snooze: what = "snooze"
+        case .skip: what = "skip"
+        case .test(let reminder):
+            what = "test"
+            json = String(decoding: try JSONEncoder().encode(reminder), as: UTF8.self)
+        }
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO reminderMark VALUES (?, ?, ?, ?, ?, ?)",
+            arguments: [
+                mark.entity, mark.reminder, mark.occurrence, what, mark.until.milliseconds, json,
+            ])
+    }
+
+    /// Takes marks back.
+    static func unmark(_ marks: [ReminderMark], in db: Database) throws {
+        for mark in marks {
+            try db.execute(
+                sql: """
+                    DELETE FROM reminderMark
+                    WHERE entity = ? AND reminder = ? AND occurrence = ? AND until = ?
+                    """,
+                arguments: [
+                    mark.entity, mark.reminder, mark.occurrence, mark.until.milliseconds,
+                ])
+        }
+    }
+}
