@@ -85,13 +85,10 @@ extension Reminders.Configuration {
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
     func checkRouting() throws {
         func bad(_ what: String) -> RepriseError { RepriseError(.badConfiguration, what) }
-        guard (1...RouteLimits.routeSort).contains(sort.utf8.count) else {
-            throw bad("The sort of entity has 1 to \(RouteLimits.routeSort) bytes.")
-        }
         guard actions.count <= RouteLimits.rules, readers.count <= RouteLimits.rules else {
-            throw bad("There are at most \(RouteLimits.rules) rules for actions, and as many readers.")
+            throw bad(
+                "There are at most \(RouteLimits.rules) rules for actions, and as many readers.")
         }
-        guard lookUpPatience > .zero else { throw bad("The store is given some time to answer.") }
         var names: Set<[String]> = []
         for rule in actions {
             let name = rule.id.prefix(64)
@@ -103,7 +100,8 @@ extension Reminders.Configuration {
             }
             if case .snooze(let length) = rule.effect {
                 guard .seconds(60) <= length, length <= .seconds(30 * 86_400) else {
-                    throw bad("The action \(name) snoozes for less than a minute or more than 30 days.")
+                    throw bad(
+                        "The action \(name) snoozes for less than a minute or more than 30 days.")
                 }
             }
         }

@@ -8,7 +8,9 @@ enum RouteLog {
         _ id: EntryID, _ arrival: RouteArrival, _ info: ReminderInfo?, at now: WallTime,
         _ db: Database
     ) throws {
-        let route = try info.map { String(decoding: try JSONEncoder().encode($0.route), as: UTF8.self) }
+        let route = try info.map {
+            String(decoding: try JSONEncoder().encode($0.route), as: UTF8.self)
+        }
         try db.cachedStatement(
             sql: """
                 INSERT INTO reminderRoute (entry, at, source, route, action) VALUES (?, ?, ?, ?, ?)
@@ -46,16 +48,10 @@ enum RouteLog {
             arguments: [id.text]) ?? false
     }
 
-    /// Removes what belongs to entries that are not kept any more.
-    ///
-    /// - Returns: whether there is more.
-    static func prune(_ db: Database) throws -> Bool {
-        try db.execute(
-            sql: """
-                DELETE FROM reminderRoute WHERE entry IN
-                (SELECT entry FROM reminderRoute WHERE NOT EXISTS
-                (SELECT 1 FROM entry WHERE entry.id = reminderRoute.entry) LIMIT 500)
-                """)
-        return db.changesCount == 500
+    static func add(_ sentence: String, to id: EntryID, _ db: Database) throws {
+        try db.cachedStatement(
+            sql:
+                "UPDATE reminderRoute SET reason = COALESCE(reason || ' ', '') || ? WHERE entry = ?"
+        ).execute(arguments: [sentence, id.text])
     }
 }

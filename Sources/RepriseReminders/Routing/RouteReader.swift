@@ -1,3 +1,4 @@
+import Foundation
 public import RepriseCore
 
 /// Reads where a payload leads that Reprise did not write, as that of the app's own pushes.
@@ -74,7 +75,9 @@ package struct RouteReading: Sendable {
 
     /// Reads `scheme://sort/id/part?owner=…&test=1`, each part percent-encoded.
     static func read(link: String) -> ReminderInfo.Reading {
-        guard link.utf8.count <= RouteLimits.link else { return .malformed(.invalid(field: "link")) }
+        guard link.utf8.count <= RouteLimits.link else {
+            return .malformed(.invalid(field: "link"))
+        }
         guard let colon = link.range(of: "://"), !link[..<colon.lowerBound].isEmpty,
             !["http", "https"].contains(link[..<colon.lowerBound].lowercased())
         else { return .malformed(.noRoute) }

@@ -128,7 +128,8 @@ extension ResolvedRoute {
         guard let part = entity.parts.first(where: { $0.id == id }) else {
             return Self(
                 info: info, resolution: .active(entity, .partGone(id: id)),
-                reason: "“\(entity.title)” is in use; its part is no more, so the whole stands for it.")
+                reason:
+                    "“\(entity.title)” is in use; its part is no more, so the whole stands for it.")
         }
         return Self(
             info: info, resolution: .active(entity, .part(part)),
@@ -160,7 +161,8 @@ extension Malformation {
         case .invalid(let field): "Its \(field) is not what it should be."
         case .newer(let version): "It is of version \(version) of the format, which is newer."
         case .anotherUser: "It leads to something of another user."
-        case .unknownSort(let sort): "It leads to a \(sort.prefix(64)), which this app does not have."
+        case .unknownSort(let sort):
+            "It leads to a \(sort.prefix(64)), which this app does not have."
         }
     }
 }
