@@ -143,10 +143,10 @@ extension Reminders {
     public var routes: ReminderRoutes { routing.routes }
 
     /// Handlers of actions are set; called before `.store` opens.
-    func routingStarted(_ store: any ReminderStore) async {
+    package func routingStarted(_ store: any ReminderStore) async {
         routing.started(store) { [driver] entity in driver.tapped(entity: entity) }
     }
 
     /// The door runs no more; called after `.store` is closed.
-    func routingStopped() async { routing.stopped() }
+    package func routingStopped() async { routing.stopped() }
 }

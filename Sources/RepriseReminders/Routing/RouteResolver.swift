@@ -38,6 +38,9 @@ package final class RouteResolver: Sendable {
         }
     }
 
+    /// How many calls of the store nobody waits for any more.
+    package var abandoned: Int { lookUps.abandoned }
+
     func currentStore() throws -> any ReminderStore {
         guard let store = store.withLock({ $0 }) else {
             throw HandOverFailure.notReady("The reminders do not run: nobody can be asked.")
