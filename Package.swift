@@ -205,7 +205,7 @@ let package = Package(
                 "Goals", "Reprise", "RepriseCore", "RepriseJournal", "ReprisePhone",
                 "RepriseReminders", "RepriseTesting", grdb,
             ],
-            swiftSettings: strict),
+            exclude: ["Vectors"], swiftSettings: strict),
         .testTarget(
             name: "RepriseChainsTests",
             dependencies: [

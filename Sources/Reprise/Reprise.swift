@@ -184,7 +184,10 @@ public final class Reprise: Sendable {
     /// Closes the journal.
     ///
     /// What is in hand is finished or handed over again at the next opening.
-    public func close() async { await journal.close() }
+    public func close() async {
+        await reminders?.stop()
+        await journal.close()
+    }
 }
 
 extension Reprise: AppLife {
@@ -196,12 +199,15 @@ extension Reprise: AppLife {
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
         await forms?.background(granted: granted)
+        async let planned: Void? = reminders?.background(granted: granted)
         await channels.background(granted: granted)
+        _ = await planned
     }
 
     /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
     public func foreground() async {
         await forms?.foreground()
+        await reminders?.foreground()
         await channels.foreground()
     }
 

@@ -181,6 +181,8 @@ public actor RepriseAccounts {
 
     /// Stops the client, makes the change, and starts what is then the current account, also after a failure.
     private func replace<T: Sendable>(_ change: () async throws -> T) async throws -> T {
+        // What rings for a former user would tell the next one of it. If this is killed, the next account's survey does the same.
+        await client?.reminders?.leave()
         await stop()
         do {
             return try await change()

@@ -1,4 +1,4 @@
-package import RepriseCore
+public import RepriseCore
 import Synchronization
 
 /// Clocks that stand still until a test moves them.
@@ -73,6 +73,9 @@ public final class ManualTimekeeper: Sendable {
             state.uptime = .zero
         }
     }
+
+    /// What the calendar says.
+    public var now: WallTime { state.withLock { $0.wall } }
 
     /// What the clock that cannot jump has to reach for each that sleeps, soonest first.
     public var sleepers: [Duration] {

@@ -2,26 +2,287 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 
-/// Performs what `SurveyMachine` decides.
+/// Performs what `SurveyMachine` decides: one input after the other, and what takes time beside it.
 actor RemindersDriver {
+    enum Input: Sendable {
+        case event(SurveyMachine.Event)
+        /// The system has given time in the background.
+        case slot(Int)
+        /// Wants to know when all is done that there is a reason for.
+        case settle(CheckedContinuation<Bool, Never>)
+        /// The journal is ours no more.
+        case lost(RepriseError)
+    }
+
+    /// With whom it works while it runs.
+    struct Company: Sendable {
+        let store: any ReminderStore
+        let notifications: any UserNotifications
+        let scheduler: (any BackgroundScheduler)?
+    }
+
+    /// Time in the background, until a survey is over.
+    struct Slot {
+        let slot: any BackgroundSlot
+        /// Nil: the door does not run yet.
+        var survey: Int?
+        let isOver: CheckedContinuation<Void, Never>
+        var expiry: Task<Void, Never>?
+    }
+
     nonisolated let desk: ReminderDesk
     nonisolated let configuration: Reminders.Configuration
+    nonisolated let states = Announcer(ReminderState.idle)
+    nonisolated let inbox = SurveyInbox()
+    nonisolated let storePatience: Patience
+    nonisolated let systemPatience: Patience
+
+    var machine: SurveyMachine
+    var company: Company?
+    var failure: RepriseError?
+    private var loop: Task<Void, Never>?
+    private var isEnding = false
+    private var alarm: (due: Duration, task: Task<Void, Never>)?
+    private var listener: Task<Void, Never>?
+    var tasks: [Int: Task<Void, Never>] = [:]
+    private var nextTask = 0
+    var refreshing: Task<Void, Never>?
+    var slots: [Int: Slot] = [:]
+    private var nextSlot = 0
+    private var waiters: [(survey: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+    private var endings: [CheckedContinuation<Void, Never>] = []
+
+    nonisolated var clock: any Timekeeper { configuration.timekeeper }
 
     init(journal: Journal, configuration: Reminders.Configuration) {
         desk = ReminderDesk(journal: journal)
         self.configuration = configuration
+        storePatience = Patience(clock: configuration.timekeeper)
+        systemPatience = Patience(clock: configuration.timekeeper)
+        machine = SurveyMachine(
+            settings: .init(
+                sort: configuration.sort, asksForRefresh: configuration.refreshTask != nil))
     }
+
+    var insight: ReminderInsight { machine.insight }
+
+    /// Whether nothing is under way: all is done, or what failed waits for its time.
+    var isIdle: Bool { inbox.isEmpty && machine.isIdle }
+
+    // MARK: From outside
+
+    /// A person tapped, or chose an action: this entity is read again, and what should ring is planned again.
+    nonisolated func tapped(entity: String?) {
+        inbox.put(.event(.asked(.tap, entity: entity)))
+    }
+
+    /// There is a reason to plan again.
+    nonisolated func poke(_ cause: SurveyCause, entity: String? = nil) {
+        inbox.put(.event(.asked(cause, entity: entity)))
+    }
+
+    /// Returns when everything is done that there is a reason for by now.
+    ///
+    /// - Returns: whether it could be done.
+    @discardableResult
+    nonisolated func settled() async -> Bool {
+        await withCheckedContinuation { continuation in
+            if !inbox.put(.settle(continuation)) { continuation.resume(returning: false) }
+        }
+    }
+
+    // MARK: Running
 
     func began(
         _ store: any ReminderStore, _ notifications: any UserNotifications,
         _ scheduler: (any BackgroundScheduler)?
-    ) throws {}
+    ) throws {
+        guard company == nil else {
+            throw RepriseError(
+                .badConfiguration, "The reminders are running already.",
+                remedy: "Call run once, and again when it has returned.")
+        }
+        company = Company(store: store, notifications: notifications, scheduler: scheduler)
+        failure = nil
+        isEnding = false
+        inbox.open()
+    }
 
-    func run() async throws {}
+    func run() async throws {
+        guard let store = company?.store else { return }
+        listener = Task { [inbox] in
+            for await change in store.changes { inbox.put(.event(.changed(change))) }
+        }
+        let loop = Task { await self.work() }
+        self.loop = loop
+        if isEnding { loop.cancel() }
+        await withTaskCancellationHandler {
+            await loop.value
+        } onCancel: {
+            loop.cancel()
+        }
+        // Not cancelled with the task: a change that is under way is waited for.
+        await Task { await self.finish() }.value
+        if let failure { throw failure }
+    }
 
-    /// A person tapped, or chose an action: this entity is read again, and what should ring is planned again.
-    nonisolated func tapped(entity: String?) {}
+    /// Ends it, and returns when it has ended: from then on it changes nothing of what the system has.
+    func stop() async {
+        guard company != nil else { return }
+        isEnding = true
+        loop?.cancel()
+        await withCheckedContinuation { endings.append($0) }
+    }
 
-    /// There is a reason to plan again.
-    nonisolated func poke(_ cause: SurveyCause) {}
+    private func work() async {
+        await take(.started)
+        for id in slots.keys { slots[id]?.survey = machine.covering }
+        while failure == nil {
+            let inputs = await inbox.next()
+            if inputs.isEmpty { return }
+            for input in inputs where failure == nil { await take(input) }
+        }
+    }
+
+    private func finish() async {
+        for input in inbox.close() {
+            if case .settle(let continuation) = input { continuation.resume(returning: false) }
+        }
+        listener?.cancel()
+        await perform(machine.take(.stopped, at: now))
+        alarm?.task.cancel()
+        alarm = nil
+        for task in tasks.values { task.cancel() }
+        for task in tasks.values { await task.value }
+        tasks = [:]
+        for waiter in waiters { waiter.continuation.resume(returning: false) }
+        waiters = []
+        for id in slots.keys.sorted() { await end(id, isSuccess: false) }
+        states.announce(machine.insight.state)
+        company = nil
+        loop = nil
+        for ending in endings { ending.resume() }
+        endings = []
+    }
+
+    private func take(_ input: Input) async {
+        switch input {
+        case .event(let event): await take(event)
+        case .slot(let id):
+            await take(.asked(.refresh))
+            slots[id]?.survey = machine.covering
+        case .settle(let continuation):
+            if machine.isSettled {
+                continuation.resume(returning: machine.insight.fault == nil)
+            } else {
+                waiters.append((machine.covering, continuation))
+            }
+        case .lost(let error): failure = error
+        }
+    }
+
+    private func take(_ event: SurveyMachine.Event) async {
+        await perform(machine.take(event, at: now))
+        arm()
+        states.announce(machine.insight.state)
+    }
+
+    private var now: SurveyMachine.Moment {
+        .init(
+            uptime: clock.uptime(), wall: clock.wall(), zone: configuration.zone(),
+            jitter: configuration.jitter())
+    }
+
+    private func arm() {
+        guard machine.due != alarm?.due else { return }
+        alarm?.task.cancel()
+        alarm = machine.due.map { due in
+            let task = Task { [inbox, clock] in
+                do { try await clock.sleep(until: due) } catch { return }
+                inbox.put(.event(.timerFired))
+            }
+            return (due, task)
+        }
+    }
+
+    // MARK: Performing
+
+    private func perform(_ actions: [SurveyMachine.Action]) async {
+        for action in actions {
+            switch action {
+            case .load: load()
+            case .setReady(true): await desk.journal.open(.store)
+            case .setReady(false): await desk.journal.close(.store)
+            case .ask(let survey, let question):
+                beside {
+                    let answer = await self.answer(question)
+                    self.inbox.put(.event(.answered(survey, answer)))
+                }
+            case .requestRefresh(let at): requestRefresh(at)
+            case .surveyed(let survey, let isComplete): await surveyed(survey, isComplete)
+            }
+        }
+    }
+
+    /// What takes time does not keep the next input waiting.
+    func beside(_ body: @escaping @Sendable () async -> Void) {
+        nextTask += 1
+        let id = nextTask
+        tasks[id] = Task {
+            await body()
+            self.tasks[id] = nil
+        }
+    }
+
+    private func load() {
+        guard let store = company?.store else { return }
+        // Not waited for at the end: nobody can end a store that loads for ever.
+        Task { [inbox] in
+            do {
+                try await store.load()
+                inbox.put(.event(.storeLoaded))
+            } catch {
+                inbox.put(.event(.loadFailed("\(error)")))
+            }
+        }
+    }
+
+    private func surveyed(_ survey: Int, _ isComplete: Bool) async {
+        for waiter in waiters where waiter.survey <= survey {
+            waiter.continuation.resume(returning: isComplete)
+        }
+        waiters.removeAll { $0.survey <= survey }
+        let over = slots.filter { ($0.value.survey ?? .max) <= survey }.keys.sorted()
+        guard !over.isEmpty else { return }
+        // The next time is asked for before this one is given back: then the app may be suspended.
+        beside { [refreshing] in
+            await refreshing?.value
+            for id in over { await self.end(id, isSuccess: isComplete) }
+        }
+    }
+
+    // MARK: Time in the background
+
+    func slot(_ slot: any BackgroundSlot) async {
+        guard slots.count < ReminderDoorLimits.slots else {
+            return await slot.complete(success: false)
+        }
+        nextSlot += 1
+        let id = nextSlot
+        await withCheckedContinuation { continuation in
+            slots[id] = Slot(slot: slot, survey: nil, isOver: continuation)
+            slots[id]?.expiry = Task {
+                await slot.expired()
+                if !Task.isCancelled { await self.end(id, isSuccess: false) }
+            }
+            inbox.put(.slot(id))
+        }
+    }
+
+    private func end(_ id: Int, isSuccess: Bool) async {
+        guard let slot = slots.removeValue(forKey: id) else { return }
+        slot.expiry?.cancel()
+        await slot.slot.complete(success: isSuccess)
+        slot.isOver.resume()
+    }
 }

@@ -2,6 +2,9 @@ package import RepriseCore
 
 /// One notification that should be pending.
 package struct PlannedReminder: Hashable, Sendable, Identifiable {
+    /// What the ids of all of them begin with.
+    package static let prefix = "reprise.reminder."
+
     /// Stable: the same entity, reminder and occurrence have the same id, `reprise.reminder.` and a hash.
     package var id: String
     package var entity: String
@@ -27,4 +30,25 @@ package struct PlannedReminder: Hashable, Sendable, Identifiable {
 
     /// When it rings.
     package var at: WallTime { snoozedUntil ?? occurrence.at }
+
+    /// The name by which the system knows it.
+    ///
+    /// - Parameters:
+    ///   - entity: as in ``RepriseCore/Route/id``.
+    ///   - reminder: as in ``Reminder/id``.
+    ///   - occurrence: as in ``Occurrence/local``.
+    ///   - isTest: a test has a name of its own, whatever it is called.
+    package static func id(
+        entity: String, reminder: String, occurrence: String, isTest: Bool = false
+    ) -> String {
+        let text = "\(isTest ? "test" : "")\u{0}\(entity)\u{0}\(reminder)\u{0}\(occurrence)"
+        return EntryID.hash(of: text, prefix: prefix).text
+    }
+
+    /// Soonest first; those of the same moment by their names.
+    static func precedes(_ left: Self, _ right: Self) -> Bool {
+        if left.at != right.at { return left.at < right.at }
+        return (left.entity, left.reminder.id, left.occurrence.local)
+            < (right.entity, right.reminder.id, right.occurrence.local)
+    }
 }

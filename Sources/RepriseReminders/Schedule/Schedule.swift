@@ -1,5 +1,3 @@
-public import RepriseCore
-
 /// When a reminder rings: a rule for days, times of day, and what is left out.
 ///
 /// ```swift
@@ -8,6 +6,9 @@ public import RepriseCore
 /// try schedule.check()
 /// for occurrence in schedule.occurrences(after: now, in: .device("Europe/Berlin")).prefix(3) { print(occurrence.local) }
 /// ```
+///
+/// What a schedule says is about the rule's own days and times: `start`, `end` and `skipped` too, also where quiet hours then move an
+/// occurrence to the next day. Quiet hours look at the wall clock when it would ring.
 ///
 /// Times are those of a wall clock. One that does not exist, because the clock is set forward over it, rings as much later as the
 /// clock was set forward (02:30 becomes 03:30); one that exists twice rings the first time alone.
@@ -59,87 +60,5 @@ public struct Schedule: Hashable, Sendable, Codable {
         self.skipped = skipped
         self.quiet = quiet
         self.zone = zone
-    }
-}
-
-/// A day of the week, as ISO 8601 numbers them.
-public enum Weekday: Int, Hashable, Sendable, Codable, CaseIterable {
-    case monday = 1
-    case tuesday, wednesday, thursday, friday, saturday, sunday
-}
-
-/// A day of the Gregorian calendar, wherever; written as `2026-11-21`.
-public struct LocalDate: Hashable, Sendable, Codable {
-    /// 1 to 9999.
-    public var year: Int
-    /// 1 to 12.
-    public var month: Int
-    /// 1 to 31.
-    public var day: Int
-
-    /// Names a day, which need not exist: ``Schedule/check()`` looks.
-    public init(_ year: Int, _ month: Int, _ day: Int) {
-        self.year = year
-        self.month = month
-        self.day = day
-    }
-}
-
-/// A time of day to the minute, wherever; written as `07:30`.
-public struct TimeOfDay: Hashable, Sendable, Codable {
-    /// 0 to 23.
-    public var hour: Int
-    /// 0 to 59.
-    public var minute: Int
-
-    /// Names a time, which need not exist: ``Schedule/check()`` looks.
-    public init(_ hour: Int, _ minute: Int) {
-        self.hour = hour
-        self.minute = minute
-    }
-}
-
-/// Hours in which nothing rings, the first included and the last not; they may pass midnight.
-public struct QuietHours: Hashable, Sendable, Codable {
-    /// What becomes of what falls into them.
-    public enum Then: String, Hashable, Sendable, Codable {
-        /// It rings when they end.
-        case postpone
-        /// It does not ring.
-        case skip
-    }
-
-    /// From then on.
-    public var from: TimeOfDay
-    /// Until then.
-    public var to: TimeOfDay
-    /// What becomes of what falls into them.
-    public var then: Then
-
-    /// Names hours.
-    public init(from: TimeOfDay, to: TimeOfDay, then: Then = .postpone) {
-        self.from = from
-        self.to = to
-        self.then = then
-    }
-}
-
-/// One time that a schedule rings.
-public struct Occurrence: Hashable, Sendable {
-    /// The wall clock's time that the rule names, before quiet hours and a clock that is set move it: its identity, as in `2026-11-21T07:30`.
-    public var local: String
-    /// When it rings.
-    public var at: WallTime
-    /// The wall clock's date when it rings.
-    public var date: LocalDate
-    /// The wall clock's time when it rings.
-    public var time: TimeOfDay
-
-    /// Describes an occurrence.
-    public init(local: String, at: WallTime, date: LocalDate, time: TimeOfDay) {
-        self.local = local
-        self.at = at
-        self.date = date
-        self.time = time
     }
 }

@@ -86,4 +86,15 @@ struct ReminderDesk: Sendable {
                 ])
         }
     }
+
+    // MARK: For people
+
+    /// Writes down what differs from what is there; nothing is written if nothing does.
+    func write(_ record: SurveyRecord) async throws {
+        let isNews = try await journal.read { db in try ReminderNews(record, beside: db) }
+        guard !isNews.isEmpty else { return }
+        try await journal.write { db in
+            try ReminderNews(record, beside: db).write(in: db)
+        }
+    }
 }

@@ -1,0 +1,246 @@
+import RepriseCore
+
+/// One survey, from its first question to its last word.
+extension SurveyMachine {
+    struct Work {
+        enum Stage {
+            /// Everything is read at once; so many answers are missing.
+            case reading(missing: Int)
+            /// The store is asked for entities that notifications are of, and that are not in the plan.
+            case looking
+            case changing
+            case writing
+        }
+
+        let number: Int
+        let cause: SurveyCause
+        /// What of the store is not read yet.
+        var reading: Reading
+        var stage: Stage
+        var permission: NotificationSettings.Authorization?
+        var pending: [NotificationRequest] = []
+        var delivered: [DeliveredNotification] = []
+        var aim = SurveyAim()
+        /// What is left to do, the next one last.
+        var changes: [SurveyChange] = []
+        var decisions: [SurveyRecord.Decision] = []
+        var isRefused: [String: String] = [:]
+        var fault: String?
+        /// Marks whose time is over.
+        var over: [ReminderMark] = []
+    }
+
+    mutating func begin(at now: Moment) -> [Action] {
+        guard phase == .ready, work == nil, let wanted else { return [] }
+        self.wanted = nil
+        againAt = nil
+        number += 1
+        var questions: [Question] = []
+        switch wanted.reading {
+        case .nothing: break
+        case .entities(let ids): questions.append(.entities(ids))
+        case .everything: questions.append(.entities(nil))
+        }
+        questions += [.settings, .pending, .delivered, .marks]
+        work = Work(
+            number: number, cause: wanted.cause, reading: wanted.reading,
+            stage: .reading(missing: questions.count))
+        return questions.map { .ask(number, $0) }
+    }
+
+    mutating func answered(_ answer: Answer, at now: Moment) -> [Action] {
+        guard let stage = work?.stage else { return [] }
+        switch stage {
+        case .reading(let missing): return read(answer, missing: missing, at: now)
+        case .looking:
+            switch answer {
+            case .looked(let inUse): return decide(inUse: inUse, at: now)
+            // Who cannot be looked up stays where it is; the next survey asks again.
+            case .failed, .refused: return decide(inUse: nil, at: now)
+            case .entities, .settings, .pending, .delivered, .marks, .done: return []
+            }
+        case .changing: return changed(answer, at: now)
+        case .writing:
+            switch answer {
+            case .failed(let why), .refused(let why):
+                written = nil
+                return fail("What was planned could not be written down: \(why)", at: now)
+            case .entities, .settings, .pending, .delivered, .marks, .looked, .done:
+                insight.tally.writes += 1
+                return finish(at: now)
+            }
+        }
+    }
+
+    private mutating func read(_ answer: Answer, missing: Int, at now: Moment) -> [Action] {
+        switch answer {
+        case .entities(let entities): take(entities)
+        case .settings(let settings): work?.permission = settings.authorization
+        case .pending(let pending): work?.pending = pending
+        case .delivered(let delivered): work?.delivered = delivered
+        case .marks(let marks):
+            work?.over = marks.filter { $0.until <= now.wall }
+            plan.marks = marks.filter { $0.until > now.wall }
+        case .failed(let why), .refused(let why): return fail(why, at: now)
+        case .looked, .done: return []
+        }
+        guard missing == 1 else {
+            work?.stage = .reading(missing: missing - 1)
+            return []
+        }
+        return look(at: now)
+    }
+
+    private mutating func take(_ entities: [RemindedEntity]) {
+        switch work?.reading {
+        case .everything: plan.replace(with: entities)
+        case .entities(let ids): plan.replace(ids, with: entities)
+        case nil, .nothing: break
+        }
+        work?.reading = .nothing
+        insight.entities = plan.entities.count
+        insight.reminders = plan.reminders
+        insight.invalid = plan.invalid
+    }
+
+    /// Notifications of entities in the plan stay; of the others the store knows whether they are in use.
+    private mutating func look(at now: Moment) -> [Action] {
+        guard let work else { return [] }
+        var routes: [String: Route] = [:]
+        for notification in work.delivered where notification.request.isOurs {
+            guard let route = plan.info(notification.request)?.route, !route.isTest,
+                plan.entities[route.id] == nil,
+                routes.count < ReminderDoorLimits.lookUps
+            else { continue }
+            routes[route.id] = route
+        }
+        guard !routes.isEmpty else { return decide(inUse: [], at: now) }
+        self.work?.stage = .looking
+        return [.ask(work.number, .look(routes))]
+    }
+
+    /// - Parameter inUse: nil if nobody knows.
+    private mutating func decide(inUse: Set<String>?, at now: Moment) -> [Action] {
+        guard var work else { return [] }
+        work.aim = plan.aim(
+            permission: work.permission ?? .notDetermined, pending: work.pending, at: now.wall,
+            in: now.zone)
+        work.changes = plan.changes(
+            to: work.aim, from: work.pending, at: now.wall, in: now.zone)
+        let gone = plan.gone(work.delivered, inUse: inUse)
+        if !gone.isEmpty { work.changes.append(.removeDelivered(gone)) }
+        work.stage = .changing
+        self.work = work
+        insight.permission = work.permission
+        for (name, why) in plan.invalid.sorted(by: { $0.key < $1.key }) where told[name] != why {
+            self.work?.decisions.append(
+                SurveyRecord.Decision(
+                    at: now.wall, what: .invalid, request: name, entity: nil, reason: why))
+        }
+        told = plan.invalid
+        insight.foreign = work.aim.foreign
+        return nextChange(at: now)
+    }
+
+    private mutating func nextChange(at now: Moment) -> [Action] {
+        guard let work, let change = work.changes.last else { return write(at: now) }
+        return [.ask(work.number, change.question)]
+    }
+
+    private mutating func changed(_ answer: Answer, at now: Moment) -> [Action] {
+        guard let change = work?.changes.popLast() else { return [] }
+        switch answer {
+        case .done:
+            work?.decisions += change.decisions(at: now.wall)
+            insight.tally.count(change)
+        case .refused(let why):
+            work?.isRefused[change.id] = why
+            insight.tally.refused += 1
+            if refusals[change.id] != why {
+                work?.decisions.append(change.refusal(why, at: now.wall))
+            }
+        case .failed(let why):
+            // What is left waits for the next survey, with this one.
+            work?.fault = why
+            work?.changes.append(change)
+            return write(at: now)
+        case .entities, .settings, .pending, .delivered, .marks, .looked: return []
+        }
+        return nextChange(at: now)
+    }
+
+    private mutating func write(at now: Moment) -> [Action] {
+        guard var work else { return [] }
+        refusals = work.isRefused
+        work.stage = .writing
+        let record = plan.record(of: work, at: now)
+        insight.planned = work.aim.requests.count
+        insight.pending = record.rows.count { $0.status == .pending }
+        insight.refused = work.isRefused
+        insight.guaranteedUntil = work.aim.guaranteedUntil
+        rings = work.aim.planned.first.map { first in
+            let wait = max(now.wall.duration(to: first.at), .zero)
+            return (first.at, now.uptime + wait + .seconds(1))
+        }
+        self.work = work
+        guard !record.isEmpty(beside: written) else { return finish(at: now) }
+        written = record.withoutNews
+        return [.ask(work.number, .write(record))]
+    }
+
+    private mutating func finish(at now: Moment) -> [Action] {
+        guard let work else { return [] }
+        if let fault = work.fault { return fail(fault, at: now) }
+        self.work = nil
+        failures = 0
+        insight.fault = nil
+        insight.tally.surveys += 1
+        insight.surveyed = now.wall
+        insight.cause = work.cause
+        see(now)
+        return refresh(by: work.aim.guaranteedUntil, at: now)
+            + [.surveyed(work.number, isComplete: true)] + begin(at: now)
+    }
+
+    /// Ends it; another one follows after a wait.
+    private mutating func fail(_ why: String, at now: Moment) -> [Action] {
+        guard let work else { return [] }
+        self.work = nil
+        failures += 1
+        insight.tally.failures += 1
+        insight.fault = why
+        againAt = now.uptime + settings.surveying.delay(failures: failures, jitter: now.jitter)
+        if wanted == nil { wanted = Wanted(cause: .again, reading: .nothing) }
+        wanted?.reading.add(work.reading)
+        see(now)
+        return (refreshAt == nil ? refresh(by: now.wall, at: now) : [])
+            + [.surveyed(work.number, isComplete: false)]
+    }
+
+    /// Half the way to the end of what is guaranteed, unless time is asked for before that already.
+    private mutating func refresh(by end: WallTime?, at now: Moment) -> [Action] {
+        guard settings.asksForRefresh, let end else { return [] }
+        let half = now.wall.duration(to: end) / 2
+        let at = now.wall.advanced(
+            by: max(half, .seconds(ReminderDoorLimits.refreshSeconds)))
+        if let refreshAt, refreshAt > now.wall, refreshAt <= at { return [] }
+        refreshAt = at
+        insight.refreshAt = at
+        return [.requestRefresh(at)]
+    }
+}
+
+extension NotificationRequest {
+    /// Whether this door has made it: all others are the app's own, and are not touched.
+    var isOurs: Bool { id.hasPrefix(SurveyPlan.prefix) }
+}
+
+extension ReminderTally {
+    mutating func count(_ change: SurveyChange) {
+        switch change {
+        case .removeDelivered(let ids): removedDelivered += ids.count
+        case .removePending(let removals): removed += removals.count
+        case .add(_, _, let isNew): if isNew { added += 1 } else { replaced += 1 }
+        }
+    }
+}

@@ -1,0 +1,341 @@
+package import Foundation
+package import RepriseCore
+
+/// Decides when what should ring is compared with what the system has, and what is then changed.
+///
+/// `stopped → loading → ready`, and in `ready` one survey at a time: everything is read, then the system's requests are removed, then added,
+/// one change after the other, then it is written down. What happens meanwhile leads to one more survey. Nothing is remembered about what the
+/// system has: it is asked, so that a kill between any two changes leaves nothing behind that the next survey does not see.
+package struct SurveyMachine: Sendable {
+    package struct Settings: Hashable, Sendable {
+        /// As in `Route.sort`.
+        package var sort: String
+        /// Whether time in the background is asked for.
+        package var asksForRefresh: Bool
+        /// The waits after the store could not be loaded.
+        package var loading: Backoff
+        /// The waits after a survey that failed.
+        package var surveying: Backoff
+        /// How often the clocks are looked at while the app is in the foreground.
+        package var tick: Duration
+
+        package init(
+            sort: String = "goal", asksForRefresh: Bool = true,
+            loading: Backoff = Backoff(base: .milliseconds(100), longest: .seconds(30)),
+            surveying: Backoff = Backoff(base: .seconds(1), longest: .seconds(300)),
+            tick: Duration = .seconds(60)
+        ) {
+            self.sort = sort
+            self.asksForRefresh = asksForRefresh
+            self.loading = loading
+            self.surveying = surveying
+            self.tick = tick
+        }
+    }
+
+    /// What the clocks say, and what chance does.
+    package struct Moment: Sendable {
+        package var uptime: Duration
+        package var wall: WallTime
+        package var zone: TimeZone
+        /// 0..<1.
+        package var jitter: Double
+
+        package init(uptime: Duration, wall: WallTime, zone: TimeZone, jitter: Double = 0.5) {
+            self.uptime = uptime
+            self.wall = wall
+            self.zone = zone
+            self.jitter = jitter
+        }
+    }
+
+    package enum Event: Sendable {
+        case started
+        case stopped
+        case storeLoaded
+        case loadFailed(String)
+        case changed(ReminderChange)
+        /// There is a reason to compare; this entity, if one is named, is read again.
+        case asked(SurveyCause, entity: String? = nil)
+        /// Why no time in the background could be asked for; nil: it could.
+        case refreshAsked(fault: String?)
+        case timerFired
+        case slept
+        case woke
+        /// To what the survey of this number has asked.
+        case answered(Int, Answer)
+    }
+
+    package enum Question: Hashable, Sendable {
+        /// nil: all of them.
+        case entities(Set<String>?)
+        case settings
+        case pending
+        case delivered
+        case marks
+        /// Which of these are in use? By their ids.
+        case look([String: Route])
+        case removeDelivered([String])
+        case removePending([String])
+        case add(NotificationRequest)
+        case write(SurveyRecord)
+    }
+
+    package enum Answer: Sendable {
+        case entities([RemindedEntity])
+        case settings(NotificationSettings)
+        case pending([NotificationRequest])
+        case delivered([DeliveredNotification])
+        case marks([ReminderMark])
+        case looked(inUse: Set<String>)
+        case done
+        /// It may be done later: nothing answered in time, or something else was wrong with it for now.
+        case failed(String)
+        /// The system will not have it, today or tomorrow.
+        case refused(String)
+    }
+
+    package enum Action: Hashable, Sendable {
+        case load
+        case setReady(Bool)
+        /// Answered by ``Event/answered(_:_:)`` with this number.
+        case ask(Int, Question)
+        /// Not before this moment.
+        case requestRefresh(WallTime)
+        /// The survey of this number is over.
+        case surveyed(Int, isComplete: Bool)
+    }
+
+    enum Phase: Hashable {
+        case stopped
+        case loading(failures: Int, since: Duration)
+        case resting(failures: Int, until: Duration)
+        case ready
+    }
+
+    /// What the next survey is for.
+    struct Wanted {
+        var cause: SurveyCause
+        var reading: Reading
+    }
+
+    /// What of the app's store has to be read.
+    enum Reading: Hashable {
+        case nothing
+        case entities(Set<String>)
+        case everything
+
+        mutating func add(_ other: Reading) {
+            switch (self, other) {
+            case (.everything, _), (_, .nothing): break
+            case (_, .everything): self = .everything
+            case (.nothing, .entities): self = other
+            case (.entities(let ids), .entities(let more)):
+                let all = ids.union(more)
+                self = all.count > ReminderDoorLimits.changed ? .everything : .entities(all)
+            }
+        }
+    }
+
+    let settings: Settings
+    var phase: Phase = .stopped
+    var plan: SurveyPlan
+    var wanted: Wanted?
+    var work: Work?
+    /// How many surveys have begun.
+    package internal(set) var number = 0
+    /// How many have failed since one succeeded.
+    var failures = 0
+    /// When the next is tried after one that failed.
+    var againAt: Duration?
+    var isAsleep = false
+    /// What the clocks said last.
+    var sighting: (uptime: Duration, wall: WallTime, zone: String)?
+    /// When the next reminder rings, by both clocks.
+    var rings: (wall: WallTime, due: Duration)?
+    /// For when time in the background was asked for.
+    var refreshAt: WallTime?
+    /// What was written down last.
+    var written: SurveyRecord?
+    /// What the system would not take, and why, so that the same refusal is written down once.
+    var refusals: [String: String] = [:]
+    /// What was said to be invalid, and why.
+    var told: [String: String] = [:]
+    package internal(set) var insight = ReminderInsight()
+
+    package init(settings: Settings = Settings()) {
+        self.settings = settings
+        plan = SurveyPlan(sort: settings.sort)
+    }
+
+    /// The number of the survey that will know of everything that has happened so far.
+    package var covering: Int {
+        wanted == nil ? number : number + 1
+    }
+
+    /// Whether there is no reason for another survey.
+    package var isSettled: Bool { phase == .ready && work == nil && wanted == nil }
+
+    /// Whether nothing is under way: what has failed waits for its time.
+    package var isIdle: Bool {
+        switch phase {
+        case .stopped, .resting: true
+        case .loading: false
+        case .ready: work == nil && (wanted == nil || againAt != nil)
+        }
+    }
+
+    /// When the machine wants to hear ``Event/timerFired``; nil: nothing waits for a moment.
+    package var due: Duration? {
+        switch phase {
+        case .stopped, .loading: return nil
+        case .resting(_, let until): return until
+        case .ready:
+            let tick = isAsleep ? nil : sighting.map { $0.uptime + settings.tick }
+            let ring = isAsleep ? nil : rings?.due
+            return [tick, ring, work == nil ? againAt : nil].compactMap { $0 }.min()
+        }
+    }
+
+    // MARK: Events
+
+    package mutating func take(_ event: Event, at now: Moment) -> [Action] {
+        defer { tellState() }
+        switch event {
+        case .started: return started(at: now)
+        case .stopped: return stopped()
+        case .storeLoaded: return storeLoaded(at: now)
+        case .loadFailed(let why): return loadFailed(why, at: now)
+        case .changed(.everything): return want(.change, .everything, at: now)
+        case .changed(.entities(let ids)):
+            let isTooMany = ids.count > ReminderDoorLimits.changed
+            return want(.change, isTooMany ? .everything : .entities(ids), at: now)
+        case .asked(let cause, let entity):
+            if cause == .refresh { refreshAt = nil }
+            return want(cause, Self.reading(cause, entity), at: now)
+        case .refreshAsked(let fault):
+            insight.refreshFault = fault
+            return []
+        case .timerFired: return timerFired(at: now)
+        case .slept:
+            isAsleep = true
+            return []
+        case .woke:
+            isAsleep = false
+            return want(.foreground, .everything, at: now)
+        case .answered(let survey, let answer):
+            guard let work, work.number == survey else { return [] }
+            return answered(answer, at: now)
+        }
+    }
+
+    /// What may have changed without a word from the store, while nobody listened.
+    private static func reading(_ cause: SurveyCause, _ entity: String?) -> Reading {
+        switch cause {
+        case .start, .foreground, .refresh, .asked: .everything
+        case .tap, .action, .change, .mark, .clock, .zone, .rang, .again:
+            entity.map { .entities([$0]) } ?? .nothing
+        }
+    }
+
+    private mutating func started(at now: Moment) -> [Action] {
+        guard phase == .stopped else { return [] }
+        phase = .loading(failures: 0, since: now.uptime)
+        plan = SurveyPlan(sort: settings.sort)
+        wanted = Wanted(cause: .start, reading: .everything)
+        sighting = nil
+        (againAt, rings, refreshAt, written) = (nil, nil, nil, nil)
+        failures = 0
+        isAsleep = false
+        return [.load]
+    }
+
+    private mutating func stopped() -> [Action] {
+        guard phase != .stopped else { return [] }
+        let wasReady = phase == .ready
+        phase = .stopped
+        (work, wanted) = (nil, nil)
+        return wasReady ? [.setReady(false)] : []
+    }
+
+    private mutating func storeLoaded(at now: Moment) -> [Action] {
+        guard case .loading = phase else { return [] }
+        phase = .ready
+        see(now)
+        return [.setReady(true)] + begin(at: now)
+    }
+
+    private mutating func loadFailed(_ why: String, at now: Moment) -> [Action] {
+        guard case .loading(let before, _) = phase else { return [] }
+        let wait = settings.loading.delay(failures: before + 1, jitter: now.jitter)
+        phase = .resting(failures: before + 1, until: now.uptime + wait)
+        insight.tally.loadFailures += 1
+        insight.fault = "The store could not be loaded: \(why)"
+        return []
+    }
+
+    private mutating func timerFired(at now: Moment) -> [Action] {
+        guard let due, due <= now.uptime else { return [] }
+        if case .resting(let failures, _) = phase {
+            phase = .loading(failures: failures, since: now.uptime)
+            return [.load]
+        }
+        var actions: [Action] = []
+        if let againAt, work == nil, againAt <= now.uptime {
+            self.againAt = nil
+            actions += want(.again, .nothing, at: now)
+        }
+        if let cause = clockCause(now) { actions += want(cause, .nothing, at: now) }
+        see(now)
+        return actions
+    }
+
+    /// What has happened to the clocks since they were looked at, that matters.
+    private func clockCause(_ now: Moment) -> SurveyCause? {
+        guard let sighting else { return nil }
+        if sighting.zone != now.zone.identifier { return .zone }
+        let expected = sighting.wall.advanced(by: now.uptime - sighting.uptime)
+        let step = expected.duration(to: now.wall)
+        if step > .seconds(2) || step < .seconds(-2) { return .clock }
+        if let rings, rings.wall <= now.wall { return .rang }
+        return nil
+    }
+
+    mutating func see(_ now: Moment) {
+        sighting = (now.uptime, now.wall, now.zone.identifier)
+        if let ring = rings?.wall, ring <= now.wall { rings = nil }
+    }
+
+    /// There is a reason for a survey, now or after the one that is under way.
+    mutating func want(_ cause: SurveyCause, _ reading: Reading, at now: Moment) -> [Action] {
+        guard phase != .stopped else { return [] }
+        if wanted == nil { wanted = Wanted(cause: cause, reading: reading) }
+        wanted?.reading.add(reading)
+        guard phase == .ready, work == nil else { return [] }
+        // Who waits for a time that a fault has named is not hurried by each change.
+        if let againAt, againAt > now.uptime, !Self.isUrgent(cause) { return [] }
+        return begin(at: now)
+    }
+
+    /// Comes from a person or from the system, so it cannot come a hundred times a second.
+    private static func isUrgent(_ cause: SurveyCause) -> Bool {
+        switch cause {
+        case .start, .foreground, .refresh, .tap, .action, .mark, .asked, .again: true
+        case .change, .clock, .zone, .rang: false
+        }
+    }
+
+    private mutating func tellState() {
+        switch phase {
+        case .stopped: insight.state = .idle
+        case .loading, .resting: insight.state = .loading
+        case .ready:
+            switch insight.permission {
+            case nil: insight.state = .surveying
+            case .notDetermined, .denied: insight.state = .notPermitted
+            case .provisional: insight.state = .quiet
+            case .authorized: insight.state = .ready
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+import Foundation
+import RepriseCore
+
+/// What should be pending, as of one moment.
+struct SurveyAim {
+    /// Soonest first, with what the system is asked for.
+    var planned: [PlannedReminder] = []
+    var requests: [ReminderRequest] = []
+    /// The next, whether they have a place or not.
+    var next: [PlannedReminder] = []
+    var guaranteedUntil: WallTime?
+    var isPermitted = false
+    /// Requests of the app's own.
+    var foreign = 0
+}
+
+/// What a survey knows of the app's store, and what follows from it for what the system has.
+struct SurveyPlan: Sendable {
+    static let prefix = PlannedReminder.prefix
+
+    let sort: String
+    private(set) var entities: [String: RemindedEntity] = [:]
+    /// By entity, then by `entity/reminder`.
+    private var wrong: [String: [String: String]] = [:]
+    /// Those whose time has not come.
+    var marks: [ReminderMark] = []
+    private var planner = ReminderPlanner()
+
+    init(sort: String) { self.sort = sort }
+
+    var reminders: Int { planner.reminders }
+    var invalid: [String: String] {
+        wrong.values.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
+    }
+
+    // MARK: What is reminded of
+
+    /// Only what has changed costs anything.
+    mutating func replace(with all: [RemindedEntity]) {
+        let ids = Set(all.map(\.id))
+        for id in entities.keys where !ids.contains(id) { remove(id) }
+        for entity in all where entities[entity.id] != entity { set(entity) }
+    }
+
+    /// Those of `ids` that are not among `found` are reminded of no more.
+    mutating func replace(_ ids: Set<String>, with found: [RemindedEntity]) {
+        var gone = ids
+        for entity in found where ids.contains(entity.id) {
+            gone.remove(entity.id)
+            if entities[entity.id] != entity { set(entity) }
+        }
+        for id in gone { remove(id) }
+    }
+
+    private mutating func set(_ entity: RemindedEntity) {
+        entities[entity.id] = entity
+        let invalid = planner.set(entity).map { wrong in
+            ([wrong.entity, wrong.reminder].compactMap { $0 }.joined(separator: "/"),
+             wrong.error.description)
+        }
+        wrong[entity.id] =
+            invalid.isEmpty ? nil : Dictionary(invalid) { first, _ in first }
+    }
+
+    private mutating func remove(_ id: String) {
+        entities[id] = nil
+        wrong[id] = nil
+        planner.remove(id)
+    }
+
+    // MARK: What should be pending
+
+    mutating func aim(
+        permission: NotificationSettings.Authorization, pending: [NotificationRequest],
+        at now: WallTime, in zone: TimeZone
+    ) -> SurveyAim {
+        tellMarks(at: now, in: zone)
+        var aim = SurveyAim()
+        aim.foreign = pending.count { !$0.isOurs }
+        aim.isPermitted = permission == .authorized || permission == .provisional
+        // The system drops what is beyond its limit without a word, perhaps one of the app's own.
+        planner.limit = max(
+            0, min(ReminderLimits.places, ReminderDoorLimits.system - aim.foreign))
+        let plan = planner.plan(at: now, in: zone)
+        aim.next = plan.next
+        guard aim.isPermitted else { return aim }
+        aim.planned = plan.planned
+        aim.requests = plan.planned.map { ReminderRequest($0, sort: sort, in: zone) }
+        aim.guaranteedUntil = plan.guaranteedUntil
+        return aim
+    }
+
+    /// A day that is skipped is each occurrence of what is left of it; not of the days before it, if the calendar is set back.
+    private mutating func tellMarks(at now: WallTime, in zone: TimeZone) {
+        var told: [ReminderMark.Key: ReminderMark] = [:]
+        for mark in marks {
+            guard mark.isOfDay else {
+                told[mark.key] = mark
+                continue
+            }
+            for skip in skips(mark, at: now, in: zone) where told[skip.key] == nil {
+                told[skip.key] = skip
+            }
+        }
+        for key in planner.marks.keys where told[key] == nil { planner.unmark(key) }
+        for (key, mark) in told where planner.marks[key] != mark {
+            // One that cannot be told is a test that cannot be shown, or one beyond the limit: it rings nothing.
+            try? planner.mark(mark)
+        }
+    }
+
+    private func skips(
+        _ mark: ReminderMark, at now: WallTime, in zone: TimeZone
+    ) -> [ReminderMark] {
+        let meant = entities[mark.entity]?.reminders.filter {
+            mark.reminder.isEmpty || $0.id == mark.reminder
+        }
+        return (meant ?? []).flatMap { reminder in
+            reminder.schedule.occurrences(after: now, in: zone)
+                .prefix(ReminderLimits.times).prefix { $0.at < mark.until }
+                .filter { $0.at >= mark.until.advanced(by: .seconds(-86_400)) }
+                .map { occurrence in
+                    ReminderMark(
+                        entity: mark.entity, reminder: reminder.id,
+                        occurrence: occurrence.local, what: .skip, until: mark.until)
+                }
+        }
+    }
+
+    // MARK: What is to be changed
+
+    func info(_ request: NotificationRequest) -> ReminderInfo? {
+        ReminderRequest.info(request, sort: sort)
+    }
+
+    /// The smallest set of changes, the last one first: what is added soonest is at the front, what is removed at the end.
+    func changes(
+        to aim: SurveyAim, from pending: [NotificationRequest], at now: WallTime, in zone: TimeZone
+    ) -> [SurveyChange] {
+        let ours = pending.filter(\.isOurs)
+        var prints: [String: String?] = [:]
+        for request in ours { prints[request.id] = info(request)?.print }
+        var changes: [SurveyChange] = []
+        for (planned, wanted) in zip(aim.planned, aim.requests) {
+            switch prints[wanted.request.id] {
+            case .some(.some(wanted.print)): continue
+            case .some: changes.append(.add(wanted.request, planned, isNew: false))
+            case .none: changes.append(.add(wanted.request, planned, isNew: true))
+            }
+        }
+        changes.reverse()
+        let wanted = Set(aim.requests.map(\.request.id))
+        let removals = ours.filter { request in
+            !wanted.contains(request.id)
+                && !(aim.isPermitted && isRinging(request, at: now, in: zone))
+        }.map { removal($0, aim) }
+        if !removals.isEmpty { changes.append(.removePending(removals)) }
+        return changes
+    }
+
+    /// Its time has just come, and the system has not rung it yet: taken back now it would never ring.
+    private func isRinging(
+        _ request: NotificationRequest, at now: WallTime, in zone: TimeZone
+    ) -> Bool {
+        guard case .calendar(let components, repeats: false) = request.trigger else { return false }
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = components.timeZone ?? zone
+        guard let date = calendar.date(from: components), let info = info(request) else {
+            return false
+        }
+        let at = WallTime(milliseconds: Int64((date.timeIntervalSince1970 * 1_000).rounded()))
+        let age = at.duration(to: now)
+        guard age >= .zero, age < .seconds(ReminderDoorLimits.ringingSeconds) else { return false }
+        if info.route.isTest { return true }
+        guard let entity = entities[info.route.id], entity.owner == info.route.owner else {
+            return false
+        }
+        return entity.reminders.contains { $0.id == info.reminder }
+    }
+
+    private func removal(_ request: NotificationRequest, _ aim: SurveyAim) -> SurveyChange.Removal {
+        let info = info(request)
+        let why =
+            if !aim.isPermitted {
+                "Notifications are not allowed."
+            } else if let info, let entity = entities[info.route.id] {
+                if entity.owner != info.route.owner {
+                    "It belongs to another user."
+                } else if aim.next.contains(where: { $0.id == request.id }) {
+                    "Others are sooner, and there is no place for it."
+                } else {
+                    "It is planned no more: its schedule has changed, or it was skipped, or its time is over."
+                }
+            } else if info == nil {
+                "It cannot be read."
+            } else {
+                "Its entity is reminded of no more."
+            }
+        return SurveyChange.Removal(id: request.id, entity: info?.route.id, why: why)
+    }
+
+    /// Notifications of what is not in use any more, or is another user's.
+    ///
+    /// - Parameter inUse: of those that are not in the plan; nil: nobody knows, so they stay.
+    func gone(_ delivered: [DeliveredNotification], inUse: Set<String>?) -> [SurveyChange.Removal] {
+        delivered.compactMap { notification in
+            guard notification.request.isOurs, let info = info(notification.request),
+                !info.route.isTest
+            else { return nil }
+            let id = notification.request.id
+            if let entity = entities[info.route.id] {
+                guard entity.owner != info.route.owner else { return nil }
+                return .init(id: id, entity: entity.id, why: "It belongs to another user.")
+            }
+            guard let inUse, !inUse.contains(info.route.id) else { return nil }
+            return .init(id: id, entity: info.route.id, why: "Its entity is not in use any more.")
+        }
+    }
+
+    // MARK: What is written down
+
+    func record(of work: SurveyMachine.Work, at now: SurveyMachine.Moment) -> SurveyRecord {
+        let aim = work.aim
+        let left = Set(work.changes.map(\.id))
+        var rows = zip(aim.planned, aim.requests).map { planned, wanted in
+            row(
+                planned,
+                work.isRefused[wanted.request.id].map { (.refused, $0) }
+                    ?? (left.contains(wanted.request.id) ? (.missing, work.fault) : (.pending, nil)),
+                in: now.zone)
+        }
+        let names = Set(rows.map(\.id))
+        rows += aim.next.filter { !names.contains($0.id) }.map { planned in
+            row(
+                planned,
+                aim.isPermitted
+                    ? (.beyond, nil) : (.missing, "Notifications are not allowed."),
+                in: now.zone)
+        }
+        for case .removePending(let removals) in work.changes {
+            let extra = Set(removals.map(\.id))
+            rows += work.pending.filter { extra.contains($0.id) && !names.contains($0.id) }
+                .map { self.extra($0, at: now, work.fault) }
+        }
+        return SurveyRecord(
+            at: now.wall, cause: work.cause,
+            summary: SurveyRecord.Summary(
+                permission: (work.permission ?? .notDetermined).rawValue,
+                zone: now.zone.identifier, entities: entities.count, reminders: reminders,
+                guaranteedUntil: aim.guaranteedUntil, fault: work.fault),
+            rows: rows, decisions: work.decisions, over: work.over, invalid: invalid)
+    }
+
+    /// What the system has and should not, and would not give back.
+    private func extra(
+        _ request: NotificationRequest, at now: SurveyMachine.Moment, _ fault: String?
+    ) -> SurveyRecord.Row {
+        let info = info(request)
+        return SurveyRecord.Row(
+            id: request.id, entity: info?.route.id ?? "", reminder: info?.reminder ?? "",
+            title: request.content.title, at: now.wall, local: info?.occurrence ?? "",
+            zone: now.zone.identifier, status: .extra, reason: fault)
+    }
+
+    private func row(
+        _ planned: PlannedReminder, _ standing: (SurveyRecord.Row.Status, String?),
+        in zone: TimeZone
+    ) -> SurveyRecord.Row {
+        let place =
+            switch planned.reminder.schedule.zone {
+            case .device: zone.identifier
+            case .fixed(let name): name
+            }
+        return SurveyRecord.Row(
+            id: planned.id, entity: planned.entity, reminder: planned.reminder.id,
+            title: planned.reminder.title, at: planned.at, local: planned.occurrence.local,
+            zone: place, status: standing.0, reason: standing.1)
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import RepriseCore
+
+/// One reminder of a planner: what of it comes next, as far as somebody has asked.
+struct ReminderLine: Sendable {
+    let reminder: Reminder
+    private let rule: ScheduleRule
+    /// Nil: the device's.
+    private let fixed: ZoneClock?
+    /// In minutes, as in ``Ring/local``: skipped, or ringing at another time.
+    private var hidden: Set<Int64> = []
+
+    private var cursor: OccurrenceCursor?
+    private var zone: TimeZone?
+    private var now = WallTime(milliseconds: .min)
+    /// What was found and is not past.
+    private var found: [Ring] = []
+
+    /// - Parameter reminder: whose schedule was checked.
+    init(_ reminder: Reminder) {
+        self.reminder = reminder
+        rule = ScheduleRule(reminder.schedule)
+        fixed =
+            switch reminder.schedule.zone {
+            case .device: nil
+            case .fixed(let name): TimeZone(identifier: name).map(ZoneClock.init)
+            }
+    }
+
+    /// Whose wall clock it goes by.
+    func clock(_ device: TimeZone) -> ZoneClock { fixed ?? ZoneClock(device) }
+
+    mutating func hide(_ occurrences: Set<Int64>) {
+        guard occurrences != hidden else { return }
+        hidden = occurrences
+        cursor = nil
+    }
+
+    /// Forgets what is past; begins again if the clock or the zone was changed.
+    mutating func begin(at now: WallTime, in device: TimeZone) {
+        if cursor == nil || now < self.now || (fixed == nil && zone != device) {
+            restart(at: now, in: device)
+        } else if let first = found.first, first.time <= now {
+            found.removeAll { $0.time <= now }
+            // Further on than anybody has looked: what lies between need not be gone through.
+            if found.isEmpty { restart(at: now, in: device) }
+        }
+        self.now = now
+    }
+
+    private mutating func restart(at now: WallTime, in device: TimeZone) {
+        cursor = OccurrenceCursor(rule, clock: clock(device), after: now)
+        zone = device
+        found = []
+    }
+
+    /// The occurrence of this place in the order from now on; nil: there are not as many.
+    mutating func ring(_ index: Int) -> Ring? {
+        while found.count <= index {
+            guard let ring = cursor?.ring() else { return nil }
+            if ring.time > now, !hidden.contains(ring.local) { found.append(ring) }
+        }
+        return found[index]
+    }
+}

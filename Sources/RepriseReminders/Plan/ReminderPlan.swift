@@ -1,0 +1,20 @@
+package import RepriseCore
+
+/// What should be pending, as of a moment.
+package struct ReminderPlan: Hashable, Sendable {
+    /// What has a place, soonest first.
+    package var planned: [PlannedReminder]
+    /// The soonest of all, whether they have a place or not.
+    package var next: [PlannedReminder]
+    /// The first occurrence without a place: until then everything rings that should, without the app being opened. Nil: for ever.
+    package var guaranteedUntil: WallTime?
+
+    package init(
+        planned: [PlannedReminder] = [], next: [PlannedReminder] = [],
+        guaranteedUntil: WallTime? = nil
+    ) {
+        self.planned = planned
+        self.next = next
+        self.guaranteedUntil = guaranteedUntil
+    }
+}

@@ -1,0 +1,158 @@
+package import RepriseCore
+
+/// Decides which notifications should be pending: the soonest of all reminders, and none starves.
+///
+/// Two thirds of the places go to the soonest of all. The others go, soonest first, to the next occurrence of each entity that has none
+/// among them, then of each reminder that has none; what is left is filled by time. Snoozes and tests come before all of it.
+///
+/// What a reminder's schedule has answered is kept, so that the change of one costs no more than that one and a look at the others.
+package struct ReminderPlanner: Sendable {
+    /// A reminder that is not planned, because something is wrong with it.
+    package struct Invalid: Hashable, Sendable {
+        package var entity: String
+        /// Nil: all of the entity.
+        package var reminder: String?
+        package var error: RepriseError
+    }
+
+    struct Slot: Sendable {
+        var entity: RemindedEntity
+        var lines: [ReminderLine]
+    }
+
+    /// Fewer where the app has requests of its own.
+    var limit: Int
+    /// With gaps where entities were removed, which the next ones take.
+    var slots: [Slot?] = []
+    private var free: [Int] = []
+    private var index: [String: Int] = [:]
+    var marks: [ReminderMark.Key: ReminderMark] = [:]
+
+    /// How many reminders it plans, of how many entities.
+    package private(set) var reminders = 0
+    package var entities: Int { index.count }
+
+    /// - Parameter limit: the places that there are.
+    package init(limit: Int = ReminderLimits.places) { self.limit = max(0, limit) }
+
+    /// Replaces all entities.
+    ///
+    /// - Returns: what is wrong; the rest is planned.
+    package mutating func set(_ entities: [RemindedEntity]) -> [Invalid] {
+        slots = []
+        free = []
+        index = [:]
+        reminders = 0
+        slots.reserveCapacity(min(entities.count, ReminderLimits.entities))
+        return entities.flatMap { set($0) }
+    }
+
+    /// Adds an entity, or replaces it.
+    ///
+    /// - Returns: what is wrong; the rest is planned.
+    package mutating func set(_ entity: RemindedEntity) -> [Invalid] {
+        let place = index[entity.id]
+        let former = place.flatMap { slots[$0]?.lines.count } ?? 0
+        if let error = ReminderCheck.entity(entity, others: entities - (place == nil ? 0 : 1)) {
+            remove(entity.id)
+            return [Invalid(entity: entity.id, reminder: nil, error: error)]
+        }
+        var (lines, invalid) = lines(
+            of: entity, room: ReminderLimits.reminders - reminders + former)
+        hide(&lines, entity: entity.id)
+        reminders += lines.count - former
+        let slot = Slot(entity: entity, lines: lines)
+        if let place {
+            slots[place] = slot
+        } else if let place = free.popLast() {
+            slots[place] = slot
+            index[entity.id] = place
+        } else {
+            index[entity.id] = slots.count
+            slots.append(slot)
+        }
+        return invalid
+    }
+
+    private func lines(
+        of entity: RemindedEntity, room: Int
+    ) -> (lines: [ReminderLine], invalid: [Invalid]) {
+        var lines: [ReminderLine] = []
+        var invalid: [Invalid] = []
+        var names: Set<String> = []
+        for reminder in entity.reminders {
+            do {
+                try ReminderCheck.reminder(
+                    reminder, isNew: names.insert(reminder.id).inserted,
+                    isRoom: lines.count < min(room, ReminderLimits.entityReminders))
+                lines.append(ReminderLine(reminder))
+            } catch {
+                invalid.append(
+                    Invalid(entity: entity.id, reminder: reminder.id, error: error))
+            }
+        }
+        return (lines, invalid)
+    }
+
+    /// Reminds no more of an entity; an unknown one is passed over.
+    package mutating func remove(_ id: String) {
+        guard let place = index.removeValue(forKey: id) else { return }
+        reminders -= slots[place]?.lines.count ?? 0
+        slots[place] = nil
+        free.append(place)
+    }
+
+    /// Remembers what was said about an occurrence; the last word counts.
+    ///
+    /// - Throws: ``RepriseError`` `.full`, `.malformed` for a test that cannot be shown.
+    package mutating func mark(_ mark: ReminderMark) throws {
+        guard marks[mark.key] != nil || marks.count < ReminderLimits.marks else {
+            throw RepriseError(
+                .full, "There are \(ReminderLimits.marks) snoozed and skipped reminders already.",
+                remedy: "Forget those that are past.")
+        }
+        if case .test(let reminder) = mark.what { try ReminderCheck.content(reminder) }
+        marks[mark.key] = mark
+        hide(entity: mark.entity)
+    }
+
+    /// Forgets it.
+    package mutating func unmark(_ key: ReminderMark.Key) {
+        guard let mark = marks.removeValue(forKey: key) else { return }
+        hide(entity: mark.entity)
+    }
+
+    /// Marks that say nothing any more, soonest first.
+    package func pastMarks(at now: WallTime) -> [ReminderMark.Key] {
+        marks.values.filter { $0.until <= now }.sorted { $0.until < $1.until }.map(\.key)
+    }
+
+    private mutating func hide(entity: String) {
+        guard let place = index[entity], var slot = slots[place] else { return }
+        slots[place] = nil
+        hide(&slot.lines, entity: entity)
+        slots[place] = slot
+    }
+
+    /// What is skipped or snoozed does not ring by its schedule.
+    private func hide(_ lines: inout [ReminderLine], entity: String) {
+        guard !marks.isEmpty else {
+            for position in lines.indices { lines[position].hide([]) }
+            return
+        }
+        var hidden: [String: Set<Int64>] = [:]
+        for (key, mark) in marks where key.entity == entity {
+            switch mark.what {
+            case .snooze, .skip:
+                guard let minutes = Occurrence.minutes(key.occurrence) else { continue }
+                hidden[key.reminder, default: []].insert(minutes)
+            case .test: continue
+            }
+        }
+        for position in lines.indices {
+            lines[position].hide(hidden[lines[position].reminder.id] ?? [])
+        }
+    }
+
+    func slot(_ entity: String) -> Slot? { index[entity].flatMap { slots[$0] } }
+}

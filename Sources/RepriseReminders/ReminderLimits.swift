@@ -1,0 +1,25 @@
+/// The bounds of schedules and plans; `docs/limits.md` lists them.
+package enum ReminderLimits {
+    /// The most entities that are reminded of.
+    package static let entities = 10_000
+    /// The most reminders of all entities together.
+    package static let reminders = 30_000
+    /// The most reminders of an entity.
+    package static let entityReminders = 64
+    /// The most notifications that are pending at a time; iOS keeps 64, and the app may want some for itself.
+    package static let places = 60
+    /// The most snoozes, skips and tests.
+    package static let marks = 1_000
+    /// The most times of a day.
+    package static let times = 24
+    /// The most days that a schedule leaves out.
+    package static let skipped = 366
+    /// The longest interval, in days.
+    package static let intervalDays = 3_650
+    /// The most bytes of a reminder's title.
+    package static let titleBytes = 1_024
+    /// The most bytes of a reminder's body.
+    package static let bodyBytes = 4_096
+    /// The most bytes of a reminder's id, and of a category's.
+    package static let idBytes = 64
+}

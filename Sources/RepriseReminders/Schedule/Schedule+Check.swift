@@ -1,0 +1,124 @@
+import Foundation
+import RepriseCore
+
+extension Schedule {
+    /// Looks whether it makes sense: whether every day and time in it exists, and whether it ever rings.
+    ///
+    /// It does not look at today: a schedule that is over makes sense.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`; message and remedy name the field.
+    public func check() throws {
+        try checkTimes()
+        try checkDays()
+        try checkBounds()
+        try checkQuiet()
+        if case .fixed(let name) = zone, TimeZone(identifier: name) == nil {
+            throw Self.malformed(
+                "`zone`: nobody knows the time zone “\(name.prefix(64))”.",
+                "Name a place of the time zone database, as in Europe/Berlin.")
+        }
+        guard occurs else {
+            throw Self.malformed(
+                "`skipped`: all days of this schedule are skipped, so that it never rings.",
+                "Skip fewer days, or remove the reminder.")
+        }
+    }
+
+    private func checkTimes() throws {
+        guard (1...ReminderLimits.times).contains(times.count) else {
+            throw Self.malformed(
+                times.isEmpty
+                    ? "`times`: there is none, so that it never rings."
+                    : "`times`: \(times.count) times a day are too many.",
+                "Name 1 to \(ReminderLimits.times) times.")
+        }
+        for time in times { try Self.check(time, "times") }
+    }
+
+    private func checkDays() throws {
+        switch days {
+        case .once(let day): try Self.check(day, "days")
+        case .daily: break
+        case .weekly(let weekdays):
+            guard !weekdays.isEmpty else {
+                throw Self.malformed(
+                    "`days`: no day of the week is named, so that it never rings.",
+                    "Name at least one.")
+            }
+        case .every(let interval, let from):
+            guard (1...ReminderLimits.intervalDays).contains(interval) else {
+                throw Self.malformed(
+                    "`days`: every \(interval) days is not possible.",
+                    "Say every 1 to \(ReminderLimits.intervalDays) days.")
+            }
+            try Self.check(from, "days")
+        }
+    }
+
+    private func checkBounds() throws {
+        guard skipped.count <= ReminderLimits.skipped else {
+            throw Self.malformed(
+                "`skipped`: \(skipped.count) days are too many.",
+                "Name at most \(ReminderLimits.skipped); those that are past can go.")
+        }
+        for day in skipped.sorted() { try Self.check(day, "skipped") }
+        if let start { try Self.check(start, "start") }
+        if let end { try Self.check(end, "end") }
+        if let start, let end, end < start {
+            throw Self.malformed(
+                "`end`: \(end) is before the start, \(start), so that it never rings.",
+                "Let it end on \(start) or later.")
+        }
+        switch days {
+        case .once(let day):
+            guard day >= start ?? day, day <= end ?? day else {
+                throw Self.malformed(
+                    "`days`: \(day) is not between start and end, so that it never rings.",
+                    "Leave start and end away: one day needs none.")
+            }
+        case .every(_, let from):
+            if let end, end < from {
+                throw Self.malformed(
+                    "`end`: \(end) is before the first day, \(from), so that it never rings.",
+                    "Let it end on \(from) or later.")
+            }
+        case .daily, .weekly: break
+        }
+    }
+
+    private func checkQuiet() throws {
+        guard let quiet else { return }
+        try Self.check(quiet.from, "quiet")
+        try Self.check(quiet.to, "quiet")
+        guard quiet.from != quiet.to else {
+            throw Self.malformed(
+                "`quiet`: from \(quiet.from) to \(quiet.to) is a whole day, or nothing.",
+                "Name two times that differ, or leave quiet hours away.")
+        }
+        if quiet.then == .skip, times.allSatisfy({ quiet.contain(minute: $0.minutes) }) {
+            throw Self.malformed(
+                "`quiet`: all times fall into the quiet hours, so that it never rings.",
+                "Let quiet hours postpone, or name a time outside of them.")
+        }
+    }
+
+    /// What is skipped is finite: only a schedule that ends can be skipped altogether.
+    private var occurs: Bool {
+        ScheduleRule(self).day(from: LocalDate(1, 1, 1).number) != nil
+    }
+
+    private static func check(_ day: LocalDate, _ field: String) throws {
+        guard !day.exists else { return }
+        throw malformed(
+            "`\(field)`: there is no \(day).", "Name a day of the Gregorian calendar.")
+    }
+
+    private static func check(_ time: TimeOfDay, _ field: String) throws {
+        guard !time.exists else { return }
+        throw malformed("`\(field)`: there is no \(time).", "Name a time from 00:00 to 23:59.")
+    }
+
+    private static func malformed(_ message: String, _ remedy: String) -> RepriseError {
+        RepriseError(.malformed, message, remedy: remedy)
+    }
+}

@@ -1,0 +1,10 @@
+/// A day of the week, as ISO 8601 numbers them.
+public enum Weekday: Int, Hashable, Sendable, Codable, CaseIterable {
+    case monday = 1
+    case tuesday, wednesday, thursday, friday, saturday, sunday
+}
+
+extension Weekday: Comparable {
+    /// Monday comes first.
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import RepriseCore
+
+/// A wall clock in a time zone: from what it shows to the moment when it does.
+///
+/// The zone is asked for offsets alone. They are not kept: an answer of `TimeZone` takes 60 ns on Linux, less than a dictionary's.
+struct ZoneClock: Sendable {
+    /// What a wall clock shows, and when.
+    struct Moment: Hashable {
+        /// Seconds since 1970.
+        var at: Int64
+        /// What the clock shows then, in seconds as if it stood in UTC.
+        var wall: Int64
+        /// Whether it shows this a second time later.
+        var isAmbiguous = false
+    }
+
+    /// No offset is as large, and none ever was since 1900.
+    private static let reach: Int64 = 16 * 3_600
+
+    let zone: TimeZone
+
+    init(_ zone: TimeZone) { self.zone = zone }
+
+    /// What the clock is ahead of UTC, in seconds.
+    func offset(at seconds: Int64) -> Int64 {
+        Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(seconds))))
+    }
+
+    /// When the clock shows `wall`: the first time, and if it never does, as much later as it is set forward.
+    func moment(_ wall: Int64) -> Moment {
+        let before = offset(at: wall - Self.reach)
+        let after = offset(at: wall + Self.reach)
+        guard before != after else { return Moment(at: wall - before, wall: wall) }
+        let change = change(from: wall - Self.reach, to: wall + Self.reach, before)
+        if wall - before < change {
+            return Moment(at: wall - before, wall: wall, isAmbiguous: wall - after >= change)
+        }
+        if wall - after >= change { return Moment(at: wall - after, wall: wall) }
+        return Moment(at: wall - before, wall: wall + after - before)
+    }
+
+    /// The clock is set once in between, from `offset`: when.
+    private func change(from first: Int64, to last: Int64, _ offset: Int64) -> Int64 {
+        var (low, high) = (first, last)
+        while high - low > 1 {
+            let middle = low + (high - low) / 2
+            if self.offset(at: middle) == offset { low = middle } else { high = middle }
+        }
+        return high
+    }
+
+    /// Before then the clock shows no time of this day, or of one after it.
+    func earliest(ofDay day: Int64) -> Int64 {
+        let midnight = day * 86_400
+        return midnight
+            - max(offset(at: midnight - Self.reach), offset(at: midnight + Self.reach))
+    }
+
+    /// Whether the clock is not set in the days around a moment.
+    func isSteady(around seconds: Int64) -> Bool {
+        offset(at: seconds - 4 * 86_400) == offset(at: seconds + 2 * 86_400)
+    }
+}

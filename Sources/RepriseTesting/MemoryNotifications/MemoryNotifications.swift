@@ -1,0 +1,273 @@
+public import Foundation
+public import RepriseCore
+import Synchronization
+
+/// The system's notification centre in memory: it rings by clocks that a test moves, keeps 64 pending requests, and refuses on demand.
+///
+/// ```swift
+/// let time = ManualTimekeeper()
+/// let system = MemoryNotifications(clock: time)
+/// let app = system.connect()                      // what the app is given, as `any UserNotifications`
+/// try await app.add(request)
+/// time.advance(by: .seconds(3_600))
+/// #expect(system.delivered.map(\.request.id) == ["a"])
+/// ```
+///
+/// It outlives the app: an app that is killed leaves its requests, and the next one connects anew.
+public final class MemoryNotifications: Sendable {
+    /// Which of more than 64 pending requests are kept: nobody has written it down, so try both.
+    public enum BeyondLimit: String, Sendable, CaseIterable {
+        /// Those that ring soonest.
+        case soonestKept
+        /// Those that were added last.
+        case latestAddedKept
+    }
+
+    /// The most requests that are pending, by Apple's rule.
+    public static let limit = 64
+
+    struct Pending {
+        var request: NotificationRequest
+        var added: WallTime
+        var order: Int
+        /// When it rings, in the zone that it was computed for.
+        var due: WallTime?
+    }
+
+    struct State {
+        var settings: NotificationSettings
+        var zone: TimeZone
+        var beyond: BeyondLimit
+        var pending: [String: Pending] = [:]
+        var delivered: [DeliveredNotification] = []
+        var order = 0
+        var dropped: [String] = []
+        var rung: [DeliveredNotification] = []
+        var changes = 0
+        var refuse: @Sendable (NotificationRequest) -> RepriseError? = { _ in nil }
+        var fault: RepriseError?
+    }
+
+    private let clock: ManualTimekeeper
+    private let state: Mutex<State>
+
+    /// Makes a notification centre.
+    ///
+    /// - Parameters:
+    ///   - clock: what it rings by.
+    ///   - zone: the device's.
+    ///   - authorization: what the person allows.
+    ///   - beyond: which of more than 64 are kept.
+    public init(
+        clock: ManualTimekeeper, zone: TimeZone = .gmt,
+        authorization: NotificationSettings.Authorization = .authorized,
+        beyond: BeyondLimit = .soonestKept
+    ) {
+        self.clock = clock
+        state = Mutex(
+            State(
+                settings: NotificationSettings(authorization: authorization), zone: zone,
+                beyond: beyond))
+    }
+
+    // MARK: The app
+
+    /// What one process of an app talks to.
+    ///
+    /// - Parameter changes: after so many changes (requests added, calls of remove) the process is dead: what it asks from then on has no
+    ///   effect and is never answered. Nil: it lives.
+    /// - Returns: the connection.
+    public func connect(dyingAfter changes: Int? = nil) -> MemoryNotificationsConnection {
+        MemoryNotificationsConnection(system: self, changes: changes)
+    }
+
+    // MARK: The person and the device
+
+    /// What the person allows from now on.
+    ///
+    /// What is pending stays, and does not ring while nothing is allowed.
+    ///
+    /// - Parameter authorization: what is allowed.
+    public func allow(_ authorization: NotificationSettings.Authorization) {
+        with { $0.settings.authorization = authorization }
+    }
+
+    /// The device is in another time zone: what names none rings by the wall clock there.
+    ///
+    /// - Parameter zone: the new one.
+    public func travel(to zone: TimeZone) {
+        with { state in
+            guard zone != state.zone else { return }
+            state.zone = zone
+            for (id, pending) in state.pending {
+                state.pending[id]?.due = Self.due(pending.request, after: pending.added, in: zone)
+            }
+        }
+    }
+
+    /// Refuses some requests from now on.
+    ///
+    /// - Parameter refuse: the error for a request that is refused; nil: it is taken.
+    public func refuse(_ refuse: @escaping @Sendable (NotificationRequest) -> RepriseError?) {
+        with { $0.refuse = refuse }
+    }
+
+    /// Answers every call with this error from now on; nil: with what is true.
+    public func fail(_ fault: RepriseError?) { with { $0.fault = fault } }
+
+    /// Makes a request pending, as another part of the app does; nothing is refused.
+    ///
+    /// - Parameter request: with a trigger.
+    public func plant(_ request: NotificationRequest) {
+        let now = clock.now
+        with { state in
+            state.order += 1
+            state.pending[request.id] = Pending(
+                request: request, added: now, order: state.order,
+                due: Self.due(request, after: now, in: state.zone))
+            Self.drop(&state)
+        }
+    }
+
+    // MARK: What it has
+
+    /// The requests that have not rung, soonest first.
+    public var pending: [NotificationRequest] {
+        with { state in
+            state.pending.values.sorted { ($0.due ?? .distant, $0.order) < ($1.due ?? .distant, $1.order) }
+                .map(\.request)
+        }
+    }
+
+    /// When each pending request rings, by its id.
+    public var due: [String: WallTime] {
+        with { state in state.pending.compactMapValues(\.due) }
+    }
+
+    /// What stands in the notification centre.
+    public var delivered: [DeliveredNotification] { with { $0.delivered } }
+
+    /// All that ever rang, whether it stands there still or not.
+    public var rung: [DeliveredNotification] { with { $0.rung } }
+
+    /// The ids of requests that were dropped because there were more than 64.
+    public var dropped: [String] { with { $0.dropped } }
+
+    /// How many changes apps have made: requests added, calls of remove.
+    public var changes: Int { with { $0.changes } }
+
+    func with<T: Sendable>(_ body: (inout State) -> T) -> T {
+        let now = clock.now
+        return state.withLock { state in
+            Self.ring(&state, at: now)
+            return body(&state)
+        }
+    }
+
+    private static func ring(_ state: inout State, at now: WallTime) {
+        let due = state.pending.values.filter { ($0.due ?? .distant) <= now }
+        for pending in due.sorted(by: { ($0.due ?? .distant, $0.order) < ($1.due ?? .distant, $1.order) }) {
+            rearm(&state, pending, at: now)
+            guard [.authorized, .provisional].contains(state.settings.authorization) else {
+                continue
+            }
+            let notification = DeliveredNotification(
+                request: pending.request, date: pending.due ?? now, isRemote: false)
+            state.delivered.removeAll { $0.request.id == pending.request.id }
+            state.delivered.append(notification)
+            state.rung.append(notification)
+        }
+    }
+
+    private static func rearm(_ state: inout State, _ pending: Pending, at now: WallTime) {
+        guard pending.request.trigger?.isRepeating == true else {
+            state.pending[pending.request.id] = nil
+            return
+        }
+        state.pending[pending.request.id]?.due = due(pending.request, after: now, in: state.zone)
+    }
+
+    // MARK: Changes
+
+    func add(_ request: NotificationRequest) throws {
+        let now = clock.now
+        let result: RepriseError? = with { state in
+            if let fault = state.fault { return fault }
+            if let refusal = state.refuse(request) { return refusal }
+            guard [.authorized, .provisional].contains(state.settings.authorization) else {
+                return RepriseError(
+                    .refused, "Notifications are not allowed.", remedy: "Ask the person first.")
+            }
+            state.changes += 1
+            state.order += 1
+            guard request.trigger != nil else {
+                let shown = DeliveredNotification(request: request, date: now, isRemote: false)
+                state.delivered.removeAll { $0.request.id == request.id }
+                state.delivered.append(shown)
+                state.rung.append(shown)
+                return nil
+            }
+            guard let due = Self.due(request, after: now, in: state.zone) else {
+                return RepriseError(.refused, "The trigger never fires.")
+            }
+            state.pending[request.id] = Pending(
+                request: request, added: now, order: state.order, due: due)
+            Self.drop(&state)
+            return nil
+        }
+        if let result { throw result }
+    }
+
+    private static func drop(_ state: inout State) {
+        while state.pending.count > limit {
+            let gone =
+                switch state.beyond {
+                case .soonestKept:
+                    state.pending.values.max {
+                        ($0.due ?? .distant, $0.order) < ($1.due ?? .distant, $1.order)
+                    }
+                case .latestAddedKept: state.pending.values.min { $0.order < $1.order }
+                }
+            guard let gone else { return }
+            state.pending[gone.request.id] = nil
+            state.dropped.append(gone.request.id)
+        }
+    }
+
+    /// When it rings for the first time after a moment; nil: never.
+    private static func due(
+        _ request: NotificationRequest, after moment: WallTime, in zone: TimeZone
+    ) -> WallTime? {
+        switch request.trigger {
+        case nil: return moment
+        case .after(let seconds, _):
+            guard seconds > 0, seconds < 1e9 else { return nil }
+            return moment.advanced(by: .seconds(seconds))
+        case .calendar(var components, _):
+            var calendar = Calendar(identifier: .gregorian)
+            calendar.timeZone = components.timeZone ?? zone
+            components.timeZone = nil
+            components.calendar = nil
+            let from = Date(timeIntervalSince1970: Double(moment.milliseconds) / 1_000)
+            let date =
+                components.year != nil && components.month != nil && components.day != nil
+                ? calendar.date(from: components).flatMap { $0 > from ? $0 : nil }
+                : calendar.nextDate(after: from, matching: components, matchingPolicy: .nextTime)
+            return date.map {
+                WallTime(milliseconds: Int64(($0.timeIntervalSince1970 * 1_000).rounded()))
+            }
+        }
+    }
+}
+
+extension WallTime {
+    fileprivate static let distant = WallTime(milliseconds: .max)
+}
+
+extension NotificationTrigger {
+    fileprivate var isRepeating: Bool {
+        switch self {
+        case .after(_, let repeats), .calendar(_, let repeats): repeats
+        }
+    }
+}

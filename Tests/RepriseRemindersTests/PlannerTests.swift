@@ -1,0 +1,186 @@
+import Foundation
+import RepriseCore
+import RepriseReminders
+import Testing
+
+@Suite("Planner")
+struct PlannerTests {
+    /// 2026-11-21 12:00 in Berlin.
+    private static let now = WallTime.seconds(1_795_258_800)
+    private static let berlin = TimeZone(identifier: "Europe/Berlin") ?? .gmt
+    private static let hourly = Schedule(.daily, at: (0..<24).map { TimeOfDay($0, 0) })
+
+    private static func reminder(_ id: String, _ schedule: Schedule) -> Reminder {
+        Reminder(id: id, schedule: schedule, title: "Reminder \(id)")
+    }
+
+    private static func once(_ month: Int, _ day: Int) -> Schedule {
+        Schedule(.once(LocalDate(2027, month, day)), at: [TimeOfDay(9, 0)])
+    }
+
+    private static func mark(
+        _ what: ReminderMark.What, _ occurrence: String, until: WallTime, entity: String = "a"
+    ) -> ReminderMark {
+        ReminderMark(
+            entity: entity, reminder: "r", occurrence: occurrence, what: what, until: until)
+    }
+
+    @Test(
+        "200 goals with 3 reminders each get 60 places: the 40 soonest, then goals that have none")
+    func many() {
+        var planner = ReminderPlanner()
+        let entities = (0..<200).map { entity in
+            RemindedEntity(
+                id: "g\(entity)",
+                reminders: (0..<3).map {
+                    Self.reminder(
+                        "r\($0)",
+                        Schedule(.daily, at: [TimeOfDay(6 + $0 * 5, entity % 60)]))
+                })
+        }
+        #expect(planner.set(entities).isEmpty)
+        let plan = planner.plan(at: Self.now, in: Self.berlin)
+        #expect(plan.planned.count == 60 && plan.next.count == 60)
+        #expect(planner.entities == 200 && planner.reminders == 600)
+        #expect(plan.planned.prefix(40) == plan.next.prefix(40))
+        #expect(Set(plan.planned.map(\.entity)).count == 60)
+        #expect(plan.planned.map(\.at) == plan.planned.map(\.at).sorted())
+    }
+
+    @Test("an hourly reminder starves neither a yearly one of another goal nor one of its own")
+    func fair() {
+        var planner = ReminderPlanner()
+        _ = planner.set([
+            RemindedEntity(
+                id: "a",
+                reminders: [
+                    Self.reminder("hourly", Self.hourly), Self.reminder("own", Self.once(6, 1)),
+                ]),
+            RemindedEntity(id: "b", reminders: [Self.reminder("yearly", Self.once(7, 1))]),
+        ])
+        let plan = planner.plan(at: Self.now, in: Self.berlin)
+        #expect(plan.planned.count == 60)
+        #expect(plan.planned.suffix(2).map(\.reminder.id) == ["own", "yearly"])
+        #expect(plan.next.allSatisfy { $0.reminder.id == "hourly" })
+        // 58 hours are planned, and the 59th is not.
+        #expect(plan.guaranteedUntil == Self.now.advanced(by: .seconds(59 * 3_600)))
+    }
+
+    @Test("what ends has places for all of it, and is guaranteed for ever")
+    func ends() {
+        var planner = ReminderPlanner()
+        _ = planner.set([
+            RemindedEntity(
+                id: "a", reminders: (1...28).map { Self.reminder("\($0)", Self.once(2, $0)) })
+        ])
+        let plan = planner.plan(at: Self.now, in: Self.berlin)
+        #expect(plan.planned.count == 28 && plan.guaranteedUntil == nil)
+        #expect(planner.plan(at: .seconds(1_900_000_000), in: Self.berlin) == ReminderPlan())
+    }
+
+    @Test(
+        "a skipped one does not ring, a snoozed one rings later, a test rings: all before the rest")
+    func marks() throws {
+        var planner = ReminderPlanner(limit: 3)
+        _ = planner.set(RemindedEntity(id: "a", reminders: [Self.reminder("r", Self.hourly)]))
+        let until = Self.now.advanced(by: .seconds(864_000))
+        try planner.mark(Self.mark(.skip, "2026-11-21T13:00", until: until))
+        try planner.mark(Self.mark(.snooze, "2026-11-21T14:00", until: until))
+        let tried = Reminder(id: "t", schedule: Self.hourly, title: "Tried", body: "Once")
+        try planner.mark(Self.mark(.test(tried), "test", until: until, entity: "unsaved"))
+        let plan = planner.plan(at: Self.now, in: Self.berlin)
+        #expect(
+            plan.planned.map(\.occurrence.local) == [
+                "2026-11-21T15:00", "2026-11-21T14:00", "test",
+            ])
+        #expect(plan.planned.map(\.isTest) == [false, false, true])
+        #expect(plan.planned.last?.at == until && plan.planned.last?.reminder == tried)
+        #expect(plan.guaranteedUntil == Self.now.advanced(by: .seconds(4 * 3_600)))
+
+        planner.remove("a")
+        #expect(planner.plan(at: Self.now, in: Self.berlin).planned.map(\.isTest) == [true])
+        #expect(planner.plan(at: until, in: Self.berlin).planned == [])
+        #expect(planner.pastMarks(at: until).count == 3 && planner.pastMarks(at: Self.now).isEmpty)
+        for key in planner.pastMarks(at: until) { planner.unmark(key) }
+        _ = planner.set(RemindedEntity(id: "a", reminders: [Self.reminder("r", Self.hourly)]))
+        let first = planner.plan(at: Self.now, in: Self.berlin).planned.first
+        #expect(first?.occurrence.local == "2026-11-21T13:00")
+    }
+
+    @Test("what is invalid is named, and the rest is planned")
+    func invalid() throws {
+        let good = Self.reminder("r", Self.hourly)
+        var long = good
+        (long.id, long.title) = ("long", String(repeating: "ä", count: 513))
+        var silent = good
+        (silent.id, silent.title) = ("silent", "")
+        var bad = good
+        (bad.id, bad.schedule.times) = ("bad", [])
+        var planner = ReminderPlanner()
+        let wrong = planner.set([
+            RemindedEntity(id: "a", reminders: [good, long, silent, bad, good]),
+            RemindedEntity(id: "", reminders: [good]),
+            RemindedEntity(id: String(repeating: "x", count: 129), reminders: [good]),
+            RemindedEntity(
+                id: "b",
+                reminders: (0..<65).map { Self.reminder("\($0)", Self.once(1, 1)) }),
+        ])
+        #expect(
+            wrong.map { "\($0.entity.prefix(1)) \($0.reminder ?? "all") \($0.error.code)" } == [
+                "a long tooLarge", "a silent malformed", "a bad malformed", "a r malformed",
+                " all badID", "x all badID", "b 64 full",
+            ])
+        #expect(wrong.allSatisfy { $0.error.remedy != nil })
+        #expect(planner.entities == 2 && planner.reminders == 65)
+        #expect(planner.plan(at: Self.now, in: Self.berlin).planned.count == 60)
+        #expect(throws: RepriseError.self) {
+            try planner.mark(Self.mark(.test(silent), "test", until: Self.now))
+        }
+    }
+
+    @Test("the bounds hold: entities, reminders, marks")
+    func bounds() throws {
+        var planner = ReminderPlanner()
+        let three = (0..<3).map { Self.reminder("\($0)", Self.once(1, 1)) }
+        let wrong = planner.set(
+            (0..<10_001).map {
+                RemindedEntity(
+                    id: "\($0)",
+                    reminders: three + ($0 == 0 ? [Self.reminder("3", Self.once(1, 1))] : []))
+            })
+        #expect(
+            wrong.map(\.entity) == ["9999", "10000"] && wrong.allSatisfy { $0.error.code == .full })
+        #expect(planner.entities == 10_000 && planner.reminders == 30_000)
+        // One that is there is replaced, also when it is full.
+        #expect(planner.set(RemindedEntity(id: "5", reminders: three)).isEmpty)
+        for number in 0..<1_000 {
+            try planner.mark(Self.mark(.skip, "\(number)", until: Self.now, entity: "\(number)"))
+        }
+        #expect(throws: RepriseError(.full, "")) {
+            try planner.mark(Self.mark(.skip, "one more", until: Self.now))
+        }
+        try planner.mark(Self.mark(.skip, "7", until: Self.now, entity: "7"))
+    }
+
+    @Test(
+        "a journey changes when the device's own reminders ring, and neither their names nor their requests"
+    )
+    func journey() throws {
+        var planner = ReminderPlanner(limit: 4)
+        let tokyo = try #require(TimeZone(identifier: "Asia/Tokyo"))
+        let daily = Schedule(.daily, at: [TimeOfDay(7, 30)])
+        var fixed = daily
+        fixed.zone = .fixed("Europe/Berlin")
+        _ = planner.set([
+            RemindedEntity(id: "a", reminders: [Self.reminder("device", daily)]),
+            RemindedEntity(id: "b", reminders: [Self.reminder("fixed", fixed)]),
+        ])
+        let home = planner.plan(at: Self.now, in: Self.berlin).planned
+        let away = planner.plan(at: Self.now, in: tokyo).planned
+        #expect(Set(home.map(\.id)) == Set(away.map(\.id)))
+        #expect(home.first { $0.entity == "a" }?.at != away.first { $0.entity == "a" }?.at)
+        let requests = Set(home.map { ReminderRequest($0, sort: "goal", in: Self.berlin) })
+        #expect(requests == Set(away.map { ReminderRequest($0, sort: "goal", in: tokyo) }))
+        #expect(planner.plan(at: Self.now, in: Self.berlin).planned == home)
+    }
+}
