@@ -47,8 +47,10 @@ public final class Reminders: Sendable {
     package init(journal: Journal, configuration: Configuration = Configuration()) {
         self.journal = journal
         self.configuration = configuration
-        driver = RemindersDriver(journal: journal, configuration: configuration)
         routing = ReminderRouting(journal: journal, configuration: configuration)
+        driver = RemindersDriver(journal: journal, configuration: configuration) {
+            [resolver = routing.resolver] change in resolver.changed(change)
+        }
     }
 
     /// Plans and hands over, until the task is cancelled or the journal is closed.

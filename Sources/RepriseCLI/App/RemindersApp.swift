@@ -93,9 +93,9 @@ struct RemindersApp: Sendable {
                 }
             }
             group.addTask {
-                await phone.run(life: GoalsLife(reprise: reprise), notifications: taps) { slot in
-                    await reminders.slot(slot)
-                }
+                await phone.run(
+                    life: GoalsLife(reprise: reprise), notifications: taps,
+                    tasks: { await reminders.slot($0) })
             }
             try await group.next()
             group.cancelAll()

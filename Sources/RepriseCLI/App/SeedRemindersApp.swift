@@ -19,6 +19,7 @@ actor SeedRemindersApp {
     private var isLoaded = false
     /// What was tapped, by the number of its tap.
     private var taps: [(goal: String, question: String?)] = []
+    private var seen: Set<EntryID> = []
 
     init(
         _ version: SleepingRouter.Version, phone: PhoneApp, folder: GoalsFolder, _ goals: GoalStore
@@ -34,9 +35,7 @@ actor SeedRemindersApp {
         let handler = SeedTaps { [self] in await tapped($0) }
         async let loading: Void = load()
         if let response = phone.launch.response { await tapped(response) }
-        await phone.run(life: SeedLife(), notifications: handler) { _ in
-            // The delegate has it too; one route overwrites the other (130–135).
-        }
+        await phone.run(life: SeedLife(), notifications: handler)
         await loading
     }
 
@@ -64,6 +63,8 @@ actor SeedRemindersApp {
 
     /// `userNotificationCenter(didReceive:)` (307–340).
     private func tapped(_ response: NotificationResponse) async {
+        // Kind: both entrances set the same route.
+        guard seen.insert(response.tapID).inserted else { return }
         await phone.report("created", response.tapID.text)
         let info = Data(response.notification.request.content.info)
         let payload = (try? JSONSerialization.jsonObject(with: info)) as? [String: Any]
@@ -167,7 +168,9 @@ struct SeedScheduler: Sendable {
         }
     }
 
-    private static func triggers(_ schedule: Schedule) -> [(DateComponents, repeats: Bool)] {
+    private static func triggers(_ schedule: RepriseReminders.Schedule) -> [(
+        DateComponents, repeats: Bool
+    )] {
         schedule.times.flatMap { time -> [(DateComponents, repeats: Bool)] in
             let clock = DateComponents(hour: time.hour, minute: time.minute)
             func on(_ date: LocalDate) -> (DateComponents, repeats: Bool) {

@@ -144,7 +144,7 @@ extension Reminders {
 
     /// Handlers of actions are set; called before `.store` opens.
     package func routingStarted(_ store: any ReminderStore) async {
-        routing.started(store) { [driver] entity in driver.tapped(entity: entity) }
+        routing.started(store) { [driver] entity in driver.poke(.action, entity: entity) }
     }
 
     /// The door runs no more; called after `.store` is closed.
