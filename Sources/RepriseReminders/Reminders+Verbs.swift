@@ -140,7 +140,8 @@ extension ReminderMark {
             (1...ReminderLimits.idBytes).contains(occurrence.utf8.count)
         else {
             throw RepriseError(
-                .badID, "An entity's id has 1 to \(RouteLimits.routeID) bytes, a reminder's and an "
+                .badID,
+                "An entity's id has 1 to \(RouteLimits.routeID) bytes, a reminder's and an "
                     + "occurrence's \(ReminderLimits.idBytes).",
                 remedy: "Take them from the route of a tap.")
         }

@@ -59,7 +59,8 @@ package struct ReminderInfo: Hashable, Sendable {
 }
 
 extension JSONWriter {
-    fileprivate mutating func member(_ key: StaticString, _ text: String?) {
+    /// A member that is absent if there is nothing to say.
+    mutating func member(_ key: StaticString, _ text: String?) {
         guard let text else { return }
         self.key(key)
         string(text)
