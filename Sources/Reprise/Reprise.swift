@@ -200,14 +200,16 @@ extension Reprise: AppLife {
     public func background(granted: Duration) async {
         await forms?.background(granted: granted)
         async let planned: Void? = reminders?.background(granted: granted)
+        async let worked: Void? = chains?.background(granted: granted)
         await channels.background(granted: granted)
-        _ = await planned
+        _ = await (planned, worked)
     }
 
     /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
     public func foreground() async {
         await forms?.foreground()
         await reminders?.foreground()
+        await chains?.foreground()
         await channels.foreground()
     }
 
