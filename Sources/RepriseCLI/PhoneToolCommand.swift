@@ -33,8 +33,10 @@ struct PhoneToolCommand: AsyncParsableCommand {
             PhoneTapCommand.self, PhoneDismissCommand.self, PhoneHomeCommand.self,
             PhoneKillCommand.self, PhoneForceQuitCommand.self, PhoneSuspendCommand.self,
             PhoneResumeCommand.self, PhoneMemoryCommand.self, PhoneOfflineCommand.self,
-            PhoneOnlineCommand.self, PhoneSlowCommand.self, PhoneClockCommand.self,
+            PhoneOnlineCommand.self, PhoneSlowCommand.self, PhoneNetworkCommand.self,
+            PhonePowerCommand.self, PhoneStorageCommand.self, PhoneClockCommand.self,
             PhonePermissionCommand.self, PhonePushCommand.self, PhoneTaskCommand.self,
+            PhoneTransfersCommand.self,
             PhoneRulesCommand.self, PhoneCrashWebViewCommand.self, PhoneShutdownCommand.self,
         ])
 

@@ -124,6 +124,38 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case leavesDelivered
     }
 
+    /// What becomes of a transfer whose connection is not made, or breaks.
+    public enum LostTransfer: String, PhoneRuleValue {
+        /// The system tries again, until its time is over.
+        case retried
+        /// It has failed, and the app is told.
+        case failed
+    }
+
+    /// What another attempt at a download does with the part that has come.
+    public enum InterruptedDownload: String, PhoneRuleValue {
+        /// It asks for the rest, where the server can give it.
+        case continued
+        /// It begins anew.
+        case startedAnew
+    }
+
+    /// When a transfer runs that was started in the background, and so is the system's to time.
+    public enum DiscretionaryTransfers: String, PhoneRuleValue {
+        /// At once.
+        case atOnce
+        /// While the device is plugged in and the network is not metered.
+        case whenPluggedInAndUnmetered
+    }
+
+    /// What becomes of a task that needs power or the network, when that goes while it runs.
+    public enum TaskConditionLost: String, PhoneRuleValue {
+        /// It goes on for its time.
+        case goesOn
+        /// It is told that its time is over.
+        case expires
+    }
+
     /// Beyond 64 pending local notifications.
     public var beyondPendingLimit = BeyondPendingLimit.soonestKept
     /// Pending local notifications, when the device is restarted.
@@ -132,6 +164,16 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var deliveredAcrossRestart = AcrossRestart.kept
     /// Requests to the background scheduler, when the device is restarted.
     public var tasksAcrossRestart = AcrossRestart.kept
+    /// Transfers that were not done when the device was restarted.
+    public var transfersAcrossRestart = AcrossRestart.kept
+    /// A transfer whose connection is not made, or breaks.
+    public var lostTransfer = LostTransfer.retried
+    /// Another attempt at a download of which a part has come.
+    public var interruptedDownload = InterruptedDownload.continued
+    /// A transfer that was started in the background.
+    public var discretionaryTransfers = DiscretionaryTransfers.atOnce
+    /// A task that needs power or the network, when that goes.
+    public var taskConditionLost = TaskConditionLost.goesOn
     /// Local notifications whose time comes while the device is off.
     public var dueWhileOff = DueWhileOff.shownAtStart
     /// Time-interval triggers, when the calendar is set.

@@ -17,6 +17,7 @@ struct PhoneStatusText {
     var lines: [String] {
         [
             row("phone", "process \(status.process), \(network)"),
+            row("device", device),
             row("clock", "\(status.now.dayAndTime), the phone is in \(status.zone)"),
         ] + (endpoint.map { [row("pushes", $0.url)] } ?? []) + rules
             + (status.apps.isEmpty
@@ -33,6 +34,13 @@ struct PhoneStatusText {
         }
     }
 
+    private var device: String {
+        let device = status.device
+        let price = device.isMetered ? ", the network is metered" : ""
+        let room = device.freeBytes.map { ", \($0.grouped) bytes free" } ?? ""
+        return (device.isPluggedIn ? "plugged in" : "unplugged") + price + room
+    }
+
     private var rules: [String] {
         PhoneRules.all.filter { $0.value(in: status.rules) != $0.value(in: PhoneRules()) }
             .map { row("rule", "\($0.id) = \($0.value(in: status.rules))") }
@@ -46,6 +54,7 @@ struct PhoneStatusText {
         lines += list("delivered", app.delivered.map(delivered))
         lines += list("pending", app.pending.map(pending))
         lines += list("tasks", app.tasks.map(task))
+        lines += list("transfers", app.transfers.map(\.shown))
         return lines
     }
 

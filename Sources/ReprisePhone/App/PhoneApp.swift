@@ -48,6 +48,10 @@ public final class PhoneApp: Sendable {
     public var notifications: any UserNotifications { PhoneNotifications(link: link) }
     /// The background scheduler.
     public var scheduler: any BackgroundScheduler { PhoneScheduler(link: link) }
+    /// Transfers that the phone runs, whether this process lives or not.
+    public var transfers: any TransferService { PhoneTransfers(link: link) }
+    /// Power, network and room on the disk.
+    public var status: any DeviceStatus { link.device }
     /// The network.
     public var network: any NetworkStatus { link.network }
     /// The phone's clocks, which a scenario can move.
@@ -117,17 +121,20 @@ public final class PhoneApp: Sendable {
     ///   - scene: gets a tap that a scene's connection options carry after the delegate has had it (see ``PhoneLaunch/response`` for
     ///     the one that comes before); nil: the delegate's ``RepriseCore/NotificationHandler/received(_:)`` again.
     ///   - webViewCrash: makes the web views' process die.
+    ///   - transfersDone: is told that all of the app's transfers are done, when it was woken for that
+    ///     (`handleEventsForBackgroundURLSession`); until it returns the app is not suspended.
     ///   - tasks: runs a task of the background scheduler.
     public func run(
         life: any AppLife, notifications: any NotificationHandler,
         scene: (@Sendable (NotificationResponse) async -> Void)? = nil,
         webViewCrash: @escaping @Sendable () async -> Void = {},
+        transfersDone: @escaping @Sendable () async -> Void = {},
         tasks: @escaping @Sendable (any BackgroundSlot) async -> Void = { _ in }
     ) async {
         let handlers = PhoneOrders(
             link: link, life: life, notifications: notifications,
             scene: scene ?? { await notifications.received($0) }, webViewCrash: webViewCrash,
-            tasks: tasks)
+            transfersDone: transfersDone, tasks: tasks)
         await handlers.run()
     }
 

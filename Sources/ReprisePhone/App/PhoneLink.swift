@@ -12,6 +12,8 @@ final class PhoneLink: Sendable {
 
     let clocks: PhoneTimekeeper
     let network: PhonePaths
+    let device: PhoneConditions
+    let transfers = PhoneTransferNews()
     /// What the system tells the app, in order; read by one task.
     let orders: AsyncStream<(Int, AppOrder)>
     private let connection: LineConnection
@@ -22,6 +24,7 @@ final class PhoneLink: Sendable {
         self.connection = connection
         clocks = PhoneTimekeeper(welcome.clock)
         network = PhonePaths(welcome.network)
+        device = PhoneConditions(welcome.network, welcome.device, folder: welcome.folder)
         // The phone terminates an app that has half as much before it.
         (orders, told) = AsyncStream.makeStream(
             bufferingPolicy: .bufferingOldest(2 * PhoneLimits.orders))
@@ -64,7 +67,11 @@ final class PhoneLink: Sendable {
             state.withLock { $0.waiting.removeValue(forKey: id) }?.resume(returning: answer)
         case .order(let id, let order): told.yield((id, order))
         case .clock(let clock): clocks.set(clock)
-        case .network(let status): network.set(status)
+        case .network(let status):
+            network.set(status)
+            device.set(status)
+        case .device(let status): device.set(status)
+        case .transfer(let transfer): transfers.publish(transfer)
         }
     }
 

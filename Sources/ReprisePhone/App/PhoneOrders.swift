@@ -8,6 +8,7 @@ struct PhoneOrders: Sendable {
     let notifications: any NotificationHandler
     let scene: @Sendable (NotificationResponse) async -> Void
     let webViewCrash: @Sendable () async -> Void
+    let transfersDone: @Sendable () async -> Void
     let tasks: @Sendable (any BackgroundSlot) async -> Void
 
     func run() async {
@@ -61,6 +62,7 @@ struct PhoneOrders: Sendable {
         case .push(let info): await notifications.receivedPush(info)
         case .slot: if let slot { await tasks(slot) }
         case .crashWebView: await webViewCrash()
+        case .transfersDone: await transfersDone()
         case .slotExpired, .late: break
         }
         return nil

@@ -33,6 +33,22 @@ package enum PhoneLimits {
     package static let extensions = 8
     /// How many things may come due in one step of time; the rest comes with the next.
     package static let dueAtOnce = 10_000
+    /// Transfers that one app has handed over and not forgotten.
+    package static let transfers = 256
+    /// Transfers that run at the same time, of all apps.
+    package static let transfersAtOnce = 8
+    /// How long the system tries, by Apple's default (`timeoutIntervalForResource`: 7 days).
+    package static let transferMilliseconds: Int64 = 604_800_000
+    /// How long nothing may come or go, by Apple's default (`timeoutIntervalForRequest`: 60 seconds).
+    package static let transferPatienceMilliseconds: Int64 = 60_000
+    /// The first wait before another attempt; it doubles up to the limit.
+    package static let transferRetryMilliseconds: Int64 = 1_000
+    package static let transferRetryLimitMilliseconds: Int64 = 300_000
+    package static let transferRedirects = 20
+    /// The content of one transfer.
+    package static let transferBytes: Int64 = 8_589_934_592
+    /// How often an app hears of the progress of one transfer.
+    package static let transferProgressMilliseconds: Int64 = 100
     package static let events = 10_000
     package static let detailBytes = 4_096
 }

@@ -23,6 +23,9 @@ extension PhoneMachine {
         case .offline: setNetwork(.off, at: now)
         case .online: setNetwork(.on, at: now)
         case .slow(let latency, let rate): try slow(latency, rate, at: now)
+        case .power(let isPluggedIn): setDevice(at: now) { $0.isPluggedIn = isPluggedIn }
+        case .metered(let isMetered): setDevice(at: now) { $0.isMetered = isMetered }
+        case .storage(let bytes): try setStorage(bytes, at: now)
         case .advance(let milliseconds): try advance(milliseconds: milliseconds, at: now)
         case .setCalendar(let by): try setCalendar(by: by, at: now)
         case .zone(let zone):
@@ -60,6 +63,7 @@ extension PhoneMachine {
             state.extensions[run] = nil
             act(.endExtension(run))
         }
+        removeTransfers(app)
         state.apps[app] = nil
         log(.uninstalled, app, at: now)
         act(.removeData(app: app))
@@ -100,6 +104,7 @@ extension PhoneMachine {
     private mutating func setRules(_ rules: PhoneRules, at now: PhoneMoment) {
         state.rules = rules
         log(.rules, nil, at: now)
+        runTransfers(at: now)
     }
 }
 
@@ -127,6 +132,10 @@ extension PhoneMachine {
             case .cancel(let id): _ = change(app) { $0.tasks.removeAll { $0.id == id } }
             case .complete(let slot, let success):
                 complete(app, slot: slot, success: success, at: now)
+            case .startTransfer(let request): try startTransfer(app, request, at: now)
+            case .transfers: return .transfers(record.transfers.map(\.transfer))
+            case .cancelTransfer(let id): cancelTransfer(app, id, at: now)
+            case .forgetTransfer(let id): forgetTransfer(app, id, at: now)
             case .browser: return nil
             }
             return .done
@@ -161,11 +170,12 @@ extension PhoneMachine {
                 remainingMilliseconds: remaining, isForceQuit: record.isForceQuit,
                 settings: record.settings, badge: record.badge,
                 pending: soonestFirst(record, at: now), delivered: record.delivered.reversed(),
-                tasks: record.tasks, folder: folder.data(of: record.spec.id).path)
+                tasks: record.tasks, transfers: record.transfers.map(\.transfer),
+                folder: folder.data(of: record.spec.id).path)
         }
         return PhoneStatus(
             process: process, now: now.wall, zone: state.clock.zone, network: state.network,
-            rules: state.rules, apps: apps, lastEvent: lastEvent)
+            device: state.device, rules: state.rules, apps: apps, lastEvent: lastEvent)
     }
 
     private static func seen(_ process: ProcessRecord?, at now: PhoneMoment)

@@ -26,6 +26,7 @@ extension PhoneMachine {
             if case .suspended = process.phase { thaw(app, at: now) }
             changeProcess(app) { $0.phase = .foreground }
             log(.foreground, app, at: now)
+            tellTransfers(app)
             order(app, .foreground, at: now)
         }
     }
@@ -42,6 +43,7 @@ extension PhoneMachine {
         case .suspended:
             thaw(app, at: now)
             changeProcess(app) { $0.phase = .background(until: until) }
+            tellTransfers(app)
         }
     }
 
@@ -79,6 +81,7 @@ extension PhoneMachine {
             case .launching = process.phase
         else { return nil }
         log(.connected, app, process.launch.reason.word, at: now)
+        transfersKnown(app)
         let held = process.held
         changeProcess(app) { $0.held = [] }
         if process.launch.isForeground {
@@ -155,7 +158,7 @@ extension PhoneMachine {
             present(app, notification, options ?? [], at: now)
         case .push: log(.pushCompleted, app, at: now)
         case .foreground, .background, .memoryPressure, .scene, .slot, .slotExpired,
-            .crashWebView, .late:
+            .transfersDone, .crashWebView, .late:
             break
         }
         settle(app, at: now)
@@ -198,11 +201,13 @@ extension PhoneMachine {
         let until = now.after(milliseconds: grantedMilliseconds)
         changeProcess(app) { $0.phase = wasForeground ? .foreground : .background(until: until) }
         log(wasForeground ? .foreground : .background, app, at: now)
+        tellTransfers(app)
     }
 
     mutating func forceQuit(_ app: String, at now: PhoneMoment) {
         _ = change(app) { $0.isForceQuit = true }
         terminate(app, "force quit", at: now)
+        transfersForceQuit(app, at: now)
     }
 
     mutating func memoryPressure(at now: PhoneMoment) {
@@ -256,6 +261,7 @@ extension PhoneMachine {
                 }
             }
             record.process = nil
+            record.granted = [:]
         }
         pushesEnded(app, at: now)
     }
@@ -272,6 +278,7 @@ extension PhoneLaunch.Reason {
         case .response: "response"
         case .task(let task): "task \(task)"
         case .push: "push"
+        case .transfers: "transfers"
         }
     }
 }

@@ -16,6 +16,8 @@ extension PhoneMachine {
         state.network = network
         log(.network, nil, network.word, at: now)
         act(.tellNetwork)
+        conditionsChanged(at: now)
+        networkChangedForTransfers(at: now)
         guard network != .off else { return }
         for app in appNames {
             inbox(app, at: now) { inbox, recipient, state in

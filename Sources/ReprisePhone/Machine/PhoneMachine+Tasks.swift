@@ -42,10 +42,11 @@ extension PhoneMachine {
             throw PhoneFailure(
                 .unavailable, "The app wants it later.", remedy: "Advance the clock.")
         }
-        if case .processing(needsNetwork: true, _) = request.kind, state.network == .off {
-            throw PhoneFailure(.unavailable, "The task needs the network, and there is none.")
+        if let obstacle = obstacle(to: request.kind) { throw PhoneFailure(.unavailable, obstacle) }
+        _ = change(app) { record in
+            record.tasks.removeAll { $0.id == task }
+            record.granted[task] = request.kind
         }
-        _ = change(app) { $0.tasks.removeAll { $0.id == task } }
         wake(app, reason: .task(task), at: now)
         // The slot begins when the app can be told.
         let limit: Int64 =
@@ -91,6 +92,7 @@ extension PhoneMachine {
         // A second completion does nothing.
         guard let slot = process(app)?.slots.first(where: { $0.number == slot }) else { return }
         changeProcess(app) { $0.slots.removeAll { $0.number == slot.number } }
+        _ = change(app) { $0.granted[slot.task] = nil }
         log(.taskCompleted, app, "\(slot.task) \(success ? "success" : "failure")", at: now)
         settle(app, at: now)
     }

@@ -9,6 +9,7 @@ extension PhoneMachine {
         case presentation(String, order: Int)
         case notification(String, PendingNotification)
         case pushes(String)
+        case transfer(Int)
         case `extension`(Int)
     }
 
@@ -35,6 +36,7 @@ extension PhoneMachine {
                 consider(pending.due.microseconds(from: now), .notification(app, pending))
             }
             if let at = record.inbox.due { consider(at, .pushes(app)) }
+            if let (at, number) = transferDue(record) { consider(at, .transfer(number)) }
             guard let process = record.process else { continue }
             switch process.phase {
             case .launching(let until): consider(until, .launch(app))
@@ -62,6 +64,7 @@ extension PhoneMachine {
         case .presentation(let app, let order): presentationDue(app, order, at: now)
         case .notification(let app, let pending): fire(app, pending, at: now)
         case .pushes(let app): pushesDue(app, at: now)
+        case .transfer(let number): transferDue(number, at: now)
         case .extension(let run): extensionDue(run, at: now)
         }
     }
@@ -150,6 +153,7 @@ extension PhoneMachine {
         for run in state.extensions.keys.sorted() {
             extensionFinished(run: run, content: nil, at: now)
         }
+        transfersRestarted(at: now)
         timePassed(to: now)
     }
 

@@ -1,4 +1,4 @@
-import RepriseCore
+package import RepriseCore
 
 /// Decides all that a phone does: what becomes of processes, notifications, tasks and pushes.
 ///
@@ -19,13 +19,22 @@ package struct PhoneMachine: Sendable {
         case killLeftover(ProcessIdentity)
         case order(life: Int, id: Int, AppOrder)
         /// Tells all processes.
-        case tellClock, tellNetwork
+        case tellClock, tellNetwork, tellDevice
         /// Starts the service extension; ``PhoneMachine/extensionFinished(run:content:at:)`` follows.
         case runExtension(Int, app: String, PhonePush)
         /// Tells the service extension that its time is nearly over.
         case warnExtension(Int)
         /// Kills the service extension.
         case endExtension(Int)
+        /// Begins an attempt, when the one before has ended; ``PhoneMachine/transferEnded(_:run:_:bytes:total:at:)`` follows.
+        case startTransfer(Int, run: Int)
+        /// Ends an attempt; nothing more is heard of it.
+        case stopTransfer(Int, run: Int)
+        /// Takes the file of a transfer away.
+        case removeTransfer(Int)
+        /// Takes the files of all other transfers away.
+        case keepTransfers(Set<Int>)
+        case tellTransfer(life: Int, Transfer)
         /// Takes the app's folder away.
         case removeData(app: String)
     }

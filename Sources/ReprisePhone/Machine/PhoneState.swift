@@ -5,6 +5,7 @@ package struct PhoneState: Hashable, Sendable, Codable {
     package var apps: [String: AppRecord] = [:]
     package var network = PhoneNetwork.on
     package var clock = PhoneClock()
+    package var device = PhoneDevice()
     package var rules = PhoneRules()
     /// The number of the newest process that was ever launched; of the newest order, slot and run of an extension.
     package var lastLife = 0
@@ -41,6 +42,10 @@ package struct AppRecord: Hashable, Sendable, Codable {
     package var badge = 0
     package var categories: [NotificationCategory] = []
     package var tasks: [BackgroundRequest] = []
+    /// What the tasks that run now had asked for.
+    package var granted: [String: BackgroundRequest.Kind] = [:]
+    /// Oldest first; those that are done until the app forgets them.
+    package var transfers: [TransferRecord] = []
     /// Pushes that wait for the network or for room in the budget.
     package var inbox = PushInbox()
     /// Responses that were handed to the app and not completed, where the rules repeat them.

@@ -40,6 +40,10 @@ package enum AppCall: Hashable, Sendable, Codable {
     case cancel(String)
     case tasks
     case complete(slot: Int, success: Bool)
+    case startTransfer(TransferRequest)
+    case transfers
+    case cancelTransfer(String)
+    case forgetTransfer(String)
     /// Where the phone's browser listens to a debugger; started if none runs.
     case browser
 }
@@ -53,6 +57,7 @@ package enum AppAnswer: Hashable, Sendable, Codable {
     case pending([NotificationRequest])
     case delivered([DeliveredNotification])
     case tasks([BackgroundRequest])
+    case transfers([Transfer])
     case browser(String)
 }
 
@@ -69,6 +74,8 @@ package enum AppOrder: Hashable, Sendable, Codable {
     case push(info: [UInt8])
     case slot(number: Int, task: String, milliseconds: Int64)
     case slotExpired(Int)
+    /// All transfers are done (`handleEventsForBackgroundURLSession`).
+    case transfersDone
     case crashWebView
     /// Never told: stands for an order whose answer comes too late to matter.
     case late
@@ -82,6 +89,8 @@ package enum PhoneMessage: Hashable, Sendable, Codable {
     case order(id: Int, AppOrder)
     case clock(PhoneClock)
     case network(PhoneNetwork)
+    case device(PhoneDevice)
+    case transfer(Transfer)
 }
 
 /// What a process gets when it has said who it is.
@@ -91,6 +100,7 @@ package struct AppWelcome: Hashable, Sendable, Codable {
     package var folder: String
     package var clock: PhoneClock
     package var network: PhoneNetwork
+    package var device: PhoneDevice
 }
 
 /// How the phone's clocks differ from the machine's.

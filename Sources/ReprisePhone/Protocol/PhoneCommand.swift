@@ -32,6 +32,12 @@ public enum PhoneCommand: Hashable, Sendable, Codable {
     case online
     /// There is a slow network.
     case slow(latencyMilliseconds: Int, bytesPerSecond: Int?)
+    /// The phone is plugged in, or not.
+    case power(isPluggedIn: Bool)
+    /// The network is paid for by volume, or not.
+    case metered(Bool)
+    /// So many bytes can be written; nil: what the machine's disk has.
+    case storage(bytes: Int64?)
     /// Time passes at once, on the calendar and on the clock that never jumps.
     case advance(milliseconds: Int64)
     /// The calendar alone is set forwards or backwards.

@@ -97,10 +97,20 @@ extension PhoneEvent {
         case pushCompleted
         /// The service extension; the detail says what.
         case `extension`
+        /// An app has handed a transfer over; the detail is its id.
+        case transferStarted
+        /// The system begins an attempt; the detail is its id.
+        case transferRuns
+        /// A transfer waits; the detail is its id and why.
+        case transferWaits
+        /// A transfer is done; the detail is its id and `finished` with the status, `failed` with the reason, `cancelled` or `forgotten`.
+        case transferEnded
         /// Memory is short.
         case memoryPressure
         /// The network has changed.
         case network
+        /// Power, the price of the network or the room on the disk has changed.
+        case device
         /// The clock or the zone has changed.
         case clock
         /// The rules have changed.

@@ -14,6 +14,12 @@ public struct PhoneFolder: Hashable, Sendable {
     package var state: String { file("state.json") }
     package func log(_ half: Int) -> String { file("log-\(half).jsonl") }
 
+    /// Where the system keeps what it has downloaded.
+    package var transfers: URL { url.appendingPathComponent("transfers") }
+    package func transfer(_ number: Int) -> URL {
+        transfers.appendingPathComponent("\(number)")
+    }
+
     /// Where an app keeps its data.
     ///
     /// - Parameter app: its id.

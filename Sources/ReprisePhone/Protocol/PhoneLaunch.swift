@@ -12,6 +12,8 @@ public struct PhoneLaunch: Hashable, Sendable, Codable {
         case task(String)
         /// A push that wakes the app.
         case push
+        /// All of its transfers are done.
+        case transfers
     }
 
     /// What for.

@@ -38,6 +38,8 @@ public struct PhoneStatus: Hashable, Sendable, Codable {
         public var delivered: [DeliveredNotification]
         /// What it has asked of the background scheduler.
         public var tasks: [BackgroundRequest]
+        /// What it has handed over to be transferred, and not forgotten.
+        public var transfers: [Transfer]
         /// Where its data is, which outlives its processes.
         public var folder: String
     }
@@ -50,6 +52,8 @@ public struct PhoneStatus: Hashable, Sendable, Codable {
     public var zone: String
     /// The network.
     public var network: PhoneNetwork
+    /// Power, the price of the network, room on the disk.
+    public var device: PhoneDevice
     /// What it does where Apple's documentation leaves something open.
     public var rules: PhoneRules
     /// The apps, by id.

@@ -52,6 +52,18 @@ extension Phone {
                 latencyMilliseconds: Int(latency.milliseconds), bytesPerSecond: bytesPerSecond))
     }
 
+    /// The phone is plugged in.
+    public func plugIn() async throws { try await ask(.power(isPluggedIn: true)) }
+
+    /// The phone is unplugged.
+    public func unplug() async throws { try await ask(.power(isPluggedIn: false)) }
+
+    /// The network is paid for by volume, or not.
+    public func metered(_ isMetered: Bool) async throws { try await ask(.metered(isMetered)) }
+
+    /// So many bytes can be written; nil: what the machine's disk has.
+    public func storage(_ bytes: Int64?) async throws { try await ask(.storage(bytes: bytes)) }
+
     /// Time passes at once.
     public func advance(by duration: Duration) async throws {
         try await ask(.advance(milliseconds: duration.milliseconds))

@@ -17,7 +17,8 @@ extension PhoneSupervisor {
                 PhoneMessage.welcome(
                     AppWelcome(
                         app: app, launch: launch, folder: folder.data(of: app).path,
-                        clock: machine.state.clock, network: machine.state.network)))
+                        clock: machine.state.clock, network: machine.state.network,
+                        device: machine.state.device)))
             _ = perform(actions)
             return life
         } catch {
@@ -37,7 +38,10 @@ extension PhoneSupervisor {
         case .call(let id, let call):
             do {
                 let (answer, actions) = try decide { $0.called(life: life, call, at: $1) }
-                if let answer { connection.send(PhoneMessage.answer(id: id, answer)) }
+                if let answer {
+                    connection.send(
+                        PhoneMessage.answer(id: id, withProgress(answer, life: life)))
+                }
                 _ = perform(actions)
             } catch {
                 end(error)

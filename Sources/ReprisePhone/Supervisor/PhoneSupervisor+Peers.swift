@@ -140,8 +140,9 @@ extension PhoneSupervisor {
         switch command {
         case .status:
             return .status(
-                machine.status(
-                    at: now(), process: getpid(), lastEvent: log.last, folder: folder))
+                withProgress(
+                    machine.status(
+                        at: now(), process: getpid(), lastEvent: log.last, folder: folder)))
         case .log(let since, _): return .log(page(since))
         case .shutdown: return .done
         default: break

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import RepriseCore
+import RepriseNIO
 
 /// A running phone: the operating system for the app processes that it launches.
 ///
@@ -18,6 +19,8 @@ public actor PhoneSupervisor {
     var log: PhoneLog
     var processes: [Int: PhoneProcess] = [:]
     var extensions = ExtensionRuns()
+    var transfers: [Int: TransferWork] = [:]
+    let transport: any HTTPTransport = NIOTransport()
     /// Who may say with which token that it is which life's process; once.
     var tokens: [String: Int] = [:]
     var peers: [Int: LineConnection] = [:]
@@ -137,6 +140,13 @@ public actor PhoneSupervisor {
                 peers[life]?.send(PhoneMessage.order(id: id, order))
             case .tellClock: tell(.clock(machine.state.clock))
             case .tellNetwork: tell(.network(machine.state.network))
+            case .tellDevice: tell(.device(machine.state.device))
+            case .startTransfer(let number, let run): startTransfer(number, run)
+            case .stopTransfer(let number, let run): stopTransfer(number, run)
+            case .removeTransfer(let number): removeTransfer(number)
+            case .keepTransfers(let numbers): keepTransfers(numbers)
+            case .tellTransfer(let life, let transfer):
+                peers[life]?.send(PhoneMessage.transfer(transfer))
             case .runExtension(let run, let app, let push): startExtension(run, app, push)
             case .warnExtension(let run): extensions.warn(run)
             case .endExtension(let run): extensions.end(run)
@@ -192,6 +202,7 @@ public actor PhoneSupervisor {
         step { $0.shutDown(at: $1) }
         for process in processes.values { process.end() }
         extensions.endAll()
+        for work in transfers.values { work.task.cancel() }
         for peer in peers.values { peer.close() }
         await phoneBrowser.end()
         try? FileManager.default.removeItem(atPath: folder.socket)

@@ -26,12 +26,30 @@ struct Probe: Sendable {
         Task {
             for await path in phone.network.paths { await phone.report("path", "\(path.isUsable)") }
         }
+        Task {
+            for await now in phone.status.conditions {
+                await phone.report(
+                    "conditions",
+                    "network \(now.network), unmetered \(now.unmetered), charging \(now.charging)")
+            }
+        }
+        let changes = phone.transfers.changes
+        Task {
+            for await transfer in changes {
+                await phone.report(
+                    transfer.state == .running ? "transferMoves" : "transferChanged",
+                    "\(transfer.id) \(transfer.state.word)")
+            }
+        }
         await play(try script(of: phone), on: phone)
         let handler = ProbeHandler(phone: phone, habits: habits)
         await phone.run(
             life: handler, notifications: handler,
             scene: { await phone.report("scene", $0.tapID.text) },
             webViewCrash: { await phone.report("crashWebView") },
+            transfersDone: {
+                await phone.report("transfersDone", (try? await transfers(of: phone)) ?? "error")
+            },
             tasks: { await task($0, on: phone) })
     }
 
@@ -71,10 +89,19 @@ struct Probe: Sendable {
         case .submit(let request): try await phone.scheduler.submit(request)
         case .cancel(let id): try await phone.scheduler.cancel(id)
         case .tasks: return try await phone.scheduler.pending().map(\.id).joined(separator: " ")
+        case .startTransfer(let request): try await phone.transfers.start(request)
+        case .transfers: return try await transfers(of: phone)
+        case .cancelTransfer(let id): try await phone.transfers.cancel(id)
+        case .forgetTransfer(let id): try await phone.transfers.forget(id)
         case .complete: break
         case .browser: return try await phone.browser()
         }
         return "done"
+    }
+
+    private func transfers(of phone: PhoneApp) async throws -> String {
+        try await phone.transfers.transfers().map { "\($0.id) \($0.state.word) \($0.bytes)" }
+            .joined(separator: ", ")
     }
 
     private func task(_ slot: any BackgroundSlot, on phone: PhoneApp) async {

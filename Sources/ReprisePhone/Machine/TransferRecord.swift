@@ -1,0 +1,63 @@
+package import RepriseCore
+
+/// A transfer that the system runs for an app, as it stands on the phone's disk.
+package struct TransferRecord: Hashable, Sendable, Codable {
+    /// What makes the downloaded part worth keeping: the next attempt asks for the rest of this very content.
+    package struct Part: Hashable, Sendable, Codable {
+        /// A strong entity tag, or the date of the last change (RFC 9110 §13.1.5).
+        package var validator: String
+        package var total: Int64?
+
+        package init(validator: String, total: Int64?) {
+            self.validator = validator
+            self.total = total
+        }
+    }
+
+    /// How an attempt has ended.
+    package enum Outcome: Hashable, Sendable, Codable {
+        case finished(Transfer.State, bytes: Int64)
+        /// The request took too long: Apple's documentation has the system try again.
+        case timedOut
+        /// The connection was not made or broke, or less came than was announced.
+        case lost(String)
+        case failed(String)
+    }
+
+    /// Names its file; no two transfers of a phone have the same.
+    package var number: Int
+    package var request: TransferRequest
+    package var transfer: Transfer
+    /// It was started in the background, so the system chooses when.
+    package var isDiscretionary: Bool
+    /// When the system gives up, in microseconds of the clock that never jumps.
+    package var until: Int64
+    package var failures = 0
+    /// Not before.
+    package var retry: Int64?
+    /// The attempt that is under way.
+    package var run: Int?
+    package var part: Part?
+    /// The app was told of its end, or was started after it.
+    package var isTold = true
+
+    package var hasEnded: Bool {
+        switch transfer.state {
+        case .running: false
+        case .finished, .failed, .cancelled: true
+        }
+    }
+}
+
+/// What a device has to offer to work that can wait, beside the network.
+public struct PhoneDevice: Hashable, Sendable, Codable {
+    /// Whether it is plugged in.
+    public var isPluggedIn = true
+    /// Whether the network is paid for by volume.
+    public var isMetered = false
+    /// How many bytes can be written; nil: what the machine's disk has.
+    public var freeBytes: Int64?
+
+    /// A device that is plugged in, on a network that is free.
+    public init() {}
+}
