@@ -153,7 +153,7 @@ struct PlannerTests {
         #expect(planner.entities == 10_000 && planner.reminders == 30_000)
         // One that is there is replaced, also when it is full.
         #expect(planner.set(RemindedEntity(id: "5", reminders: three)).isEmpty)
-        for number in 0..<1_000 {
+        for number in 0..<20_000 {
             try planner.mark(Self.mark(.skip, "\(number)", until: Self.now, entity: "\(number)"))
         }
         #expect(throws: RepriseError(.full, "")) {
