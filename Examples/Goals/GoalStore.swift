@@ -147,7 +147,8 @@ extension GoalStore {
     /// - Parameters:
     ///   - goals: those that there are from now on.
     ///   - replacements: for an import that gives new ids: the new id of each old one.
-    ///   - now: when those that are not among them were deleted.
+    ///   - now: when those that are not among them were deleted; nil: now.
+    /// - Throws: what SQLite throws; then nothing has changed.
     public func importAll(
         _ goals: [Goal], replacing replacements: [String: String] = [:], at now: WallTime? = nil
     ) async throws {

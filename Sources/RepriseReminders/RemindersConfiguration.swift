@@ -8,8 +8,9 @@ extension Reminders {
     public struct Configuration: Sendable {
         /// What sort of entity is reminded of, as in ``RepriseCore/Route/sort``.
         public var sort = "goal"
-        /// Who is signed in, as in ``RepriseCore/Route/owner``; nil: there is only one person. A route to something of another one is
-        /// `malformed`.
+        /// Who is signed in, as in ``RepriseCore/Route/owner``; nil: there is only one person.
+        ///
+        /// A route to something of another one is `malformed`.
         public var owner: String?
         /// What the buttons of reminders do without the app's screen; at most 64.
         public var actions: [ReminderActionRule] = []

@@ -84,6 +84,7 @@ extension ReminderInfo {
     /// - Parameters:
     ///   - payload: anything.
     ///   - sort: what the two older formats lead to, which do not say it.
+    /// - Returns: what it carries, or what is wrong with it.
     package static func reading(_ payload: [UInt8], sort: String) -> Reading {
         guard payload.count <= RouteLimits.payloadBytes,
             ForeignJSON.isShallow(payload, most: RouteLimits.payloadDepth)

@@ -28,7 +28,9 @@ final class ReminderRouting: Sendable {
 
     var routes: ReminderRoutes { ReminderRoutes(journal: journal, clock: clock, queue: queue) }
 
-    /// - Parameter done: called with the entity, if it is known, when an action has taken effect.
+    /// - Parameters:
+    ///   - store: the app's.
+    ///   - done: called with the entity, if it is known, when an action has taken effect.
     func started(_ store: any ReminderStore, done: @escaping @Sendable (String?) -> Void) {
         resolver.use(store)
         let actions = ReminderActions(configuration, resolver, journal, done)
