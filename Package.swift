@@ -158,6 +158,10 @@ let package = Package(
             name: "PhoneProbe", dependencies: ["RepriseCore", "RepriseJournal", "ReprisePhone"],
             path: "Tests/Support/PhoneProbe", swiftSettings: strict),
         .executableTarget(
+            name: "DownloadRunner",
+            dependencies: ["RepriseChains", "RepriseCore", "RepriseJournal", "RepriseNIO"],
+            path: "Tests/Support/DownloadRunner", swiftSettings: strict),
+        .executableTarget(
             name: "AccountSwitcher", dependencies: ["Reprise", "RepriseTesting"],
             path: "Tests/Support/AccountSwitcher", swiftSettings: strict),
         .executableTarget(
@@ -208,8 +212,8 @@ let package = Package(
         .testTarget(
             name: "RepriseChainsTests",
             dependencies: [
-                "Reprise", "RepriseChains", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "ReprisePhone", "RepriseTesting", grdb,
+                "DownloadRunner", "Reprise", "RepriseChains", "RepriseCore", "RepriseJournal",
+                "RepriseNIO", "ReprisePhone", "RepriseTesting", crypto, grdb,
             ] + nio,
             swiftSettings: strict),
         .testTarget(
