@@ -173,15 +173,18 @@ struct TransportTests {
 
     @Test("ends promptly when the task is cancelled")
     func isCancelled() async throws {
-        let isAnswered = Mutex(false)
+        let (answers, answered) = AsyncStream.makeStream(
+            of: Int.self, bufferingPolicy: .unbounded)
         try await TestServer.answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok") { url in
+            let place = Self.http(url)
             let task = Task {
-                try await NIOTransport().exchange(HTTPCall(url: Self.http(url))) { _ in
-                    isAnswered.withLock { $0 = true }
+                try await NIOTransport().exchange(HTTPCall(url: place)) {
+                    answered.yield($0.status)
                 } chunk: { _ in
                 }
             }
-            while !isAnswered.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            var iterator = answers.makeAsyncIterator()
+            #expect(await iterator.next() == 200)
             let begin = ContinuousClock.now
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }

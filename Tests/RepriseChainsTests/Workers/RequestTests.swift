@@ -36,7 +36,7 @@ struct RequestTests {
         let workers = StandardWorkers(
             sandbox: Sandbox([:]), transport: transport,
             guard: AddressGuard(lookUp: { _ in ["93.184.216.34"] }))
-        return await WorkBench().failure(
+        return try await WorkBench().failure(
             HTTPRequestWorker.self, .init(url: "https://a.example/", accepted: accepted),
             of: workers)
     }

@@ -82,10 +82,13 @@ final class WorkBench: Sendable {
         (try? Data(contentsOf: folder.appending(name))).map { Array($0) }
     }
 
-    /// All names in the folder.
-    var names: [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: folder.url.path)) ?? []).sorted()
+    /// All names in the folder, or in one below it.
+    func names(in path: String) -> [String] {
+        let place = folder.appending(path).path
+        return ((try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []).sorted()
     }
+
+    var names: [String] { names(in: "") }
 
     func hasParts() -> Bool { names.contains { $0.hasSuffix(".part") } }
 }
