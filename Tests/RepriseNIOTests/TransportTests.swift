@@ -118,7 +118,7 @@ struct TransportTests {
 
     @Test("bounds silence, not the whole: a byte now and then is enough, a stop in the middle is not")
     func boundsSilence() async throws {
-        let patience = Duration.milliseconds(400)
+        let patience = Duration.milliseconds(1_500)
         try await TestServer.bytes { peer in
             try await peer.executeThenClose { inbound, outbound in
                 for try await part in inbound {
@@ -126,7 +126,7 @@ struct TransportTests {
                     try await outbound.write(
                         ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"))
                     for _ in 0..<(stops ? 4 : 8) {
-                        try await Task.sleep(for: .milliseconds(100))
+                        try await Task.sleep(for: .milliseconds(250))
                         try await outbound.write(ByteBuffer(string: "x"))
                     }
                 }
@@ -144,10 +144,10 @@ struct TransportTests {
     @Test("leaves the time out in which the caller is at work")
     func leavesTheCallerOut() async throws {
         try await closing("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") { url in
-            try await NIOTransport().exchange(HTTPCall(url: url, patience: .milliseconds(150))) {
-                _ in try await Task.sleep(for: .milliseconds(400))
+            try await NIOTransport().exchange(HTTPCall(url: url, patience: .milliseconds(700))) {
+                _ in try await Task.sleep(for: .milliseconds(1_200))
             } chunk: { _ in
-                try await Task.sleep(for: .milliseconds(400))
+                try await Task.sleep(for: .milliseconds(1_200))
             }
         }
     }
@@ -204,6 +204,8 @@ struct TransportTests {
                     let piece = ByteBuffer(repeating: 1, count: 65_536)
                     for _ in 0..<(size / 65_536) {
                         try await outbound.write(piece)
+                        // The writer is told to wait by the loop, which must have had its turn.
+                        try await peer.channel.eventLoop.submit {}.get()
                         written.withLock { $0 += 65_536 }
                     }
                 }

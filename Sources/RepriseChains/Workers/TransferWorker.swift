@@ -143,15 +143,18 @@ public struct TransferWorker: Worker {
             try await transfers.forget(transfer.id)
             await work.progress(1)
             return output
-        } catch let error as CancellationError {
-            throw error
-        } catch let error as RepriseError where [.diskFull, .diskFailed].contains(error.code) {
-            // What came is still there for the next attempt.
-            throw error
         } catch {
-            try await transfers.forget(transfer.id)
+            // Else what came is good, and still there for the next attempt.
+            if Self.isOfNoUse(after: error) { try await transfers.forget(transfer.id) }
             throw error
         }
+    }
+
+    private static func isOfNoUse(after error: any Error) -> Bool {
+        if error is HandOverFailure { return true }
+        guard let error = error as? RepriseError else { return false }
+        return WorkerFailure.isPermanent(error)
+            || [.unreachable, .unavailable, .checksumMismatch].contains(error.code)
     }
 
     private func output(

@@ -99,7 +99,7 @@ struct AddressTests {
         await #expect {
             _ = try await Self.isAsked("http://nowhere.invalid/", AddressGuard())
         } throws: {
-            $0.code == .unreachable
+            $0.errorCode == .unreachable
         }
     }
 

@@ -97,7 +97,9 @@ final class OddServer: Sendable {
                 bytes += Array(buffer: part)
                 guard let request = Self.request(bytes) else { continue }
                 seen.withLock { $0.append(request) }
-                return try await answer(request, Answer(outbound: outbound))
+                try await answer(request, Answer(outbound: outbound))
+                // What was written must be out before the connection is closed.
+                return try await peer.channel.writeAndFlush(ByteBuffer()).get()
             }
         }
     }

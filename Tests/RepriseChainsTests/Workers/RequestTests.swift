@@ -45,7 +45,7 @@ struct RequestTests {
     func areJudged() async throws {
         for status in [200, 201, 204] { #expect(try await meaning(status) == nil) }
         for status in [408, 425, 429, 500, 502, 503, 599] {
-            #expect(try await meaning(status)?.code == .unavailable)
+            #expect(try await meaning(status)?.errorCode == .unavailable)
         }
         for status in [304, 400, 401, 403, 404, 409, 410, 422] {
             #expect(try await meaning(status)?.permanentCode == "refused")
@@ -106,7 +106,7 @@ struct RequestTests {
             for _ in 0..<2 {
                 let error = await bench.failure(
                     UploadWorker.self, input, of: bench.standard(allowing: host))
-                #expect(error?.code == .unavailable)
+                #expect(error?.errorCode == .unavailable)
             }
             #expect(server.requests.map(\.method) == ["PUT", "PUT"])
             #expect(server.requests.allSatisfy { $0.body == bytes })

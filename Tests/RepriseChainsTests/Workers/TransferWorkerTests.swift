@@ -137,7 +137,7 @@ struct TransferWorkerTests {
             system.state.withLock { $0.whenStarted = { system.change($0, state) } }
             let error = await bench.failure(
                 TransferWorker.self, input(sha256: sha256([])), of: workers)
-            #expect(error?.code == code)
+            #expect(error?.errorCode == code)
             #expect(system.state.withLock { $0.known.isEmpty })
             #expect(bench.names.isEmpty)
         }

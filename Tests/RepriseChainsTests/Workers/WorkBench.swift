@@ -102,7 +102,7 @@ extension Error {
         return failure.reason.split(separator: ":").first.map(String.init)
     }
 
-    var code: RepriseError.Code? { (self as? RepriseError)?.code }
+    var errorCode: RepriseError.Code? { (self as? RepriseError)?.code }
 }
 
 /// Bytes that are nowhere the same.
