@@ -75,6 +75,7 @@
         /// Ends a transfer; one that is done stays as it is.
         ///
         /// - Parameter id: the app's name for it.
+        /// - Throws: nothing; the port's other systems may.
         public func cancel(_ id: String) async throws {
             for task in await session.allTasks where task.taskDescription == id { task.cancel() }
         }

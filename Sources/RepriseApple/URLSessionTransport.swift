@@ -56,7 +56,8 @@
             }
             if hasBody, let length = answer.headers["content-length"], Int64(length) != count {
                 throw RepriseError(
-                    .malformed, "The server announced \(length.prefix(40)) bytes and sent \(count).")
+                    .malformed, "The server announced \(length.prefix(40)) bytes and sent \(count)."
+                )
             }
         }
 

@@ -79,7 +79,8 @@ struct FileBody: AsyncSequence, Sendable {
 
         private static func unreadable(_ number: Int32) -> RepriseError {
             RepriseError(
-                .malformed, "The file to send cannot be read: \(String(cString: strerror(number))).",
+                .malformed,
+                "The file to send cannot be read: \(String(cString: strerror(number))).",
                 remedy: "Name a regular file that is there.")
         }
     }

@@ -49,7 +49,11 @@ final class TransportTalk: Sendable {
             status: Int(response.status.code), headers: Dictionary(fields) { "\($0), \($1)" })
         patience.pause()
         try await passing { try await self.head(answer) }
-        if let encoding = answer.headers["content-encoding"], encoding.lowercased() != "identity" {
+        // `Transfer-Encoding: gzip, chunked` too: only the chunks are taken apart.
+        for (name, plain) in [("content-encoding", "identity"), ("transfer-encoding", "chunked")] {
+            guard let encoding = answer.headers[name], encoding.lowercased() != plain else {
+                continue
+            }
             throw malformed("encodes its answer as \(encoding.prefix(40)), which was not asked for")
         }
         try await read(response, answer, patience)

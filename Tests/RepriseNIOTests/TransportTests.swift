@@ -52,7 +52,8 @@ struct TransportTests {
 
     @Test("brings status, headers and body, and follows no redirect", arguments: [200, 302, 404])
     func brings(_ status: Int) async throws {
-        let text = "HTTP/1.1 \(status) X\r\nContent-Length: 2\r\nX-A: 1\r\nX-A: 2\r\nLocation: /b\r\n\r\nok"
+        let text =
+            "HTTP/1.1 \(status) X\r\nContent-Length: 2\r\nX-A: 1\r\nX-A: 2\r\nLocation: /b\r\n\r\nok"
         try await TestServer.answering(text) { url in
             let seen = await exchange(HTTPCall(url: Self.http(url)))
             #expect(seen.head?.status == status)
@@ -116,7 +117,8 @@ struct TransportTests {
         #expect(await exchange(HTTPCall(url: "http://127.0.0.1:1/")).code == .unreachable)
     }
 
-    @Test("bounds silence, not the whole: a byte now and then is enough, a stop in the middle is not")
+    @Test(
+        "bounds silence, not the whole: a byte now and then is enough, a stop in the middle is not")
     func boundsSilence() async throws {
         let patience = Duration.milliseconds(1_500)
         try await TestServer.bytes { peer in
@@ -135,7 +137,8 @@ struct TransportTests {
             let slow = await exchange(HTTPCall(url: Self.http(url), patience: patience))
             #expect(slow.error == nil)
             #expect(slow.body.count == 8)
-            let stopped = await exchange(HTTPCall(url: Self.http(url, "/stops"), patience: patience))
+            let stopped = await exchange(
+                HTTPCall(url: Self.http(url, "/stops"), patience: patience))
             #expect(stopped.code == .timedOut)
             #expect(stopped.body.count == 4)
         }
@@ -145,7 +148,8 @@ struct TransportTests {
     func leavesTheCallerOut() async throws {
         try await closing("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") { url in
             try await NIOTransport().exchange(HTTPCall(url: url, patience: .milliseconds(700))) {
-                _ in try await Task.sleep(for: .milliseconds(1_200))
+                _ in
+                try await Task.sleep(for: .milliseconds(1_200))
             } chunk: { _ in
                 try await Task.sleep(for: .milliseconds(1_200))
             }
@@ -232,7 +236,8 @@ struct TransportTests {
 
     @Test("sends a file with its length, and no more than it had; refuses a link")
     func sendsFiles() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("a")

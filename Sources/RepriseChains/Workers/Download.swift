@@ -113,7 +113,8 @@ actor Download {
     private func checkSize(_ size: Int64) throws {
         guard size > min(input.limit, WorkerLimits.download) else { return }
         throw RepriseError(
-            .tooLarge, "The content has more than \(min(input.limit, WorkerLimits.download)) bytes.",
+            .tooLarge,
+            "The content has more than \(min(input.limit, WorkerLimits.download)) bytes.",
             remedy: "Allow more, if you mean it.")
     }
 

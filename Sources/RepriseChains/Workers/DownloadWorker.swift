@@ -90,7 +90,8 @@ public struct DownloadWorker: Worker {
             {
                 return placing.output
             }
-            let part = try await PartFile.open(input.destination, in: sandbox, key: work.key, replacing: input.replaces)
+            let part = try await PartFile.open(
+                input.destination, in: sandbox, key: work.key, replacing: input.replaces)
             if let output = try await part.finish(kept?.placing, replacing: input.replaces) {
                 return output
             }
@@ -118,7 +119,8 @@ enum SHA256Text {
         let digits = Set("0123456789abcdefABCDEF".utf8)
         guard text.utf8.count == 64, text.utf8.allSatisfy(digits.contains) else {
             throw RepriseError(
-                .badConfiguration, "This is no SHA-256: \(String(reflecting: String(text.prefix(80)))).",
+                .badConfiguration,
+                "This is no SHA-256: \(String(reflecting: String(text.prefix(80)))).",
                 remedy: "It has 64 hexadecimal digits.")
         }
     }

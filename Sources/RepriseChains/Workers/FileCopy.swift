@@ -36,7 +36,8 @@ struct FileCopy: Sendable {
     ) async throws -> Made {
         let kept = work.saved(as: Kept.self)
         let facts = try await Blocking.run { try source.facts() }
-        let part = try await PartFile.open(destination, in: sandbox, key: work.key, replacing: replaces)
+        let part = try await PartFile.open(
+            destination, in: sandbox, key: work.key, replacing: replaces)
         if let made = try await part.finish(kept?.placing, replacing: replaces) { return made }
         if let kept, let before = kept.source, facts.isUnchanged(since: before) {
             _ = try await part.begin(at: kept.bytes)

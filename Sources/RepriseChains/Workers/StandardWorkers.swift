@@ -22,7 +22,7 @@ public struct StandardWorkers: Sendable {
     /// - Parameters:
     ///   - sandbox: the folders in which files may be touched.
     ///   - transport: speaks HTTP; nil: there are no workers that do.
-    ///   - guard: says which servers may be asked.
+    ///   - addresses: says which servers may be asked.
     ///   - transfers: the system's transfers; nil: there is no worker for them.
     ///   - credentials: gives headers for the first server of each request, fresh for each attempt.
     public init(
@@ -45,11 +45,12 @@ public struct StandardWorkers: Sendable {
             DeleteFileWorker(sandbox: sandbox), HashFileWorker(sandbox: sandbox),
         ]
         if let network {
-            workers += [
-                HTTPRequestWorker(network: network),
-                DownloadWorker(network: network, sandbox: sandbox),
-                UploadWorker(network: network, sandbox: sandbox),
-            ] as [any Worker]
+            workers +=
+                [
+                    HTTPRequestWorker(network: network),
+                    DownloadWorker(network: network, sandbox: sandbox),
+                    UploadWorker(network: network, sandbox: sandbox),
+                ] as [any Worker]
         }
         if let transfers {
             workers.append(

@@ -18,8 +18,7 @@ struct TransferWatch: Sendable {
 
     /// Waits until it is over.
     ///
-    /// - Parameter progress: is told how much has come or gone, 0 to 1.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable` if the system has lost it; `CancellationError`.
+    /// `progress` is told how much has come or gone, 0 to 1. It throws `.unreachable` if the system has lost the transfer.
     func end(_ progress: @escaping @Sendable (Double) async -> Void) async throws -> Transfer {
         try await withThrowingTaskGroup(of: Transfer?.self) { group in
             group.addTask { await hear(progress) }

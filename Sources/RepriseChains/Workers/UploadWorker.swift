@@ -112,7 +112,8 @@ enum UploadSource {
         if let before = work.saved(as: FileFacts.self) {
             guard facts.isUnchanged(since: before) else {
                 throw HandOverFailure.permanent(
-                    "fileChanged: \(path) is not the file any more of which a part may have been sent.")
+                    "fileChanged: \(path) is not the file any more of which a part may have been sent."
+                )
             }
         } else {
             try await work.checkpoint(facts)

@@ -40,8 +40,9 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     public var body: Body
     /// How long nothing may come or go.
     public var patience: Duration
-    /// Where to connect to instead of looking up the host's name again, as numbers: whoever has looked at the address is not led elsewhere by a
-    /// second answer. A transport that cannot do that (`URLSession`) does without.
+    /// Where to connect to instead of looking up the host's name again, as numbers.
+    ///
+    /// Whoever has looked at the address is not led elsewhere by a second answer. A transport that cannot do that (`URLSession`) does without.
     public var address: String?
 
     /// Makes a request.

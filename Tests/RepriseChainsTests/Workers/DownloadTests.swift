@@ -52,7 +52,8 @@ struct DownloadTests {
     func goOn() async throws {
         let bench = try WorkBench()
         try await OddServer.run { request, answer in
-            try await answer.serve(Self.bytes, request, cutAfter: request.from == nil ? 1_500_000 : 2_500_000)
+            try await answer.serve(
+                Self.bytes, request, cutAfter: request.from == nil ? 1_500_000 : 2_500_000)
         } test: { url, host, server in
             let output = try await finish(bench, input(url), host, attempts: 3)
             #expect(output?.sha256 == sha256(Self.bytes))
@@ -110,11 +111,13 @@ struct DownloadTests {
         }
     }
 
-    @Test("do not go on where nothing names the content byte for byte", arguments: [
-        "ETag: W/\"v1\"", "X: y", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
-        "ETag: W/\"v1\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nDate: Mon, 07 Nov 1994 08:49:37 GMT",
-        "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT",
-    ])
+    @Test(
+        "do not go on where nothing names the content byte for byte",
+        arguments: [
+            "ETag: W/\"v1\"", "X: y", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
+            "ETag: W/\"v1\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nDate: Mon, 07 Nov 1994 08:49:37 GMT",
+            "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT",
+        ])
     func needAValidator(_ header: String) async throws {
         let bench = try WorkBench()
         try await OddServer.run { _, answer in
@@ -149,14 +152,17 @@ struct DownloadTests {
         }
     }
 
-    @Test("that lie are not kept", arguments: [
-        ("200", "Content-Length: 9", "short", RepriseError.Code.malformed),
-        ("200", "Content-Encoding: gzip\r\nContent-Length: 2", "ab", .malformed),
-        ("200", "Content-Encoding: br", "ab", .malformed),
-        
-        ("206", "Content-Range: bytes 5-6/7\r\nContent-Length: 2", "ab", .malformed),
-        ("503", "Content-Length: 2", "ab", .unavailable),
-    ])
+    @Test(
+        "that lie are not kept",
+        arguments: [
+            ("200", "Content-Length: 9", "short", RepriseError.Code.malformed),
+            ("200", "Content-Encoding: gzip\r\nContent-Length: 2", "ab", .malformed),
+            ("200", "Content-Encoding: br", "ab", .malformed),
+
+            ("200", "Transfer-Encoding: gzip, chunked", "2\r\nab\r\n0\r\n\r\n", .malformed),
+            ("206", "Content-Range: bytes 5-6/7\r\nContent-Length: 2", "ab", .malformed),
+            ("503", "Content-Length: 2", "ab", .unavailable),
+        ])
     func areNotKept(
         _ status: String, _ headers: String, _ body: String, _ code: RepriseError.Code
     ) async throws {
@@ -224,7 +230,9 @@ struct DownloadTests {
         }
     }
 
-    @Test("of a checksum that is none are refused", arguments: ["", "abc", String(repeating: "g", count: 64)])
+    @Test(
+        "of a checksum that is none are refused",
+        arguments: ["", "abc", String(repeating: "g", count: 64)])
     func checkTheChecksum(_ digest: String) async throws {
         let bench = try WorkBench()
         let error = await bench.failure(

@@ -104,7 +104,8 @@ struct FileWorkerTests {
         #expect(bench.read("to") == [2])
         // The attempt before had its file in mind; this is another one.
         try bench.write("other", [3])
-        #expect(rename(bench.folder.appending("other").path, bench.folder.appending("from").path) == 0)
+        #expect(
+            rename(bench.folder.appending("other").path, bench.folder.appending("from").path) == 0)
         let other = await bench.failure(MoveFileWorker.self, input, of: bench.standard())
         #expect(other?.permanentCode == "noSuchFile")
         #expect(bench.read("from") == [3])
@@ -122,7 +123,8 @@ struct FileWorkerTests {
         #expect(bench.names.isEmpty)
         // A new file under the old name is not the one that was meant.
         try bench.write("keep", [2])
-        #expect(rename(bench.folder.appending("keep").path, bench.folder.appending("from").path) == 0)
+        #expect(
+            rename(bench.folder.appending("keep").path, bench.folder.appending("from").path) == 0)
         let never = try WorkBench()
         let output = try await never.run(DeleteFileWorker.self, input, of: never.standard())
         #expect(!output.existed)

@@ -25,7 +25,9 @@ final class OddServer: Sendable {
     struct Answer: Sendable {
         let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
 
-        func write(_ text: String) async throws { try await outbound.write(ByteBuffer(string: text)) }
+        func write(_ text: String) async throws {
+            try await outbound.write(ByteBuffer(string: text))
+        }
 
         func write(_ bytes: some Collection<UInt8> & Sendable) async throws {
             try await outbound.write(ByteBuffer(bytes: bytes))
@@ -59,9 +61,7 @@ final class OddServer: Sendable {
     /// What it was asked, in order.
     var requests: [Request] { seen.withLock { $0 } }
 
-    /// Serves while a test runs.
-    ///
-    /// - Parameter test: is told `http://127.0.0.1:PORT`, the host and port, and the server.
+    /// Serves while a test runs, which is told `http://127.0.0.1:PORT`, the host and port, and the server.
     static func run(
         _ answer: @escaping @Sendable (Request, Answer) async throws -> Void,
         test: (_ url: String, _ host: String, _ server: OddServer) async throws -> Void

@@ -85,7 +85,8 @@ struct RequestTests {
         }
     }
 
-    @Test("of methods that nobody has heard of are not sent", arguments: ["get", "G ET", "CONNECT"])
+    @Test(
+        "of methods that nobody has heard of are not sent", arguments: ["get", "G ET", "CONNECT"])
     func checkMethods(_ method: String) async throws {
         let bench = try WorkBench()
         let error = await bench.failure(

@@ -21,7 +21,9 @@ struct TransferWorkerTests {
 
         func start(_ request: TransferRequest) async throws {
             let hook = state.withLock { state in
-                guard state.known[request.id] == nil else { return (@Sendable (String) -> Void)?.none }
+                guard state.known[request.id] == nil else {
+                    return (@Sendable (String) -> Void)?.none
+                }
                 state.known[request.id] = Transfer(id: request.id, state: .running)
                 state.started.append(request)
                 return state.whenStarted

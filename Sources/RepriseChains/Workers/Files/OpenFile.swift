@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// An open file; closed with its last reference. Its calls block.
+/// An open file, closed with its last reference; its calls block.
 final class OpenFile: Sendable {
     private let descriptor: Int32
 

@@ -24,7 +24,7 @@ struct Placing<Output: Codable & Sendable>: Codable, Sendable {
 extension PartFile {
     /// Makes the file durable, has its identity kept, and gives it its name.
     ///
-    /// - Parameter keep: writes down that this comes next; it must be durable when it returns.
+    /// `keep` writes down that this comes next; it must be durable when it returns.
     func finish<Output: Codable & Sendable>(
         _ output: Output, replacing: Bool, keep: @Sendable (Placing<Output>) async throws -> Void
     ) async throws -> Output {

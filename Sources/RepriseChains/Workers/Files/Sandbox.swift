@@ -21,8 +21,7 @@ public struct Sandbox: Sendable {
 
     /// The folder that a file is in, and the file's name there.
     ///
-    /// - Parameter making: folders that are missing are made; the sandbox's own is not.
-    /// - Throws: ``RepriseCore/RepriseError`` `.outsideSandbox`, `.noSuchFile`, `.notWritable`, `.diskFull`, `.diskFailed`.
+    /// With `making` the folders that are missing are made; the sandbox's own is not.
     func folder(
         of path: SandboxPath, making: Bool = false
     ) throws -> (folder: SandboxFolder, name: String) {

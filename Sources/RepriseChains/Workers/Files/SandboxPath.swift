@@ -50,7 +50,8 @@ public struct SandboxPath: Hashable, Sendable, Codable, CustomStringConvertible 
 
     private func refused(_ why: String) -> RepriseError {
         RepriseError(
-            .outsideSandbox, "This is no path in the sandbox: \(String(reflecting: "\(self)")). \(why).",
+            .outsideSandbox,
+            "This is no path in the sandbox: \(String(reflecting: "\(self)")). \(why).",
             remedy: "Name a file below one of the sandbox's folders, as in photos/1.jpg.")
     }
 }

@@ -55,7 +55,8 @@ struct GuardedTransport: Sendable {
             (200..<300).contains(answer.status)
         {
             throw RepriseError(
-                .malformed, "The answer is encoded as \(encoding.prefix(40)), which was not asked for.",
+                .malformed,
+                "The answer is encoded as \(encoding.prefix(40)), which was not asked for.",
                 remedy: "Try again; if it stays so, look at the server.")
         }
         try await head(answer)

@@ -5,8 +5,8 @@ import RepriseCore
 enum StatusPolicy {
     /// Lets what is done pass.
     ///
-    /// - Parameter accepted: statuses that are as good as 2xx.
-    /// - Throws: `HandOverFailure` `.permanent`, or `.retry` if the server has named a wait; ``RepriseCore/RepriseError`` `.unavailable` for another try.
+    /// Statuses that are `accepted` are as good as 2xx. Else it throws `HandOverFailure` `.permanent`, or `.retry` if the server has named a wait, or
+    /// `.unavailable` for another try.
     static func check(
         _ head: HTTPHead, accepted: Set<Int> = [], now: WallTime = .current
     ) throws {

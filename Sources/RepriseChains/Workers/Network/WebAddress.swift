@@ -76,7 +76,8 @@ struct WebAddress: Hashable, Sendable {
             guard let close = text.firstIndex(of: "]") else { throw refused(url, "it has no host") }
             host = text[text.index(after: text.startIndex)..<close]
             let behind = text[text.index(after: close)...]
-            guard behind.isEmpty || behind.first == ":", NetworkAddress(String(host))?.bytes.count == 16
+            guard behind.isEmpty || behind.first == ":",
+                NetworkAddress(String(host))?.bytes.count == 16
             else { throw refused(url, "its host is no IPv6 address") }
             if !behind.isEmpty { port = behind.dropFirst() }
         } else {
@@ -96,14 +97,18 @@ struct WebAddress: Hashable, Sendable {
         let allowed = Set("abcdefghijklmnopqrstuvwxyz0123456789-._".utf8)
         guard !host.isEmpty, host.utf8.count <= 253,
             host.lowercased().utf8.allSatisfy(allowed.contains)
-        else { throw refused(url, "its host is no name; write an international one in its xn-- form") }
+        else {
+            throw refused(url, "its host is no name; write an international one in its xn-- form")
+        }
         // 2130706433, 0x7f.1 and 0177.0.0.1 are 127.0.0.1 to some resolvers (WHATWG URL, "ends in a number").
         let labels = host.split(separator: ".", omittingEmptySubsequences: false)
         let last = labels.last { !$0.isEmpty } ?? ""
         let isNumber = last.utf8.allSatisfy { (0x30...0x39).contains($0) }
         guard isNumber || last.lowercased().hasPrefix("0x") else { return }
         guard labels.count == 4,
-            labels.allSatisfy({ UInt8($0) != nil && ($0 == "0" || $0.first != "0") && $0.first != "+" })
+            labels.allSatisfy({
+                UInt8($0) != nil && ($0 == "0" || $0.first != "0") && $0.first != "+"
+            })
         else { throw refused(url, "its host is a number in disguise") }
     }
 
