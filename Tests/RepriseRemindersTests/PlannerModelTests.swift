@@ -150,6 +150,14 @@ struct PlannerModelTests {
             case 6:
                 for key in planner.pastMarks(at: now) { planner.unmark(key) }
                 model.marks = model.marks.filter { $0.value.until > now }
+                // One is taken back before its time.
+                let names = { (key: ReminderMark.Key) in (key.entity, key.reminder, key.occurrence)
+                }
+                let keys = model.marks.keys.sorted { names($0) < names($1) }
+                if let key = keys.randomElement(using: &dice) {
+                    planner.unmark(key)
+                    model.marks[key] = nil
+                }
             case 7:
                 now = now.advanced(by: .seconds(Int.random(in: -90_000...90_000, using: &dice)))
             case 8:
