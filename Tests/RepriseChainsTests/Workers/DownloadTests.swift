@@ -194,8 +194,8 @@ struct DownloadTests {
         }
     }
 
-    @Test("that have no room wait for it")
-    func needRoom() async throws {
+    @Test("that are larger than the door's own bound end, whatever the input allows")
+    func areBoundedByTheDoor() async throws {
         let bench = try WorkBench()
         try await OddServer.run { _, answer in
             try await answer.head(200, ["Content-Length: 9000000000000000"])
@@ -203,7 +203,6 @@ struct DownloadTests {
             let error = await bench.failure(
                 DownloadWorker.self, .init(url: url, to: Self.place, limit: .max),
                 of: bench.standard(allowing: host))
-            // Beyond the door's own bound.
             #expect(error?.permanentCode == "tooLarge")
         }
     }
