@@ -259,7 +259,7 @@ struct DownloadTests {
         } test: { url, host, server in
             for _ in 0..<2 {
                 let error = await bench.failure(
-                    DownloadWorker.self, input(url, patience: 0.3),
+                    DownloadWorker.self, input(url, patience: 2),
                     of: bench.standard(allowing: host))
                 #expect(error?.errorCode == .timedOut)
             }
