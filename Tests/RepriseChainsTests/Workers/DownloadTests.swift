@@ -55,10 +55,18 @@ struct DownloadTests {
             try await answer.serve(
                 Self.bytes, request, cutAfter: request.from == nil ? 1_500_000 : 2_500_000)
         } test: { url, host, server in
-            let output = try await finish(bench, input(url), host, attempts: 3)
+            var output: DownloadWorker.Output?
+            for _ in 0..<20 where output == nil {
+                output = try? await bench.run(
+                    DownloadWorker.self, input(url), of: bench.standard(allowing: host))
+            }
             #expect(output?.sha256 == sha256(Self.bytes))
+            #expect(bench.read("a/film") == Self.bytes)
+            // What was on its way when the connection broke may be lost; what has come is not.
             let from = server.requests.map { $0.from ?? 0 }
-            #expect(from == [0, 1_500_000, 4_000_000])
+            #expect(from.count > 2)
+            #expect(from == from.sorted())
+            #expect(from.dropFirst().allSatisfy { $0 > 0 })
             #expect(server.requests.last?.headers["if-range"] == "\"v1\"")
         }
     }
@@ -85,19 +93,22 @@ struct DownloadTests {
         "begin anew when a server lies about the range, within the same attempt",
         arguments: [
             (206, ["Content-Range: bytes 0-5999999/6000000"]),
-            (206, ["Content-Range: bytes 3000000-5999998/6000000"]),
-            (206, ["Content-Range: bytes 3000000-6999999/7000000"]),
-            (206, ["Content-Range: bytes 3000000-5999999/5999999"]),
-            (206, ["Content-Range: lines 3000000-5999999/6000000"]),
-            (206, ["Content-Range: bytes 3000000-5999999/6000000", "Content-Length: 17"]),
-            (206, ["Content-Range: bytes 3000000-5999999/6000000", "ETag: \"v2\""]),
+            (206, ["Content-Range: bytes FROM-5999998/6000000"]),
+            (206, ["Content-Range: bytes FROM-6999999/7000000"]),
+            (206, ["Content-Range: bytes FROM-5999999/5999999"]),
+            (206, ["Content-Range: lines FROM-5999999/6000000"]),
+            (206, ["Content-Range: bytes FROM-5999999/6000000", "Content-Length: 17"]),
+            (206, ["Content-Range: bytes FROM-5999999/6000000", "ETag: \"v2\""]),
             (206, []), (416, []), (416, ["Content-Range: bytes */1"]),
         ])
     func doubtRanges(_ status: Int, _ headers: [String]) async throws {
         let bench = try WorkBench()
         let isCut = Mutex(true)
         try await OddServer.run { request, answer in
-            if request.from != nil { return try await answer.head(status, headers) }
+            if let from = request.from {
+                return try await answer.head(
+                    status, headers.map { $0.replacing("FROM", with: "\(from)") })
+            }
             let cut = isCut.withLock { cut in
                 defer { cut = false }
                 return cut
@@ -106,7 +117,7 @@ struct DownloadTests {
         } test: { url, host, server in
             let output = try await finish(bench, input(url), host, attempts: 2)
             #expect(output?.sha256 == sha256(Self.bytes))
-            #expect(server.requests.map { $0.from ?? 0 } == [0, 3_000_000, 0])
+            #expect(server.requests.map { $0.from != nil } == [false, true, false])
             #expect(bench.seen.log.count == 1)
         }
     }
@@ -194,8 +205,8 @@ struct DownloadTests {
         }
     }
 
-    @Test("that have no room wait for it")
-    func needRoom() async throws {
+    @Test("that are larger than the door's own bound end, whatever the input allows")
+    func areBoundedByTheDoor() async throws {
         let bench = try WorkBench()
         try await OddServer.run { _, answer in
             try await answer.head(200, ["Content-Length: 9000000000000000"])
@@ -203,7 +214,6 @@ struct DownloadTests {
             let error = await bench.failure(
                 DownloadWorker.self, .init(url: url, to: Self.place, limit: .max),
                 of: bench.standard(allowing: host))
-            // Beyond the door's own bound.
             #expect(error?.permanentCode == "tooLarge")
         }
     }
@@ -249,7 +259,7 @@ struct DownloadTests {
         } test: { url, host, server in
             for _ in 0..<2 {
                 let error = await bench.failure(
-                    DownloadWorker.self, input(url, patience: 0.3),
+                    DownloadWorker.self, input(url, patience: 2),
                     of: bench.standard(allowing: host))
                 #expect(error?.errorCode == .timedOut)
             }
