@@ -1,5 +1,5 @@
-package import RepriseCore
-public import RepriseJournal
+public import RepriseCore
+package import RepriseJournal
 
 /// The door for chains: durable work in steps, which goes on where it was when the process died.
 ///
@@ -34,7 +34,4 @@ public final class Chains: Sendable {
         self.journal = journal
         self.configuration = configuration
     }
-
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
-    public static let schema = JournalSchema(name: "chains", migrations: [])
 }

@@ -1,0 +1,182 @@
+import GRDB
+import RepriseCore
+public import RepriseJournal
+
+extension Chains {
+    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
+    public static let schema = JournalSchema(
+        name: "chains",
+        migrations: [{ db in try db.execute(sql: ChainTables.first) }],
+        recover: { db, _ in try ChainTables.recover(db) },
+        ledger: { db in try ChainTables.ledger(db) },
+        prune: { db, now in try ChainTables.prune(db, at: now) },
+        calendarMoved: { db, step in try ChainTables.move(db, by: step) })
+}
+
+/// How chains lie in the journal.
+///
+/// A task that should run is an entry of kind `chains`, whose id stands in `chainTask.entry`: it runs while that entry is in hand, and
+/// waits for another attempt while that is delayed.
+enum ChainTables {
+    static let first = """
+        CREATE TABLE chain (
+            seq INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            -- The definition's name, version and the SHA-256 of its shape for this input.
+            definition TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            hash TEXT NOT NULL,
+            -- The unique name that it was started under.
+            name TEXT,
+            -- ChainState: 0 queued, 1 running, 2 paused, 3 parked, 4 failing, 5 cancelling, 10 succeeded, 11 failed,
+            -- 12 cancelled, 13 quarantined.
+            state INTEGER NOT NULL,
+            -- Why it is parked, failed, cancelled or quarantined.
+            reason TEXT,
+            input BLOB NOT NULL,
+            tasks INTEGER NOT NULL,
+            -- ChainConstraints: 1 network, 2 unmetered, 4 charging; and the bytes that must be free.
+            needs INTEGER NOT NULL,
+            needsBytes INTEGER NOT NULL,
+            startedAt INTEGER NOT NULL,
+            -- Not before; a delayed start.
+            due INTEGER,
+            deadline INTEGER,
+            endedAt INTEGER,
+            -- When it leaves the journal.
+            leaves INTEGER
+        ) STRICT;
+        CREATE INDEX chainOpen ON chain(state, seq) WHERE state < 10;
+        CREATE INDEX chainName ON chain(name, seq) WHERE name IS NOT NULL AND state < 10;
+        CREATE INDEX chainLeaves ON chain(leaves) WHERE state >= 10;
+
+        CREATE TABLE chainTask (
+            chain INTEGER NOT NULL,
+            place INTEGER NOT NULL,
+            step INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            -- The worker's identifier; nil: it waits for what `hold` says.
+            worker TEXT,
+            -- TaskState: 0 blocked, 1 intended, 2 held, 10 succeeded, 11 failed, 12 cancelled.
+            state INTEGER NOT NULL,
+            -- Of taking its effect back: 0 none, 1 intended, 2 held, 10 undone, 11 failed.
+            undo INTEGER NOT NULL DEFAULT 0,
+            -- What it is held for: paused, parked, conditions, readiness:NAME, entry:KIND.
+            hold TEXT,
+            -- The newest entry of the journal when it began to wait for one.
+            after INTEGER,
+            -- The intent, and how many there were before it.
+            entry TEXT,
+            round INTEGER NOT NULL DEFAULT 0,
+            -- Attempts of the intents before this one, and failures of all.
+            attempts INTEGER NOT NULL DEFAULT 0,
+            failures INTEGER NOT NULL DEFAULT 0,
+            intendedAt INTEGER,
+            startedAt INTEGER,
+            endedAt INTEGER,
+            deadline INTEGER,
+            input BLOB,
+            -- At most 8 KiB here; what is longer lies in outputs/NAME, with its SHA-256.
+            output BLOB,
+            outputFile TEXT,
+            outputBytes INTEGER,
+            outputHash BLOB,
+            checkpoint BLOB,
+            progress REAL,
+            note TEXT,
+            error TEXT,
+            PRIMARY KEY (chain, place)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX chainTaskHeld ON chainTask(hold, chain) WHERE hold IS NOT NULL;
+        CREATE INDEX chainTaskFile ON chainTask(outputFile) WHERE outputFile IS NOT NULL;
+
+        -- What happened, for people: the newest 100 lines of a chain.
+        CREATE TABLE chainLog (
+            seq INTEGER PRIMARY KEY,
+            chain INTEGER NOT NULL,
+            place INTEGER,
+            at INTEGER NOT NULL,
+            line TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX chainLogChain ON chainLog(chain, seq);
+
+        -- How chains ended that have left.
+        CREATE TABLE chainRetired (
+            state INTEGER PRIMARY KEY,
+            count INTEGER NOT NULL
+        ) STRICT;
+        """
+
+    /// What nobody will ever hand over again is over: a task whose process died too often with it has failed.
+    static func recover(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                UPDATE chainTask SET state = 11, entry = NULL, hold = NULL,
+                    error = (SELECT reason FROM entry WHERE id = chainTask.entry)
+                WHERE state = 1 AND undo = 0 AND entry IN (SELECT id FROM entry WHERE state = 13)
+                """)
+        try db.execute(
+            sql: """
+                UPDATE chainTask SET undo = 11, entry = NULL
+                WHERE undo = 1 AND entry IN (SELECT id FROM entry WHERE state = 13)
+                """)
+    }
+
+    /// Chains count as what they are: accepted, and ended in one way or pending.
+    static func ledger(_ db: Database) throws -> LedgerSum {
+        var sum = LedgerSum()
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT state, COUNT(*) FROM chain GROUP BY state
+                UNION ALL SELECT state, count FROM chainRetired
+                """)
+        for row in rows {
+            let count = Int64.fromDatabaseValue(row[1]) ?? 0
+            sum.accepted += count
+            guard let code = Int.fromDatabaseValue(row[0]), let state = ChainState(rawValue: code),
+                let outcome = state.outcome
+            else {
+                sum.pending += count
+                continue
+            }
+            sum.outcomes[outcome, default: 0] += count
+        }
+        return sum
+    }
+
+    /// - Returns: whether there is more.
+    static func prune(_ db: Database, at now: WallTime) throws -> Bool {
+        let rows = try Row.fetchAll(
+            db,
+            sql: "SELECT seq, state FROM chain WHERE state >= 10 AND leaves <= ? LIMIT 50",
+            arguments: [now.milliseconds])
+        for row in rows {
+            guard let seq = Int64.fromDatabaseValue(row[0]) else { continue }
+            for table in ["chainTask WHERE chain", "chainLog WHERE chain", "chain WHERE seq"] {
+                try db.execute(sql: "DELETE FROM \(table) = ?", arguments: [seq])
+            }
+            try db.execute(
+                sql: """
+                    INSERT INTO chainRetired VALUES (?, 1)
+                    ON CONFLICT (state) DO UPDATE SET count = count + 1
+                    """, arguments: [Int.fromDatabaseValue(row[1])])
+        }
+        return rows.count == 50
+    }
+
+    /// Waits keep their length when the calendar is set.
+    static func move(_ db: Database, by step: Duration) throws {
+        let far: Int64 = 4_000_000_000_000_000_000
+        let step = max(min(step.milliseconds, far), -far)
+        for (table, column) in [
+            ("chain", "due"), ("chain", "deadline"), ("chain", "leaves"), ("chainTask", "deadline"),
+        ] {
+            try db.execute(
+                sql: """
+                    UPDATE \(table) SET \(column) = MAX(MIN(\(column), \(far)), -\(far)) + ?
+                    WHERE \(column) IS NOT NULL
+                    """, arguments: [step])
+        }
+    }
+}
