@@ -196,12 +196,15 @@ extension Reprise: AppLife {
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
         await forms?.background(granted: granted)
+        async let chains: Void? = chains?.background(granted: granted)
         await channels.background(granted: granted)
+        await chains
     }
 
     /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
     public func foreground() async {
         await forms?.foreground()
+        await chains?.foreground()
         await channels.foreground()
     }
 

@@ -35,13 +35,15 @@ package struct CommitNews: Hashable, Sendable {
     package var kinds: Set<String> = []
     /// The soonest moment that was newly written down.
     package var soonest: WallTime?
+    /// The newest row of each kind that was recorded, whatever it waits for.
+    package var recorded: [String: Int64] = [:]
 
     package init(kinds: Set<String> = [], soonest: WallTime? = nil) {
         self.kinds = kinds
         self.soonest = soonest
     }
 
-    package var isEmpty: Bool { kinds.isEmpty && soonest == nil }
+    package var isEmpty: Bool { kinds.isEmpty && soonest == nil && recorded.isEmpty }
 
     /// The soonest moment on the clock that cannot jump.
     package func soonest(by clock: any Timekeeper) -> Duration? {

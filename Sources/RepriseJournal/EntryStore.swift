@@ -88,6 +88,7 @@ final class EntryStore: Sendable {
         books.withLock { books in
             books.accepted += 1
             books.pending += 1
+            books.news.recorded[kind.name] = db.lastInsertedRowID
             if state == .ready { books.news.kinds.insert(kind.name) }
             if let due { books.due(due) }
             if let bound { books.due(bound) }

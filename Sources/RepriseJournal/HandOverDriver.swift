@@ -35,6 +35,9 @@ final class HandOverDriver: Sendable {
         var lent: [Int64: EntryRow] = [:]
         /// What is to be written with the end of an entry, by its row.
         var alongside: [Int64: TurnWork.Alongside] = [:]
+        /// Called when the end of an entry is durable, by its row.
+        var written: [Int64: @Sendable () -> Void] = [:]
+        var observers: [@Sendable (JournalNews) -> Void] = []
         var timer: (until: Duration, task: Task<Void, Never>)?
         /// Resumed when nothing is in hand and nothing is on its way to the disk any more.
         var drained: CheckedContinuation<Void, Never>?
@@ -73,15 +76,35 @@ final class HandOverDriver: Sendable {
         }
     }
 
-    func open(_ condition: Readiness) { happened { $0.machine.readinessOpened(condition) } }
+    func open(_ condition: Readiness) {
+        happened { $0.machine.readinessOpened(condition) }
+        tell(.opened(condition))
+    }
 
-    func close(_ condition: Readiness) { happened { $0.machine.readinessClosed(condition) } }
+    func close(_ condition: Readiness) {
+        happened { $0.machine.readinessClosed(condition) }
+        tell(.closed(condition))
+    }
+
+    func isOpen(_ condition: Readiness) -> Bool {
+        state.withLock { $0.machine.gate.readiness.contains(condition) }
+    }
+
+    func observe(_ observer: @escaping @Sendable (JournalNews) -> Void) {
+        state.withLock { $0.observers.append(observer) }
+    }
+
+    /// Outside of the lock: who hears it may ask something.
+    private func tell(_ news: JournalNews) {
+        for observer in state.withLock({ $0.observers }) { observer(news) }
+    }
 
     /// A transaction was committed.
     func committed(_ news: CommitNews) {
         guard !news.isEmpty else { return }
         let soonest = news.soonest(by: clock)
         happened { $0.machine.workArrived(kinds: news.kinds, soonest: soonest) }
+        if !news.recorded.isEmpty { tell(.recorded(news.recorded)) }
     }
 
     /// Decides under the lock, acts outside of it.
@@ -142,7 +165,7 @@ final class HandOverDriver: Sendable {
 
     private func perform(_ work: TurnWork) {
         guard let writer = writer.withLock({ $0 }) else { return }
-        let settled = Array(work.alongside.keys)
+        let settled = work.turn.settlements.map(\.seq)
         writer.enqueue({ db in try work.perform(in: db) }) { [self] in turnEnded($0, settled) }
     }
 
@@ -151,12 +174,17 @@ final class HandOverDriver: Sendable {
         switch result {
         case .success(let outcome):
             var batches: Batches = []
+            var written: [@Sendable () -> Void] = []
             happened { state in
-                for seq in settled { state.alongside[seq] = nil }
+                for seq in settled {
+                    state.alongside[seq] = nil
+                    if let told = state.written.removeValue(forKey: seq) { written.append(told) }
+                }
                 state.machine.turnCommitted(outcome.result, now: now)
                 for row in outcome.taken { start(row, &state, &batches) }
                 resumeIfDrained(&state)
             }
+            for told in written { told() }
             for batch in batches { batch.handler(batch.entries) }
         case .failure(let error):
             let isFinal = HandOverMachine.isFinal(error)
@@ -166,6 +194,7 @@ final class HandOverDriver: Sendable {
                 if isFinal { for task in state.running.values { task.cancel() } }
                 resumeIfDrained(&state)
             }
+            if isFinal { tell(.lost) }
         }
     }
 
@@ -188,8 +217,8 @@ final class HandOverDriver: Sendable {
             }
         case .batch(let body):
             state.lent[row.seq] = row
-            let lent = Lent(entry: row.entry) { [weak self] ending, alongside in
-                self?.returned(row, ending, alongside)
+            let lent = Lent(entry: row.entry) { [weak self] ending, alongside, written in
+                self?.returned(row, ending, alongside, written)
             }
             if let index = batches.firstIndex(where: { $0.kind == leader }) {
                 batches[index].entries.append(lent)
@@ -202,8 +231,10 @@ final class HandOverDriver: Sendable {
     }
 
     /// A handler of batches says what became of an entry; only its first word counts.
-    private func returned(_ row: EntryRow, _ ending: Lent.Ending, _ alongside: TurnWork.Alongside?)
-    {
+    private func returned(
+        _ row: EntryRow, _ ending: Lent.Ending, _ alongside: TurnWork.Alongside?,
+        _ written: (@Sendable () -> Void)? = nil
+    ) {
         let verdict: Settlement.Verdict =
             switch ending {
             case .applied: .applied
@@ -211,12 +242,20 @@ final class HandOverDriver: Sendable {
             case .ended(let outcome, let reason): .ended(outcome, reason: reason)
             case .back(let reason, let isInDoubt):
                 .back(reason: reason, isInDoubt: isInDoubt)
+            case .again(let wait, let reason):
+                .retry(after: wait, countsAsFailure: true, reason: reason)
             }
+        let isAgain = if case .again = ending { true } else { false }
         happened { state in
             guard state.lent[row.seq]?.entry.attempt == row.entry.attempt else { return }
             state.lent[row.seq] = nil
-            state.alongside[row.seq] = verdict.isEnd ? alongside : nil
+            state.alongside[row.seq] = verdict.isEnd || isAgain ? alongside : nil
+            state.written[row.seq] = written
             state.machine.handlerEnded(settlement(row, verdict))
+            // What is written with it may be ready in the same turn, as the next task of a chain is.
+            if alongside != nil {
+                state.machine.workArrived(kinds: [row.entry.kind], soonest: nil)
+            }
         }
     }
 

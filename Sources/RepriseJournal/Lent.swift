@@ -16,14 +16,20 @@ package struct Lent: Sendable {
         /// In doubt is one whose effect may have taken place, as when its process had ended: if its time is up before it comes again, it
         /// ends as `unconfirmed`.
         case back(reason: String, isInDoubt: Bool = false)
+        /// The door counts its attempts itself: it is handed over again after this time, and what was to be written alongside is written.
+        case again(after: Duration, reason: String)
     }
 
     package let entry: Entry
-    private let returned: @Sendable (Ending, (@Sendable (Database) throws -> Void)?) -> Void
+    private let returned:
+        @Sendable (Ending, (@Sendable (Database) throws -> Void)?, (@Sendable () -> Void)?) -> Void
 
     init(
         entry: Entry,
-        returned: @escaping @Sendable (Ending, (@Sendable (Database) throws -> Void)?) -> Void
+        returned:
+            @escaping @Sendable (
+                Ending, (@Sendable (Database) throws -> Void)?, (@Sendable () -> Void)?
+            ) -> Void
     ) {
         self.entry = entry
         self.returned = returned
@@ -45,9 +51,11 @@ package struct Lent: Sendable {
     /// - Parameters:
     ///   - ending: how it ended, or that it did not.
     ///   - alongside: written in the transaction that ends it, if that ends it. It must not fail but for the disk.
+    ///   - written: called once that is durable; never, if the journal is closed or lost before.
     package func end(
-        as ending: Ending, alongside: (@Sendable (Database) throws -> Void)? = nil
+        as ending: Ending, alongside: (@Sendable (Database) throws -> Void)? = nil,
+        written: (@Sendable () -> Void)? = nil
     ) {
-        returned(ending, alongside)
+        returned(ending, alongside, written)
     }
 }

@@ -85,6 +85,7 @@ struct TurnWork: Sendable {
             try store.putBackAtOnce(seq, lane: lane, reason: reason, in: db)
             if isInDoubt { try store.doubt(seq, in: db) }
         case .retry(let wait, let counts, let reason):
+            try alongside[seq]?(db)
             try store.putBack(
                 seq, lane: lane, after: wait, failed: counts, reason: reason, in: db)
         case .backInLane: break

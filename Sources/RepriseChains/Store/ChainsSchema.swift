@@ -111,13 +111,13 @@ enum ChainTables {
     static func recover(_ db: Database) throws {
         try db.execute(
             sql: """
-                UPDATE chainTask SET state = 11, entry = NULL, hold = NULL,
+                UPDATE chainTask SET state = 11, entry = NULL, hold = 'look',
                     error = (SELECT reason FROM entry WHERE id = chainTask.entry)
                 WHERE state = 1 AND undo = 0 AND entry IN (SELECT id FROM entry WHERE state = 13)
                 """)
         try db.execute(
             sql: """
-                UPDATE chainTask SET undo = 11, entry = NULL
+                UPDATE chainTask SET undo = 11, entry = NULL, hold = 'look'
                 WHERE undo = 1 AND entry IN (SELECT id FROM entry WHERE state = 13)
                 """)
     }

@@ -1,0 +1,48 @@
+/// The name of one chain that was started: 32 hexadecimal digits.
+public struct ChainID: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// The text.
+    public let text: String
+
+    /// Takes an id that ``Chains/start(_:input:name:onConflict:constraints:after:deadline:)`` has given.
+    public init(_ text: String) { self.text = text }
+
+    /// The text.
+    public var description: String { text }
+}
+
+/// How far a chain is.
+public struct ChainProgress: Hashable, Sendable {
+    /// Where the chain stands.
+    public var state: ChainState
+    /// Tasks that are done.
+    public var done: Int
+    /// All tasks.
+    public var total: Int
+    /// The task that says something about itself.
+    public var task: String?
+    /// How far that task is, 0 to 1.
+    public var fraction: Double?
+    /// What it says.
+    public var note: String?
+
+    /// Describes how far a chain is.
+    ///
+    /// - Parameters:
+    ///   - state: where the chain stands.
+    ///   - done: tasks that are done.
+    ///   - total: all tasks.
+    ///   - task: the task that says something about itself.
+    ///   - fraction: how far that task is, 0 to 1.
+    ///   - note: what it says.
+    public init(
+        state: ChainState, done: Int, total: Int, task: String? = nil, fraction: Double? = nil,
+        note: String? = nil
+    ) {
+        self.state = state
+        self.done = done
+        self.total = total
+        self.task = task
+        self.fraction = fraction
+        self.note = note
+    }
+}

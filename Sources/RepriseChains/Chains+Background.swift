@@ -1,0 +1,187 @@
+import GRDB
+public import RepriseCore
+import RepriseJournal
+import Synchronization
+
+/// Time in the background.
+extension Chains: AppLife {
+    /// The app is in the background: chains go on until shortly before the end of the time, or until nothing is left to do.
+    ///
+    /// Then nothing new is started, what runs is told to stop and keeps its checkpoints, and the system is asked for more time if
+    /// something waits.
+    ///
+    /// - Parameter granted: how long the app may run.
+    public func background(granted: Duration) async {
+        let clock = configuration.timekeeper
+        let end = clock.uptime() + granted
+        engine.budget.set(until: end)
+        let life = slots.begin()
+        await spend(until: end - min(configuration.margin, granted / 2), life)
+        guard slots.isNow(life) else { return }
+        await pauseForTheSystem(life)
+    }
+
+    /// The app is in the foreground: chains go on without a limit of time.
+    public func foreground() async {
+        slots.end()
+        engine.budget.set(until: nil)
+        await journal.open(Self.budgetReadiness)
+    }
+
+    /// Keeps what it has: nothing here grows with a backlog.
+    public func memoryPressure() async {}
+
+    /// Uses the time that the system gives for a request of ours.
+    ///
+    /// Returns when nothing is left to do or the time is over; the slot is complete then.
+    ///
+    /// - Parameter slot: what the system gave.
+    public func slot(_ slot: any BackgroundSlot) async {
+        let life = slots.begin()
+        engine.budget.set(until: nil)
+        await journal.open(Self.budgetReadiness)
+        let isDone = await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await slot.expired()
+                return false
+            }
+            group.addTask { [self] in
+                await spend(until: nil, life)
+                return true
+            }
+            let first = await group.next() ?? false
+            group.cancelAll()
+            return first
+        }
+        if slots.isNow(life) { await pauseForTheSystem(life) }
+        await slot.complete(success: isDone)
+    }
+
+    /// Waits until the time is over or nothing is left to do.
+    private func spend(until end: Duration?, _ life: Int) async {
+        let clock = configuration.timekeeper
+        let changed = engine.budget.changed
+        let timer = end.map { end in
+            Task {
+                try? await clock.sleep(until: end)
+                changed.raise()
+            }
+        }
+        while slots.isNow(life), !Task.isCancelled {
+            if let end, clock.uptime() >= end { break }
+            if await isIdle() { break }
+            await changed.wait()
+        }
+        timer?.cancel()
+    }
+
+    /// Whether nothing runs, and nothing could.
+    private func isIdle() async -> Bool {
+        guard await engine.running.isEmpty else { return false }
+        let hasWork = try? await journal.read { db in
+            try Bool.fetchOne(
+                db,
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM entry WHERE kind IN (?, ?) AND state = 0)
+                    OR EXISTS (SELECT 1 FROM entry WHERE state = 3 AND kind IN (?, ?))
+                    """, arguments: [Self.kind, Self.commandKind, Self.kind, Self.commandKind])
+        }
+        return hasWork == false
+    }
+
+    private func pauseForTheSystem(_ life: Int) async {
+        await journal.close(Self.budgetReadiness)
+        await engine.interrupt(grace: configuration.stopGrace)
+        await requestSlot()
+    }
+
+    /// Asks the system for time, if something could use it.
+    private func requestSlot() async {
+        guard let scheduler = slots.scheduler else { return }
+        guard let need = try? await journal.read({ try SlotNeed.read($0) }) else { return }
+        let request = BackgroundRequest(
+            id: configuration.slotID,
+            kind: .processing(needsNetwork: need.network, needsPower: need.power),
+            earliest: need.earliest)
+        // Not worth failing for: the chains go on when the app does.
+        try? await scheduler.submit(request)
+    }
+}
+
+extension ChainsEngine {
+    /// Tells all that runs to stop, and waits for it for a while.
+    func interrupt(grace: Duration) async {
+        stopAll()
+        let end = clock.uptime() + grace
+        let timer = Task { [budget, clock] in
+            try? await clock.sleep(until: end)
+            budget.changed.raise()
+        }
+        while !running.isEmpty, clock.uptime() < end { await budget.changed.wait() }
+        timer.cancel()
+        // Whatever was said is written down behind this.
+        try? await journal.write { _ in }
+    }
+}
+
+/// What the chains that wait need of the system.
+struct SlotNeed: Sendable {
+    var network: Bool
+    var power: Bool
+    var earliest: WallTime?
+
+    /// - Returns: nil if nothing waits for time.
+    static func read(_ db: Database) throws -> SlotNeed? {
+        // Ready or interrupted: it can use time at once. Held by conditions: when those hold. Delayed: then.
+        let isReady =
+            try Bool.fetchOne(
+                db,
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM entry WHERE state IN (0, 3) AND kind IN (?, ?))
+                    """, arguments: [Chains.kind, Chains.commandKind]) ?? false
+        let needs = try Int.fetchAll(
+            db,
+            sql: """
+                SELECT DISTINCT c.needs FROM chain AS c WHERE c.state IN (1, 4, 5) AND EXISTS
+                (SELECT 1 FROM chainTask AS t WHERE t.chain = c.seq
+                AND (t.state = 1 OR t.undo = 1 OR t.hold = 'conditions')) LIMIT 8
+                """)
+        let due = try Int64.fetchOne(
+            db,
+            sql: "SELECT MIN(due) FROM entry WHERE state = 2 AND kind IN (?, ?)",
+            arguments: [Chains.kind, Chains.commandKind])
+        guard isReady || !needs.isEmpty || due != nil else { return nil }
+        // What is asked for is what every one of them needs: those that need less must not wait for more.
+        let common = needs.isEmpty ? 0 : needs.reduce(7, &)
+        return SlotNeed(
+            network: common & 3 != 0, power: common & 4 != 0,
+            earliest: isReady || !needs.isEmpty ? nil : due.map { WallTime(milliseconds: $0) })
+    }
+}
+
+/// Who gives time, and which time it is that is being spent.
+final class SlotRequests: Sendable {
+    private struct State {
+        var scheduler: (any BackgroundScheduler)?
+        var life = 0
+    }
+
+    private let state = Mutex(State())
+
+    var scheduler: (any BackgroundScheduler)? { state.withLock { $0.scheduler } }
+
+    func set(_ scheduler: (any BackgroundScheduler)?) {
+        state.withLock { $0.scheduler = scheduler }
+    }
+
+    func begin() -> Int {
+        state.withLock { state in
+            state.life += 1
+            return state.life
+        }
+    }
+
+    func end() { _ = begin() }
+
+    func isNow(_ life: Int) -> Bool { state.withLock { $0.life == life } }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import RepriseCore
+
+/// Steps of background work that run in order, each one or more tasks that run in parallel.
+///
+/// ```swift
+/// let importPhotos = Chain<ImportInput>("import-photos", version: 2, compatibleWith: [1]) { input in
+///     let list = Work("list", ListFiles.self) { _ in .init(folder: input.folder) }
+///     list
+///     Together { for file in input.files { Work("copy-\(file)", CopyFile.self) { _ in .init(from: file) } } }
+///     Wait(for: .session)
+///     Work("send", Upload.self) { done in .init(files: try done[list].files) }.retry(attempts: 5)
+/// }
+/// ```
+///
+/// The body is evaluated when a chain is started, and again in each process that goes on with it: it must make the same tasks of the
+/// same input. What it makes of them is told apart by a hash; a chain whose hash is another one is parked, unless ``version`` is
+/// declared compatible with the one that it was started with. Then its tasks are known by their names.
+public struct Chain<Input: Codable & Sendable>: ChainDefinition {
+    public let name: String
+    public let version: Int
+    public let compatibleWith: Set<Int>
+    private let body: @Sendable (Input) throws -> [ChainStep]
+
+    /// Defines a chain.
+    ///
+    /// - Parameters:
+    ///   - name: 1 to 64 bytes, the same in every version of the app.
+    ///   - version: raise it when the body changes.
+    ///   - compatibleWith: the versions whose chains this one can go on with.
+    ///   - body: makes the steps of an input, always the same ones; cheap, and without effects.
+    public init(
+        _ name: String, version: Int = 1, compatibleWith: Set<Int> = [],
+        @ChainBuilder _ body: @escaping @Sendable (Input) throws -> [ChainStep]
+    ) {
+        self.name = name
+        self.version = version
+        self.compatibleWith = compatibleWith
+        self.body = body
+    }
+
+    /// Evaluates the body.
+    ///
+    /// - Parameter json: the input.
+    /// - Returns: what is to be done, checked.
+    /// - Throws: `RepriseError` `.malformed`, `.tooLarge`; what the body throws.
+    public func plan(for json: [UInt8]) throws -> ChainPlan {
+        let input: Input
+        do {
+            input = try JSONDecoder().decode(Input.self, from: Data(json))
+        } catch {
+            throw RepriseError(
+                .malformed, "The input is not what the chain \(name) takes.", cause: error)
+        }
+        return try ChainPlan(name: name, steps: try body(input).map(\.tasks))
+    }
+}
+
+/// A ``Chain`` of any input.
+public protocol ChainDefinition: Sendable {
+    /// Its name, the same in every version of the app.
+    var name: String { get }
+    /// Which version of the body this is.
+    var version: Int { get }
+    /// The versions whose chains this one can go on with.
+    var compatibleWith: Set<Int> { get }
+
+    /// Evaluates the body for an input.
+    ///
+    /// - Parameter json: the input.
+    /// - Returns: what is to be done, checked.
+    /// - Throws: `RepriseError` `.malformed`, `.tooLarge`; what the body throws.
+    func plan(for json: [UInt8]) throws -> ChainPlan
+}
+
+/// One step of a chain: tasks that run in parallel.
+public struct ChainStep: Sendable {
+    let tasks: [PlannedTask]
+}
+
+/// Collects the steps of a chain, or the tasks of one step.
+@resultBuilder public enum ChainBuilder {
+    /// A task is a step.
+    public static func buildExpression<W>(_ work: Work<W>) -> [ChainStep] {
+        [ChainStep(tasks: [work.task])]
+    }
+
+    /// Tasks that run in parallel are a step.
+    public static func buildExpression(_ together: Together) -> [ChainStep] {
+        together.tasks.isEmpty ? [] : [ChainStep(tasks: together.tasks)]
+    }
+
+    /// A wait is a step.
+    public static func buildExpression(_ wait: Wait) -> [ChainStep] {
+        [ChainStep(tasks: [wait.task])]
+    }
+
+    /// One after the other.
+    public static func buildBlock(_ parts: [ChainStep]...) -> [ChainStep] { parts.flatMap { $0 } }
+
+    /// `if` without `else`.
+    public static func buildOptional(_ part: [ChainStep]?) -> [ChainStep] { part ?? [] }
+
+    /// `if`.
+    public static func buildEither(first part: [ChainStep]) -> [ChainStep] { part }
+
+    /// `else`.
+    public static func buildEither(second part: [ChainStep]) -> [ChainStep] { part }
+
+    /// `for`.
+    public static func buildArray(_ parts: [[ChainStep]]) -> [ChainStep] { parts.flatMap { $0 } }
+
+    /// `if #available`.
+    public static func buildLimitedAvailability(_ part: [ChainStep]) -> [ChainStep] { part }
+}
+
+/// Tasks that run in parallel: at most 256.
+public struct Together: Sendable {
+    let tasks: [PlannedTask]
+
+    /// Collects tasks; the step after them begins when all have succeeded.
+    ///
+    /// - Parameter body: the tasks.
+    public init(@ChainBuilder _ body: () -> [ChainStep]) {
+        tasks = body().flatMap(\.tasks)
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+public import RepriseCore
+
+/// A task of a chain: which worker does it, and what it is given.
+///
+/// It is the handle, too, by which later tasks read what came of it: `done[work]`.
+public struct Work<W: Worker>: Sendable {
+    /// Its name, unique in its chain.
+    public let name: String
+    var task: PlannedTask
+
+    /// Describes a task.
+    ///
+    /// - Parameters:
+    ///   - name: 1 to 64 bytes, unique in its chain.
+    ///   - worker: the type of the worker that does it.
+    ///   - input: makes the input when the task's step begins, of what came of earlier tasks; cheap, and without effects. What it throws
+    ///     fails the task for good.
+    public init(
+        _ name: String, _ worker: W.Type,
+        _ input: @escaping @Sendable (ChainOutputs) throws -> W.Input
+    ) {
+        self.name = name
+        task = PlannedTask(
+            name: name, worker: W.identifier, input: { try ChainJSON.encode(try input($0)) })
+    }
+
+    /// Tries it again when it fails.
+    ///
+    /// - Parameters:
+    ///   - attempts: how often it may fail before that is for good; at least 1. Without this it is 3.
+    ///   - backoff: the waits between.
+    /// - Returns: the task with this rule.
+    public func retry(attempts: Int, _ backoff: Backoff = Backoff()) -> Self {
+        var copy = self
+        copy.task.attempts = max(1, attempts)
+        copy.task.backoff = backoff
+        return copy
+    }
+
+    /// Gives it up when it is late.
+    ///
+    /// - Parameter deadline: how long after its step began.
+    /// - Returns: the task with this rule.
+    public func deadline(_ deadline: Duration) -> Self {
+        var copy = self
+        copy.task.deadline = deadline
+        return copy
+    }
+
+    /// Takes its effect back, if the chain fails or is cancelled after it has succeeded.
+    ///
+    /// Effects are taken back one after the other, the newest first, and tried as often as the task.
+    ///
+    /// - Parameters:
+    ///   - worker: the type of the worker that takes it back.
+    ///   - input: makes its input of what came of this task and earlier ones.
+    /// - Returns: the task with this rule.
+    public func undo<U: Worker>(
+        with worker: U.Type, _ input: @escaping @Sendable (ChainOutputs) throws -> U.Input
+    ) -> Self {
+        var copy = self
+        copy.task.undo = PlannedUndo(
+            worker: U.identifier, input: { try ChainJSON.encode(try input($0)) })
+        return copy
+    }
+}
+
+/// A step that waits until something is there; waiting costs nothing.
+public struct Wait: Sendable {
+    var task: PlannedTask
+
+    /// Waits until a condition of the app holds.
+    ///
+    /// - Parameters:
+    ///   - readiness: opened with `Reprise.open(_:)`.
+    ///   - name: of the task; unique in its chain.
+    public init(for readiness: Readiness, name: String? = nil) {
+        task = PlannedTask(
+            name: name ?? "wait-\(readiness.name)", wait: .readiness(readiness.name))
+    }
+
+    /// Waits until an entry is recorded after the step began.
+    ///
+    /// - Parameters:
+    ///   - kind: the kind of the entry.
+    ///   - name: of the task; unique in its chain.
+    public init(forEntry kind: String, name: String? = nil) {
+        task = PlannedTask(name: name ?? "wait-entry-\(kind)", wait: .entry(kind))
+    }
+
+    /// Gives up when it takes too long: then the chain fails.
+    ///
+    /// - Parameter deadline: how long after its step began.
+    /// - Returns: the wait with this rule.
+    public func deadline(_ deadline: Duration) -> Self {
+        var copy = self
+        copy.task.deadline = deadline
+        return copy
+    }
+}
+
+/// What came of the tasks before.
+public struct ChainOutputs: Sendable {
+    /// Where an output is wanted that is not in memory.
+    struct Missing: Error { let name: String }
+
+    private let find: @Sendable (String) throws -> [UInt8]
+
+    init(_ find: @escaping @Sendable (String) throws -> [UInt8]) { self.find = find }
+
+    /// What a task has made.
+    ///
+    /// - Throws: if that task has not been done, or made something else.
+    public subscript<W: Worker>(_ work: Work<W>) -> W.Output {
+        get throws { try ChainJSON.decode(W.Output.self, from: find(work.name)) }
+    }
+}
+
+/// How inputs and outputs are written.
+enum ChainJSON {
+    static func encode(_ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(value))
+    }
+
+    static func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws -> T {
+        try JSONDecoder().decode(type, from: Data(bytes))
+    }
+}

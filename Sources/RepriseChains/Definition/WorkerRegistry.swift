@@ -1,0 +1,45 @@
+import RepriseCore
+
+/// The workers by their identifiers.
+struct WorkerRegistry: Sendable {
+    typealias Run = @Sendable (_ input: [UInt8], WorkContext) async throws -> [UInt8]
+
+    private var runs: [String: Run] = [:]
+
+    init(_ workers: [any Worker]) throws {
+        for worker in workers {
+            let identifier = type(of: worker).identifier
+            guard (1...ChainsLimits.nameBytes).contains(identifier.utf8.count) else {
+                throw RepriseError(
+                    .badConfiguration, "“\(identifier.prefix(80))” is no name of a worker.",
+                    remedy: "Names have 1 to \(ChainsLimits.nameBytes) bytes.")
+            }
+            guard runs.updateValue(Self.run(worker), forKey: identifier) == nil else {
+                throw RepriseError(
+                    .badConfiguration, "Two workers are named \(identifier).",
+                    remedy: "Give each worker an identifier of its own.")
+            }
+        }
+    }
+
+    subscript(_ identifier: String) -> Run? { runs[identifier] }
+
+    private static func run<W: Worker>(_ worker: W) -> Run {
+        { input, work in
+            let decoded: W.Input
+            do {
+                decoded = try ChainJSON.decode(W.Input.self, from: input)
+            } catch {
+                throw HandOverFailure.permanent(
+                    "The input is not what \(W.identifier) takes: \(error)")
+            }
+            let output = try ChainJSON.encode(try await worker.run(decoded, work))
+            guard output.count <= ChainsLimits.outputBytes else {
+                throw HandOverFailure.permanent(
+                    "tooLarge: the output has \(output.count) bytes, and at most "
+                        + "\(ChainsLimits.outputBytes) are kept.")
+            }
+            return output
+        }
+    }
+}

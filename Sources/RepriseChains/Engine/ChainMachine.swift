@@ -1,0 +1,273 @@
+/// Decides what is to be done about one chain.
+///
+/// It looks at how things stand, not at what just happened: whatever was killed in between, the same rows lead to the same decisions.
+/// `running → succeeded`; `running → failing → failed`, `running → cancelling → cancelled`; `paused` and `parked` come back.
+package struct ChainMachine: Sendable {
+    /// One task.
+    package struct Slot: Hashable, Sendable {
+        package var step: Int
+        package var state: TaskState
+        package var undo: UndoState
+        package var canUndo: Bool
+        package var isInHand = false
+        /// Its worker was told to stop.
+        package var isStopped = false
+
+        package init(
+            step: Int, state: TaskState = .blocked, undo: UndoState = .none, canUndo: Bool = false
+        ) {
+            self.step = step
+            self.state = state
+            self.undo = undo
+            self.canUndo = canUndo
+        }
+
+        /// Done, and not taken back.
+        var isDone: Bool { state == .succeeded && undo == .none }
+    }
+
+    package enum Action: Hashable, Sendable {
+        /// Write an intent: it should run.
+        case intend(Int)
+        /// Write an intent to take its effect back.
+        case undo(Int)
+        /// Its worker should stop.
+        case stop(Int)
+        /// It will not run: whatever it waits for.
+        case withdraw(Int)
+        /// As it was before it ever ran.
+        case reset(Int)
+        /// The chain is in this state now.
+        case become(ChainState)
+    }
+
+    /// What is to be done with an intent that was handed over.
+    package enum Verdict: Hashable, Sendable {
+        case run
+        /// Not now.
+        case hold(String)
+        /// It was decided about otherwise.
+        case stale
+    }
+
+    package private(set) var state: ChainState
+    package private(set) var slots: [Slot]
+    /// The places of each step.
+    private let steps: [Range<Int>]
+    /// The first step that is not done.
+    private var current = 0
+
+    package init(state: ChainState, slots: [Slot]) {
+        self.state = state
+        self.slots = slots
+        var steps: [Range<Int>] = []
+        for (place, slot) in slots.enumerated() {
+            if let last = steps.last, slots[last.lowerBound].step == slot.step {
+                steps[steps.count - 1] = last.lowerBound..<place + 1
+            } else {
+                steps.append(place..<place + 1)
+            }
+        }
+        self.steps = steps
+        moveOn()
+    }
+
+    package var isInHand: Bool { slots.contains(where: \.isInHand) }
+
+    // MARK: Intents
+
+    package mutating func handedOver(_ place: Int, isUndo: Bool) -> Verdict {
+        guard slots.indices.contains(place), !slots[place].isInHand else { return .stale }
+        let slot = slots[place]
+        guard isUndo ? slot.undo == .intended : slot.state == .intended else { return .stale }
+        switch state {
+        case .paused: return .hold("paused")
+        case .parked, .queued: return .hold("parked")
+        case .running where !isUndo, .failing where isUndo, .cancelling where isUndo:
+            slots[place].isInHand = true
+            slots[place].isStopped = false
+            return .run
+        case .running, .failing, .cancelling, .succeeded, .failed, .cancelled, .quarantined:
+            return .stale
+        }
+    }
+
+    /// It goes back as it is: it comes again, because it failed or because there was no time.
+    package mutating func handedBack(_ place: Int) -> [Action] {
+        slots[place].isInHand = false
+        return decide()
+    }
+
+    package mutating func held(_ place: Int, isUndo: Bool) -> [Action] {
+        slots[place].isInHand = false
+        if isUndo { slots[place].undo = .held } else { slots[place].state = .held }
+        return decide()
+    }
+
+    /// What it waited for is there.
+    package mutating func released(_ place: Int) -> [Action] {
+        guard slots.indices.contains(place) else { return decide() }
+        switch state {
+        case .running where slots[place].state == .held: slots[place].state = .blocked
+        case .failing where slots[place].undo == .held,
+            .cancelling where slots[place].undo == .held:
+            slots[place].undo = .none
+        case .running, .failing, .cancelling, .queued, .paused, .parked, .succeeded, .failed,
+            .cancelled, .quarantined:
+            break
+        }
+        return decide()
+    }
+
+    package mutating func ended(_ place: Int, as outcome: TaskState) -> [Action] {
+        slots[place].isInHand = false
+        guard !slots[place].state.isEnd else { return decide() }
+        slots[place].state = outcome
+        return decide()
+    }
+
+    package mutating func undone(_ place: Int, _ outcome: UndoState) -> [Action] {
+        slots[place].isInHand = false
+        slots[place].undo = outcome
+        return decide()
+    }
+
+    // MARK: Commands
+
+    package mutating func begun() -> [Action] { become(.running, from: [.queued]) }
+
+    package mutating func paused() -> [Action] { become(.paused, from: [.running]) }
+
+    package mutating func parked() -> [Action] {
+        become(.parked, from: [.queued, .running, .paused, .failing, .cancelling])
+    }
+
+    package mutating func cancelled() -> [Action] {
+        become(.cancelling, from: [.queued, .running, .paused, .parked])
+    }
+
+    /// It is late, or something else makes it of no use to go on.
+    package mutating func failed() -> [Action] {
+        become(.failing, from: [.queued, .running, .paused, .parked])
+    }
+
+    /// A paused or parked chain goes on with what it did.
+    package mutating func resumed() -> [Action] {
+        guard state == .paused || state == .parked else { return decide() }
+        var actions: [Action] = []
+        let isFailed = slots.contains { $0.state == .failed }
+        let isUndoing = slots.contains { $0.state == .cancelled || $0.undo != .none }
+        for place in slots.indices {
+            if slots[place].state == .held { slots[place].state = .blocked }
+            if slots[place].undo == .held { slots[place].undo = .none }
+        }
+        state = isFailed ? .failing : isUndoing ? .cancelling : .running
+        actions.append(.become(state))
+        return actions + decide()
+    }
+
+    /// A chain that has failed or was cancelled does again what is not done.
+    package mutating func retried() -> [Action] {
+        switch state {
+        case .paused, .parked: return resumed()
+        case .failed, .cancelled: break
+        case .queued, .running, .failing, .cancelling, .succeeded, .quarantined: return decide()
+        }
+        var actions: [Action] = []
+        for place in slots.indices where !slots[place].isDone {
+            let slot = slots[place]
+            slots[place] = Slot(step: slot.step, canUndo: slot.canUndo)
+            if slot.state != .blocked { actions.append(.reset(place)) }
+        }
+        (state, current) = (.running, 0)
+        actions.append(.become(.running))
+        return actions + decide()
+    }
+
+    private mutating func become(_ next: ChainState, from: Set<ChainState>) -> [Action] {
+        guard from.contains(state) else { return decide() }
+        state = next
+        return [.become(next)] + decide()
+    }
+
+    // MARK: Decision
+
+    /// What is to be done as things stand.
+    package mutating func decide() -> [Action] {
+        switch state {
+        case .running: goOn()
+        case .failing: takeBack(then: .failed)
+        case .cancelling: takeBack(then: .cancelled)
+        case .paused, .parked: stopAll()
+        case .queued, .succeeded, .failed, .cancelled, .quarantined: []
+        }
+    }
+
+    private mutating func moveOn() {
+        while current < steps.count, steps[current].allSatisfy({ slots[$0].isDone }) {
+            current += 1
+        }
+    }
+
+    private mutating func goOn() -> [Action] {
+        moveOn()
+        guard current < steps.count else {
+            state = .succeeded
+            return [.become(.succeeded)]
+        }
+        let step = steps[current]
+        if step.contains(where: { slots[$0].state == .failed }) {
+            state = .failing
+            return [.become(.failing)] + decide()
+        }
+        var actions: [Action] = []
+        for place in step where slots[place].state == .blocked {
+            slots[place].state = .intended
+            actions.append(.intend(place))
+        }
+        return actions
+    }
+
+    private mutating func stopAll() -> [Action] {
+        var actions: [Action] = []
+        for place in slots.indices where slots[place].isInHand && !slots[place].isStopped {
+            slots[place].isStopped = true
+            actions.append(.stop(place))
+        }
+        return actions
+    }
+
+    private mutating func takeBack(then end: ChainState) -> [Action] {
+        var actions: [Action] = []
+        var isBusy = false
+        for place in current < steps.count ? steps[current] : 0..<0 {
+            let slot = slots[place]
+            switch slot.state {
+            case .intended where slot.isInHand:
+                isBusy = true
+                guard !slot.isStopped else { break }
+                slots[place].isStopped = true
+                actions.append(.stop(place))
+            case .blocked where end == .failed: break
+            case .blocked, .intended, .held:
+                slots[place].state = .cancelled
+                actions.append(.withdraw(place))
+            case .succeeded, .failed, .cancelled: break
+            }
+        }
+        guard !isBusy else { return actions }
+        // One after the other, the newest first.
+        for place in slots.indices.reversed() where slots[place].canUndo {
+            guard slots[place].state == .succeeded else { continue }
+            switch slots[place].undo {
+            case .intended, .held: return actions
+            case .none:
+                slots[place].undo = .intended
+                return actions + [.undo(place)]
+            case .undone, .failed: break
+            }
+        }
+        state = end
+        return actions + [.become(end)]
+    }
+}

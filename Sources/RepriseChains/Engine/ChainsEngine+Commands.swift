@@ -1,0 +1,227 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+
+/// Commands: of the app, of a tool through the spool, and of the engine to itself.
+extension ChainsEngine {
+    func obey(_ lent: Lent) async {
+        guard let command = try? ChainCommand(lent.entry.payload) else {
+            return lent.end(HandOverFailure.permanent("malformed: It is no command."))
+        }
+        do {
+            let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
+            guard let seq, let chain = try await chainOrQuarantine(seq, lent) else {
+                return lent.end(HandOverFailure.permanent("No chain has this id."))
+            }
+            await obey(command, chain, lent)
+        } catch {
+            note(error)
+            lent.end(HandOverFailure.notReady("The chain cannot be read: \(error)"))
+        }
+    }
+
+    private func chainOrQuarantine(_ seq: Int64, _ lent: Lent) async throws -> LiveChain? {
+        do {
+            return try await chain(seq)
+        } catch let error as ChainRow.Broken {
+            quarantine(seq, error.description, lent)
+            return nil
+        }
+    }
+
+    private func obey(_ command: ChainCommand, _ chain: LiveChain, _ lent: Lent) async {
+        var writes = chain.writes()
+        let actions: [ChainMachine.Action]
+        if chain.trouble != nil,
+            [.resume, .retry, .begin, .look, .release].contains(command.command),
+            !chain.machine.state.isEnd
+        {
+            return await park(chain, lent)
+        }
+        switch command.command {
+        case .pause: actions = chain.machine.paused()
+        case .resume: actions = chain.machine.resumed()
+        case .cancel:
+            writes.reason = "It was cancelled."
+            actions = chain.machine.cancelled()
+        case .retry:
+            guard chain.plan != nil else {
+                return lent.end(HandOverFailure.permanent(chain.trouble ?? "It cannot go on."))
+            }
+            actions = chain.machine.retried()
+        case .begin: actions = chain.machine.begun()
+        case .look:
+            // The app may know again what a parked chain needs.
+            actions =
+                chain.machine.state == .parked ? chain.machine.resumed() : chain.machine.decide()
+        case .release: actions = release(command.place, chain, &writes)
+        case .late: actions = late(command.place, chain, &writes)
+        }
+        await carryOut(actions, of: chain, into: &writes)
+        settle(lent, as: .applied, writes)
+    }
+
+    private func release(_ place: Int?, _ chain: LiveChain, _ writes: inout ChainWrites)
+        -> [ChainMachine.Action]
+    {
+        guard let place, chain.tasks.indices.contains(place) else { return [] }
+        let isWait = chain.plan?.tasks[place].wait != nil
+        if isWait, chain.machine.slots[place].state == .held {
+            // A pause does not undo what has come.
+            return arrived(place, of: chain, &writes)
+        }
+        return chain.machine.released(place)
+    }
+
+    private func late(_ place: Int?, _ chain: LiveChain, _ writes: inout ChainWrites)
+        -> [ChainMachine.Action]
+    {
+        guard let place else {
+            writes.reason = "timedOut: It was not done in time."
+            return chain.machine.failed()
+        }
+        guard chain.tasks.indices.contains(place), chain.machine.slots[place].state == .held else {
+            return []
+        }
+        let reason = "timedOut: What it waits for did not come in time."
+        writes.changes.append(
+            (place, .ended(.failed, output: nil, attempts: 0, started: nil, error: reason)))
+        writes.reason = "\(chain.tasks[place].name): \(reason)"
+        return chain.machine.ended(place, as: .failed)
+    }
+
+    // MARK: What is waited for
+
+    func heard(_ news: JournalNews) async {
+        switch news {
+        case .opened(let readiness):
+            await release(where: "t.hold = ?", ["readiness:\(readiness.name)"])
+        case .closed: break
+        case .recorded(let newest):
+            for (kind, seq) in newest where awaited.contains(kind) {
+                await release(where: "t.hold = ? AND t.after < ?", ["entry:\(kind)", seq])
+            }
+        case .lost:
+            failure = RepriseError(
+                .ownershipLost, "Another process has taken this journal over.",
+                remedy: "Close this journal and open it again.")
+        }
+    }
+
+    func changed(_ conditions: DeviceConditions) async {
+        self.conditions = conditions
+        for key in Array(running.keys) {
+            guard let chain = live[key.chain], !chain.row.constraints.areMet(by: conditions) else {
+                continue
+            }
+            stop(key, .conditions)
+        }
+        await release(
+            where: "t.hold = 'conditions' AND c.needs & ? = 0 AND c.needsBytes <= ?",
+            [ChainConstraints.missing(conditions), conditions.freeBytes])
+    }
+
+    /// A page of what is held at a time, so that ten thousand waiting chains are no pile in memory.
+    func release(where condition: String, _ arguments: StatementArguments) async {
+        do {
+            while true {
+                let count = try await journal.write { [journal] db in
+                    let rows = try Row.fetchAll(
+                        db,
+                        sql: """
+                            SELECT c.seq, c.id, t.place, t.round FROM chainTask AS t
+                            INDEXED BY chainTaskHeld JOIN chain AS c ON c.seq = t.chain
+                            WHERE \(condition) LIMIT 500
+                            """, arguments: arguments)
+                    for row in rows {
+                        let (seq, place): (Int64, Int) = (row[0], row[2])
+                        try Self.record(release: row[1], place, row[3], journal, db)
+                        try db.execute(
+                            sql: """
+                                UPDATE chainTask SET hold = 'released'
+                                WHERE chain = ? AND place = ?
+                                """, arguments: [seq, place])
+                    }
+                    return rows.count
+                }
+                guard count == 500 else { return }
+            }
+        } catch {
+            note(error)
+        }
+    }
+
+    /// Of a chain that is in memory: what it waits for was there before its row was.
+    func release(_ places: [(id: String, place: Int, round: Int)]) async {
+        do {
+            try await journal.write { [journal] db in
+                for (id, place, round) in places {
+                    try Self.record(release: id, place, round, journal, db)
+                }
+            }
+        } catch {
+            note(error)
+        }
+    }
+
+    /// The same release is one entry, whoever noticed.
+    private static func record(
+        release id: String, _ place: Int, _ round: Int, _ journal: Journal, _ db: Database
+    ) throws {
+        try journal.record(
+            NewEntry(
+                id: .random(), kind: Chains.commandKind, source: "chains",
+                payload: ChainCommand(.release, chain: id, place: place).bytes), in: db)
+    }
+
+    /// What has changed while nobody ran: conditions that hold, entries that came, an app that knows more, tasks that are over.
+    func lookAround() async throws {
+        let holds = try await journal.read { db in
+            try String.fetchAll(
+                db,
+                sql: """
+                    WITH RECURSIVE holds(hold) AS (
+                        SELECT MIN(hold) FROM chainTask WHERE hold IS NOT NULL
+                        UNION ALL
+                        SELECT (SELECT MIN(hold) FROM chainTask WHERE hold > holds.hold)
+                        FROM holds WHERE holds.hold IS NOT NULL)
+                    SELECT hold FROM holds WHERE hold IS NOT NULL
+                    """)
+        }
+        for hold in holds {
+            if hold.hasPrefix("readiness:") {
+                let name = String(hold.dropFirst("readiness:".count))
+                if journal.isOpen(Readiness(name)) {
+                    await heard(.opened(Readiness(name)))
+                }
+            } else if hold.hasPrefix("entry:") {
+                let kind = String(hold.dropFirst("entry:".count))
+                awaited.insert(kind)
+                let newest = try await journal.read { db in
+                    try Int64.fetchOne(
+                        db, sql: "SELECT MAX(seq) FROM entry WHERE kind = ?", arguments: [kind])
+                }
+                if let newest { await heard(.recorded([kind: newest])) }
+            } else if hold == "conditions" {
+                await changed(conditions)
+            }
+        }
+        try await journal.write { [journal] db in
+            let ids = try String.fetchAll(
+                db,
+                sql: """
+                    SELECT id FROM chain WHERE state = 3
+                    UNION SELECT c.id FROM chainTask AS t JOIN chain AS c ON c.seq = t.chain
+                    WHERE t.hold = 'look'
+                    """)
+            for id in ids {
+                try journal.record(
+                    NewEntry(
+                        kind: Chains.commandKind, source: "chains",
+                        payload: ChainCommand(.look, chain: id).bytes), in: db)
+            }
+            try db.execute(sql: "UPDATE chainTask SET hold = NULL WHERE hold = 'look'")
+        }
+    }
+}

@@ -1,0 +1,267 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+import Synchronization
+
+/// Performs what `ChainMachine` decides: intents, workers, outcomes.
+///
+/// One event after the other. Everything that is decided about a chain is written with the end of the entry that led to it, and the journal writes
+/// those ends in the order in which they were decided; so what is in memory is what the rows will be.
+actor ChainsEngine {
+    /// Why a worker was told to stop.
+    enum Stop: Sendable { case machine, conditions, late, budget }
+
+    struct Running {
+        let lent: Lent
+        let task: Task<Void, Never>
+        let started: WallTime
+        let attempts: Int
+        var stop: Stop?
+        var timers: [Task<Void, Never>] = []
+    }
+
+    nonisolated let journal: Journal
+    nonisolated let configuration: Chains.Configuration
+    nonisolated let inbox = ChainsInbox()
+    nonisolated let files: OutputFiles
+    nonisolated let budget = ChainsBudget()
+    nonisolated let watchers = ChainWatchers()
+    nonisolated let definitions: [String: any ChainDefinition]
+    nonisolated let registry: WorkerRegistry?
+
+    var live: [Int64: LiveChain] = [:]
+    var running: [TaskKey: Running] = [:]
+    var conditions = DeviceConditions()
+    /// The kinds of entries that some chain may wait for.
+    var awaited: Set<String> = []
+    private var uses: UInt64 = 0
+    private var isRunning = false
+    private var isObserving = false
+    var failure: RepriseError?
+
+    nonisolated var clock: any Timekeeper { configuration.timekeeper }
+
+    init(journal: Journal, configuration: Chains.Configuration) {
+        self.journal = journal
+        self.configuration = configuration
+        files = OutputFiles(journal.location)
+        definitions = Dictionary(
+            configuration.chains.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        registry = try? WorkerRegistry(configuration.workers)
+    }
+
+    // MARK: Running
+
+    func run(_ status: (any DeviceStatus)?) async throws {
+        guard !isRunning else {
+            throw RepriseError(.badConfiguration, "The chains are running already.")
+        }
+        isRunning = true
+        failure = nil
+        inbox.open()
+        let watch = status.map { status in
+            Task { [inbox] in
+                for await conditions in status.conditions { inbox.put(.conditions(conditions)) }
+            }
+        }
+        do {
+            try await files.sweep(journal)
+            if let status {
+                // A chain that must not run now must not begin before that is known.
+                for await first in status.conditions {
+                    conditions = first
+                    break
+                }
+            }
+            listen()
+            try await lookAround()
+            await journal.open(Chains.budgetReadiness)
+            await journal.open(Chains.readiness)
+            while failure == nil, !Task.isCancelled {
+                for event in await inbox.next() { await take(event) }
+            }
+        } catch {
+            failure = error as? RepriseError ?? RepriseError(.internal, "\(error)")
+        }
+        watch?.cancel()
+        // Not cancelled with the task: what is in hand goes back.
+        await Task { await self.finish() }.value
+        if let failure { throw failure }
+    }
+
+    private func listen() {
+        for kind in [Chains.kind, Chains.commandKind] {
+            journal.handleBatches(of: kind) { [inbox] batch in
+                let event = kind == Chains.kind ? ChainsEvent.tasks(batch) : .commands(batch)
+                guard !inbox.put(event) else { return }
+                for lent in batch { lent.end(as: .back(reason: "The chains do not run.")) }
+            }
+        }
+        guard !isObserving else { return }
+        isObserving = true
+        journal.observe { [inbox] news in
+            // Our own entries are most of what is recorded while chains run.
+            if case .recorded(let newest) = news,
+                newest.keys.allSatisfy({ $0 == Chains.kind || $0 == Chains.commandKind })
+            {
+                return
+            }
+            inbox.put(.news(news))
+        }
+    }
+
+    private func finish() async {
+        await journal.close(Chains.readiness)
+        stopAll()
+        let grace = Task { [inbox, clock, configuration] in
+            try? await clock.sleep(for: configuration.stopGrace)
+            inbox.put(.stopAll)
+        }
+        var isWaiting = true
+        while isWaiting, !running.isEmpty, failure == nil {
+            for event in await inbox.next() {
+                if case .stopAll = event { isWaiting = false }
+                await take(event)
+            }
+        }
+        grace.cancel()
+        for event in inbox.close() {
+            switch event {
+            case .tasks(let batch), .commands(let batch): giveBack(batch)
+            case .finished, .written, .conditions, .news, .late, .abandoned, .stopAll: break
+            }
+        }
+        // Whoever does not stop is run again, with the same key.
+        giveBack(running.values.map(\.lent))
+        for run in running.values { for timer in run.timers { timer.cancel() } }
+        (running, live) = ([:], [:])
+        isRunning = false
+        budget.changed.raise()
+    }
+
+    private func giveBack(_ batch: [Lent]) {
+        for lent in batch { lent.end(as: .back(reason: "The chains do not run.")) }
+    }
+
+    func stopAll() {
+        for key in running.keys {
+            if running[key]?.stop == nil { running[key]?.stop = .budget }
+            running[key]?.task.cancel()
+        }
+    }
+
+    private func take(_ event: ChainsEvent) async {
+        switch event {
+        case .tasks(let batch): for lent in batch { await begin(lent) }
+        case .commands(let batch): for lent in batch { await obey(lent) }
+        case .finished(let key, let result): await finished(key, result)
+        case .written(let seq): await written(seq)
+        case .conditions(let conditions): await changed(conditions)
+        case .news(let news): await heard(news)
+        case .late(let key): stop(key, .late)
+        case .abandoned(let key): await abandon(key)
+        case .stopAll: stopAll()
+        }
+        if running.isEmpty { budget.changed.raise() }
+    }
+
+    func stop(_ key: TaskKey, _ reason: Stop) {
+        guard running[key] != nil else { return }
+        if running[key]?.stop == nil { running[key]?.stop = reason }
+        running[key]?.task.cancel()
+    }
+
+    /// Whether the journal is ours no more: then there is no use in going on.
+    func note(_ error: any Error) {
+        guard let error = error as? RepriseError else { return }
+        if error.code == .ownershipLost || error.code == .closed { failure = error }
+    }
+
+    // MARK: Chains in memory
+
+    /// - Returns: nil if there is none of this number.
+    /// - Throws: `ChainRow.Broken` if it cannot be read; what the journal throws.
+    func chain(_ seq: Int64) async throws -> LiveChain? {
+        uses += 1
+        if let chain = live[seq] {
+            chain.lastUse = uses
+            return chain
+        }
+        guard let (row, tasks) = try await journal.read({ try ChainReading.load(seq, $0) }) else {
+            return nil
+        }
+        let chain = LiveChain(row: row, tasks: tasks, plan: Result { try plan(for: row) })
+        if chain.rebuilt != nil, let version = definitions[row.definition]?.version {
+            chain.rebuilt?.version = version
+        }
+        chain.lastUse = uses
+        evict()
+        live[seq] = chain
+        return chain
+    }
+
+    /// What the registered definition makes of it.
+    private func plan(for row: ChainRow) throws -> ChainPlan {
+        guard let definition = definitions[row.definition] else {
+            throw RepriseError(.unavailable, "No chain named \(row.definition) is registered.")
+        }
+        guard
+            (try? JSONSerialization.jsonObject(
+                with: Data(row.input), options: .fragmentsAllowed)) != nil
+        else { throw ChainRow.Broken(description: "its input is no JSON") }
+        let plan = try definition.plan(for: row.input)
+        let isCompatible =
+            definition.version != row.version && definition.compatibleWith.contains(row.version)
+        guard plan.hash == row.hash || isCompatible else {
+            throw RepriseError(
+                .unavailable,
+                "The definition of \(row.definition) has changed: version \(row.version) had "
+                    + "another shape than version \(definition.version).",
+                remedy: "Declare it compatibleWith \(row.version), or cancel the chain.")
+        }
+        if let worker = plan.workers.sorted().first(where: { registry?[$0] == nil }) {
+            throw RepriseError(.unavailable, "No worker named \(worker) is registered.")
+        }
+        return plan
+    }
+
+    private func evict() {
+        guard live.count >= ChainsLimits.idleChains * 2 else { return }
+        let idle = live.values.filter(\.isIdle).sorted { $0.lastUse < $1.lastUse }
+        for chain in idle.prefix(max(0, live.count - ChainsLimits.idleChains)) {
+            live[chain.row.seq] = nil
+        }
+    }
+
+    /// Ends an entry together with what was decided because of it.
+    func settle(_ lent: Lent, as ending: Lent.Ending, _ writes: ChainWrites) {
+        live[writes.chain]?.unsettled += 1
+        let retention = configuration.retention
+        lent.end(
+            as: ending,
+            alongside: { [journal] db in
+                try writes.perform(in: db, journal, retention: retention)
+            }, written: { [inbox] in inbox.put(.written(writes.chain)) })
+    }
+
+    private func written(_ seq: Int64) async {
+        guard let chain = live[seq] else { return }
+        chain.unsettled -= 1
+        watchers.announce(chain)
+        // What it waits for may have come before its row was there to be found.
+        for (place, task) in chain.tasks.enumerated()
+        where chain.machine.slots[place].state == .held {
+            guard let hold = task.hold, isThere(hold, chain) else { continue }
+            await release([(chain.row.id, place, task.round)])
+        }
+        if chain.machine.state.isEnd, chain.isIdle { live[seq] = nil }
+    }
+
+    /// Whether there is nothing to wait for any more.
+    private func isThere(_ hold: String, _ chain: LiveChain) -> Bool {
+        if hold == "conditions" { return chain.row.constraints.areMet(by: conditions) }
+        guard hold.hasPrefix("readiness:") else { return false }
+        return journal.isOpen(Readiness(String(hold.dropFirst("readiness:".count))))
+    }
+}

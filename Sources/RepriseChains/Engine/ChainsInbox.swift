@@ -1,0 +1,79 @@
+import RepriseCore
+import RepriseJournal
+import Synchronization
+
+/// Which task runs.
+struct TaskKey: Hashable, Sendable {
+    let chain: Int64
+    let place: Int
+    let round: Int
+    let isUndo: Bool
+}
+
+/// What the engine hears.
+enum ChainsEvent: Sendable {
+    case tasks([Lent])
+    case commands([Lent])
+    case finished(TaskKey, Result<WorkDone, any Error>)
+    /// A decision about this chain is durable.
+    case written(Int64)
+    case conditions(DeviceConditions)
+    case news(JournalNews)
+    /// Its time is up.
+    case late(TaskKey)
+    /// It was told to stop and did not.
+    case abandoned(TaskKey)
+    case stopAll
+}
+
+/// What a worker has made.
+struct WorkDone: Sendable {
+    let bytes: [UInt8]
+    let output: StoredOutput
+}
+
+/// The one queue of the engine: as long as what is in hand, never as long as a backlog.
+final class ChainsInbox: Sendable {
+    private struct State {
+        var events: [ChainsEvent] = []
+        var isOpen = false
+    }
+
+    private let state = Mutex(State())
+    private let signal = Signal()
+
+    func open() { state.withLock { $0.isOpen = true } }
+
+    /// - Returns: whether somebody will read it.
+    @discardableResult
+    func put(_ event: ChainsEvent) -> Bool {
+        let isTaken = state.withLock { state in
+            guard state.isOpen else { return false }
+            state.events.append(event)
+            return true
+        }
+        if isTaken { signal.raise() }
+        return isTaken
+    }
+
+    /// All that there is; waits for something.
+    ///
+    /// - Returns: nothing if the task was cancelled.
+    func next() async -> [ChainsEvent] {
+        while true {
+            let events = state.withLock { state in
+                defer { state.events = [] }
+                return state.events
+            }
+            if !events.isEmpty || Task.isCancelled { return events }
+            await signal.wait()
+        }
+    }
+
+    func close() -> [ChainsEvent] {
+        state.withLock { state in
+            defer { state = State() }
+            return state.events
+        }
+    }
+}

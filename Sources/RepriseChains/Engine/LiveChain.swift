@@ -1,0 +1,78 @@
+import RepriseCore
+
+/// A chain in memory, while something of it is in hand: what its rows will be when all that was decided is written.
+///
+/// Confined to the engine.
+final class LiveChain {
+    var row: ChainRow
+    var machine: ChainMachine
+    var tasks: [TaskRow]
+    /// Nil if this version of the app cannot go on with it; ``trouble`` says why.
+    var plan: ChainPlan?
+    var trouble: String?
+    /// The definition is another one that is compatible: rows are to be made anew.
+    var rebuilt: ChainWrites.Rebuilt?
+    /// Inputs of intents that are not taken yet, and outputs, as far as they are small.
+    var inputs: [Int: [UInt8]] = [:]
+    private(set) var outputs: [Int: [UInt8]] = [:]
+    private var outputBytes = 0
+    /// What was decided and is not durable yet.
+    var unsettled = 0
+    var lastUse: UInt64 = 0
+    private lazy var places = Dictionary(
+        tasks.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+
+    init(row: ChainRow, tasks: [TaskRow], plan: Result<ChainPlan, any Error>) {
+        self.row = row
+        self.tasks = tasks
+        machine = ChainMachine(state: row.state, slots: [])
+        do {
+            let plan = try plan.get()
+            self.plan = plan
+            if plan.hash != row.hash { adapt(to: plan) }
+            for place in self.tasks.indices {
+                self.tasks[place].slot.canUndo = plan.tasks[place].undo != nil
+            }
+        } catch {
+            trouble = "\(error)"
+        }
+        machine = ChainMachine(state: row.state, slots: self.tasks.map(\.slot))
+    }
+
+    var isIdle: Bool { unsettled == 0 && !machine.isInHand }
+
+    func place(of name: String) -> Int? { places[name] }
+
+    func writes() -> ChainWrites {
+        var writes = ChainWrites(chain: row.seq, id: row.id, name: row.name)
+        writes.rebuilt = rebuilt
+        rebuilt = nil
+        return writes
+    }
+
+    func keep(_ output: [UInt8], of place: Int) {
+        guard output.count <= ChainsLimits.inlineBytes else { return }
+        if outputBytes > ChainsLimits.outputsInMemory { (outputs, outputBytes) = ([:], 0) }
+        outputs[place] = output
+        outputBytes += output.count
+    }
+
+    /// Tasks are known by their names.
+    private func adapt(to plan: ChainPlan) {
+        let former = Dictionary(
+            tasks.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        tasks = plan.tasks.enumerated().map { place, task in
+            var row =
+                former[task.name]
+                ?? TaskRow(name: task.name, slot: ChainMachine.Slot(step: plan.steps[place]))
+            row.slot.step = plan.steps[place]
+            // An intent of before names another place.
+            if row.slot.state == .intended || row.slot.state == .held { row.slot.state = .blocked }
+            if row.slot.undo == .intended || row.slot.undo == .held { row.slot.undo = .none }
+            return row
+        }
+        rebuilt = ChainWrites.Rebuilt(
+            version: 0, hash: plan.hash,
+            tasks: plan.tasks.enumerated().map { ($1.name, $1.worker, plan.steps[$0]) })
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+
+/// What is to be done about a chain: the content of an entry of kind `chains-command`.
+///
+/// A tool leaves it in the spool: `{"command":"cancel","chain":"ID"}`.
+package struct ChainCommand: Hashable, Sendable, Codable {
+    /// What to do.
+    package enum Verb: String, Hashable, Sendable, Codable {
+        case pause, resume, cancel, retry
+        /// Ours: the chain before it of its name has ended, or its delay.
+        case begin
+        /// Ours: look at how it stands.
+        case look
+        /// Ours: what the task waits for is there.
+        case release
+        /// Ours: its deadline has come, or that of the task.
+        case late
+    }
+
+    package var command: Verb
+    package var chain: String
+    package var place: Int?
+
+    package init(_ command: Verb, chain: String, place: Int? = nil) {
+        self.command = command
+        self.chain = chain
+        self.place = place
+    }
+
+    package init(_ bytes: [UInt8]) throws {
+        self = try JSONDecoder().decode(Self.self, from: Data(bytes))
+    }
+
+    /// As JSON.
+    package var bytes: [UInt8] {
+        let place = place.map { #","place":\#($0)"# } ?? ""
+        // An id has no character that would have to be escaped.
+        return Array(#"{"command":"\#(command.rawValue)","chain":"\#(chain)"\#(place)}"#.utf8)
+    }
+}
+
+/// The content of an entry that stands for a task.
+struct IntentPayload: Hashable, Sendable, Codable {
+    var chain: Int64
+    var place: Int
+    var isUndo: Bool
+    var round: Int
+
+    enum CodingKeys: String, CodingKey {
+        case chain, place, round
+        case isUndo = "undo"
+    }
+
+    var bytes: [UInt8] {
+        Array(
+            #"{"chain":\#(chain),"place":\#(place),"round":\#(round),"undo":\#(isUndo)}"#.utf8)
+    }
+}

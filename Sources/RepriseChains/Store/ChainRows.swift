@@ -1,0 +1,193 @@
+import Foundation
+import GRDB
+import RepriseCore
+
+/// A chain as its row has it.
+struct ChainRow: Sendable {
+    let seq: Int64
+    let id: String
+    let definition: String
+    let version: Int
+    let hash: String
+    let name: String?
+    let state: ChainState
+    let input: [UInt8]
+    let constraints: ChainConstraints
+    let deadline: WallTime?
+
+    static let columns =
+        "seq, id, definition, version, hash, name, state, input, needs, needsBytes, deadline"
+
+    /// Why rows cannot be read.
+    struct Broken: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Trusts nothing that the disk says.
+    init(_ row: Row) throws {
+        func value<T: DatabaseValueConvertible>(_ column: Int) throws -> T {
+            let stored: DatabaseValue = row[column]
+            guard let value = T.fromDatabaseValue(stored) else {
+                throw Broken(description: "column \(column) of the chain cannot be read")
+            }
+            return value
+        }
+        seq = try value(0)
+        id = try value(1)
+        definition = try value(2)
+        version = try value(3)
+        hash = try value(4)
+        name = String.fromDatabaseValue(row[5])
+        guard (try? EntryID(id)) != nil, id.utf8.count <= 64 else {
+            throw Broken(description: "the chain's id is not one")
+        }
+        guard let state = ChainState(rawValue: try value(6)) else {
+            throw Broken(description: "the chain's state is unknown")
+        }
+        self.state = state
+        input = [UInt8](try value(7) as Data)
+        constraints = ChainConstraints(bits: try value(8), freeBytes: try value(9))
+        deadline = Int64.fromDatabaseValue(row[10]).map { WallTime(milliseconds: $0) }
+    }
+}
+
+/// A task as its row has it, without what it was given and has made.
+struct TaskRow: Sendable {
+    let name: String
+    var slot: ChainMachine.Slot
+    var hold: String?
+    var round: Int
+    var attempts: Int
+    var failures: Int
+    var intendedAt: WallTime?
+    var deadline: WallTime?
+    var hasInput: Bool
+    var outputBytes: Int
+
+    static let columns = """
+        place, name, step, state, undo, hold, round, attempts, failures, intendedAt, deadline, \
+        input IS NOT NULL, outputBytes
+        """
+
+    init(name: String, slot: ChainMachine.Slot) {
+        self.name = name
+        self.slot = slot
+        (round, attempts, failures, hasInput, outputBytes) = (0, 0, 0, false, 0)
+    }
+
+    init(_ row: Row, place: Int) throws {
+        func value<T: DatabaseValueConvertible>(_ column: Int) throws -> T {
+            let stored: DatabaseValue = row[column]
+            guard let value = T.fromDatabaseValue(stored) else {
+                throw ChainRow.Broken(
+                    description: "column \(column) of the task \(place) cannot be read")
+            }
+            return value
+        }
+        guard try value(0) == place else {
+            throw ChainRow.Broken(description: "the task \(place) is missing")
+        }
+        name = try value(1)
+        guard let state = TaskState(rawValue: try value(3)),
+            let undo = UndoState(rawValue: try value(4))
+        else { throw ChainRow.Broken(description: "the state of the task \(place) is unknown") }
+        slot = ChainMachine.Slot(step: try value(2), state: state, undo: undo)
+        hold = String.fromDatabaseValue(row[5])
+        round = try value(6)
+        attempts = try value(7)
+        failures = try value(8)
+        guard round >= 0, attempts >= 0, failures >= 0 else {
+            throw ChainRow.Broken(description: "a number of the task \(place) is out of bounds")
+        }
+        intendedAt = Int64.fromDatabaseValue(row[9]).map { WallTime(milliseconds: $0) }
+        deadline = Int64.fromDatabaseValue(row[10]).map { WallTime(milliseconds: $0) }
+        hasInput = try value(11)
+        outputBytes = Int.fromDatabaseValue(row[12]) ?? 0
+    }
+}
+
+/// What a task has made, where it lies.
+struct StoredOutput: Sendable {
+    var bytes: [UInt8]?
+    var file: String?
+    var count: Int
+    var hash: Data?
+
+    init(_ bytes: [UInt8]) {
+        (self.bytes, count) = (bytes, bytes.count)
+    }
+
+    init(file: String, count: Int, hash: Data) {
+        (self.file, self.count, self.hash) = (file, count, hash)
+    }
+
+    init(_ row: Row) throws {
+        bytes = Data.fromDatabaseValue(row["output"]).map { [UInt8]($0) }
+        file = String.fromDatabaseValue(row["outputFile"])
+        hash = Data.fromDatabaseValue(row["outputHash"])
+        guard let count = Int.fromDatabaseValue(row["outputBytes"]), bytes != nil || file != nil
+        else { throw ChainRow.Broken(description: "an output cannot be read") }
+        self.count = count
+    }
+}
+
+/// The reading of rows.
+enum ChainReading {
+    static func load(_ seq: Int64, _ db: Database) throws -> (chain: ChainRow, tasks: [TaskRow])? {
+        let row = try Row.fetchOne(
+            db.cachedStatement(sql: "SELECT \(ChainRow.columns) FROM chain WHERE seq = ?"),
+            arguments: [seq])
+        guard let row else { return nil }
+        let chain = try ChainRow(row)
+        let count = try Int.fetchOne(
+            db, sql: "SELECT tasks FROM chain WHERE seq = ?", arguments: [seq])
+        let cursor = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: "SELECT \(TaskRow.columns) FROM chainTask WHERE chain = ? ORDER BY place"),
+            arguments: [seq])
+        var tasks: [TaskRow] = []
+        while let row = try cursor.next() {
+            tasks.append(try TaskRow(row, place: tasks.count))
+        }
+        guard tasks.count == count else {
+            throw ChainRow.Broken(description: "it has \(tasks.count) tasks of \(count ?? 0)")
+        }
+        return (chain, tasks)
+    }
+
+    static func seq(of id: String, _ db: Database) throws -> Int64? {
+        try Int64.fetchOne(
+            db.cachedStatement(sql: "SELECT seq FROM chain WHERE id = ?"), arguments: [id])
+    }
+
+    /// What a task is given, and where it stood when it was interrupted.
+    static func work(_ seq: Int64, _ place: Int, _ db: Database) throws
+        -> (input: [UInt8]?, checkpoint: [UInt8]?)
+    {
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT input, checkpoint FROM chainTask WHERE chain = ? AND place = ?"),
+            arguments: [seq, place])
+        guard let row else { return (nil, nil) }
+        return (
+            Data.fromDatabaseValue(row[0]).map { [UInt8]($0) },
+            Data.fromDatabaseValue(row[1]).map { [UInt8]($0) }
+        )
+    }
+
+    /// The outputs of the tasks in some places, by place.
+    static func outputs(_ seq: Int64, _ places: Range<Int>, _ db: Database) throws
+        -> [Int: StoredOutput]
+    {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT place, output, outputFile, outputBytes, outputHash FROM chainTask
+                    WHERE chain = ? AND place >= ? AND place < ? AND state = 10
+                    AND worker IS NOT NULL
+                    """), arguments: [seq, places.lowerBound, places.upperBound])
+        var found: [Int: StoredOutput] = [:]
+        for row in rows { found[row["place"]] = try StoredOutput(row) }
+        return found
+    }
+}

@@ -1,0 +1,252 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+
+/// What is to be written about one chain, in one transaction: with the end of the entry that led to it.
+struct ChainWrites: Sendable {
+    /// An entry that stands for a task.
+    struct Intent: Sendable {
+        var place: Int
+        var isUndo = false
+        var round: Int
+        /// Nil: it has one already.
+        var input: [UInt8]?
+        var deadline: WallTime?
+        /// The newest of a task's attempts and failures are kept through all its intents.
+        var isFirst: Bool
+    }
+
+    enum Change: Sendable {
+        case ended(
+            TaskState, output: StoredOutput?, attempts: Int, started: WallTime?, error: String?)
+        case undone(UndoState, error: String?)
+        case held(String, isUndo: Bool, attempts: Int, deadline: WallTime?)
+        case failure(count: Int, error: String, isUndo: Bool)
+        case reset
+    }
+
+    let chain: Int64
+    let id: String
+    var name: String?
+    var state: ChainState?
+    var reason: String?
+    var changes: [(place: Int, Change)] = []
+    var intents: [Intent] = []
+    /// Entries that are of no use any more.
+    var withdrawn: [String] = []
+    /// Commands to ourselves, with the time from now on.
+    var commands: [(ChainCommand, id: String, delay: Duration?)] = []
+    var log: [(place: Int?, line: String)] = []
+    /// The rows of another version's definition, made anew.
+    var rebuilt: Rebuilt?
+
+    struct Rebuilt: Sendable {
+        var version: Int
+        var hash: String
+        var tasks: [(name: String, worker: String?, step: Int)]
+    }
+
+    init(chain: Int64, id: String, name: String?) {
+        (self.chain, self.id, self.name) = (chain, id, name)
+    }
+
+    static func entryID(_ id: String, place: Int, round: Int) -> String {
+        "\(id)/\(place)/\(round)"
+    }
+
+    // MARK: Writing
+
+    func perform(in db: Database, _ journal: Journal, retention: Duration) throws {
+        let now = journal.now
+        if let rebuilt { try rebuild(rebuilt, db) }
+        for (place, change) in changes { try write(change, place, now, db) }
+        for id in withdrawn {
+            guard let id = try? EntryID(id) else { continue }
+            _ = try journal.end(id, as: .superseded, reason: "withdrawn", in: db)
+        }
+        for intent in intents { try write(intent, now, db, journal) }
+        if let state { try write(state, now, retention, db, journal) }
+        for (command, id, delay) in commands {
+            guard let id = try? EntryID(id) else { continue }
+            try journal.record(
+                NewEntry(
+                    id: id, kind: Chains.commandKind, source: "chains", payload: command.bytes,
+                    delay: delay), in: db)
+        }
+        for (place, line) in log {
+            try ChainWriting.log(chain, place, line, at: now, db)
+        }
+    }
+
+    private func write(
+        _ state: ChainState, _ now: WallTime, _ retention: Duration, _ db: Database,
+        _ journal: Journal
+    ) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE chain SET state = ?, reason = COALESCE(?, reason), endedAt = ?, leaves = ?
+                WHERE seq = ?
+                """
+        ).execute(arguments: [
+            state.rawValue, reason?.limited(to: ChainsLimits.errorBytes),
+            state.isEnd ? now.milliseconds : nil,
+            state.isEnd ? now.advanced(by: retention).milliseconds : nil, chain,
+        ])
+        guard state.isEnd else { return }
+        if let late = try? EntryID("\(id)/late") {
+            _ = try journal.end(late, as: .superseded, reason: "withdrawn", in: db)
+        }
+        if let name { try ChainWriting.beginNext(of: name, db, journal) }
+    }
+
+    private func write(_ intent: Intent, _ now: WallTime, _ db: Database, _ journal: Journal) throws
+    {
+        let id = Self.entryID(self.id, place: intent.place, round: intent.round)
+        let column = intent.isUndo ? "undo" : "state"
+        try db.cachedStatement(
+            sql: """
+                UPDATE chainTask SET \(column) = 1, entry = ?, round = ?, hold = NULL,
+                input = COALESCE(?, input), intendedAt = CASE WHEN ? THEN ? ELSE intendedAt END,
+                deadline = ? WHERE chain = ? AND place = ?
+                """
+        ).execute(arguments: [
+            id, intent.round, intent.input.map { Data($0) }, intent.isFirst, now.milliseconds,
+            intent.deadline?.milliseconds, chain, intent.place,
+        ])
+        let payload = IntentPayload(
+            chain: chain, place: intent.place, isUndo: intent.isUndo, round: intent.round)
+        try journal.record(
+            NewEntry(
+                id: EntryID(id), kind: Chains.kind, source: "chains", payload: payload.bytes),
+            in: db)
+    }
+
+    private func write(_ change: Change, _ place: Int, _ now: WallTime, _ db: Database) throws {
+        switch change {
+        case .ended(let state, let output, let attempts, let started, let error):
+            try db.cachedStatement(
+                sql: """
+                    UPDATE chainTask SET state = ?, entry = NULL, hold = NULL, attempts = ?,
+                    startedAt = ?, endedAt = ?, output = ?, outputFile = ?, outputBytes = ?,
+                    outputHash = ?, error = COALESCE(?, error), checkpoint = NULL
+                    WHERE chain = ? AND place = ?
+                    """
+            ).execute(arguments: [
+                state.rawValue, attempts, started?.milliseconds, now.milliseconds,
+                output?.bytes.map { Data($0) }, output?.file, output?.count, output?.hash,
+                error?.limited(to: ChainsLimits.errorBytes), chain, place,
+            ])
+        case .undone(let state, let error):
+            try db.execute(
+                sql: """
+                    UPDATE chainTask SET undo = ?, entry = NULL, hold = NULL, checkpoint = NULL,
+                    error = COALESCE(?, error) WHERE chain = ? AND place = ?
+                    """,
+                arguments: [
+                    state.rawValue, error?.limited(to: ChainsLimits.errorBytes), chain, place,
+                ])
+        case .held(let hold, let isUndo, let attempts, let deadline):
+            let isEntry = hold.hasPrefix("entry:")
+            try db.execute(
+                sql: """
+                    UPDATE chainTask SET \(isUndo ? "undo" : "state") = 2, entry = NULL, hold = ?,
+                    attempts = ?, intendedAt = COALESCE(intendedAt, ?),
+                    deadline = COALESCE(deadline, ?),
+                    after = CASE WHEN ? THEN COALESCE((SELECT MAX(seq) FROM entry), 0) END
+                    WHERE chain = ? AND place = ?
+                    """,
+                arguments: [
+                    hold, attempts, now.milliseconds, deadline?.milliseconds, isEntry, chain, place,
+                ])
+        case .failure(let count, let error, _):
+            try db.execute(
+                sql: "UPDATE chainTask SET failures = ?, error = ? WHERE chain = ? AND place = ?",
+                arguments: [count, error.limited(to: ChainsLimits.errorBytes), chain, place])
+        case .reset:
+            try db.execute(
+                sql: """
+                    UPDATE chainTask SET state = 0, undo = 0, entry = NULL, hold = NULL,
+                    failures = 0, input = NULL, output = NULL, outputFile = NULL,
+                    outputBytes = NULL, outputHash = NULL, checkpoint = NULL, error = NULL,
+                    intendedAt = NULL, deadline = NULL WHERE chain = ? AND place = ?
+                    """, arguments: [chain, place])
+        }
+    }
+
+    /// A compatible definition knows tasks by their names: what is done stays done.
+    private func rebuild(_ new: Rebuilt, _ db: Database) throws {
+        try db.execute(
+            sql: "UPDATE chainTask SET place = -1 - place WHERE chain = ?", arguments: [chain])
+        for (place, task) in new.tasks.enumerated() {
+            try db.execute(
+                sql: """
+                    UPDATE chainTask SET place = ?, step = ?, worker = ?
+                    WHERE chain = ? AND name = ? AND place < 0
+                    """, arguments: [place, task.step, task.worker, chain, task.name])
+            guard db.changesCount == 0 else { continue }
+            try ChainWriting.insert(
+                task.name, worker: task.worker, step: task.step, place: place, chain: chain, db)
+        }
+        try db.execute(
+            sql: "DELETE FROM chainTask WHERE chain = ? AND place < 0", arguments: [chain])
+        try db.execute(
+            sql: "UPDATE chain SET version = ?, hash = ?, tasks = ? WHERE seq = ?",
+            arguments: [new.version, new.hash, new.tasks.count, chain])
+    }
+}
+
+/// Writing that belongs to no decision.
+enum ChainWriting {
+    static func insert(
+        _ name: String, worker: String?, step: Int, place: Int, chain: Int64, _ db: Database
+    ) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO chainTask (chain, place, step, name, worker, state)
+                VALUES (?, ?, ?, ?, ?, 0)
+                """
+        ).execute(arguments: [chain, place, step, name, worker])
+    }
+
+    static func log(_ chain: Int64, _ place: Int?, _ line: String, at now: WallTime, _ db: Database)
+        throws
+    {
+        try db.cachedStatement(
+            sql: "INSERT INTO chainLog (chain, place, at, line) VALUES (?, ?, ?, ?)"
+        ).execute(arguments: [
+            chain, place, now.milliseconds, line.limited(to: ChainsLimits.logBytes),
+        ])
+        try db.cachedStatement(
+            sql: """
+                DELETE FROM chainLog WHERE chain = ? AND seq <= (SELECT seq FROM chainLog
+                WHERE chain = ? ORDER BY seq DESC LIMIT 1 OFFSET \(ChainsLimits.logLines))
+                """
+        ).execute(arguments: [chain, chain])
+    }
+
+    /// The next chain of a name may begin.
+    static func beginNext(of name: String, _ db: Database, _ journal: Journal) throws {
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT id, state, due FROM chain
+                    WHERE name = ? AND name IS NOT NULL AND state < 10 ORDER BY seq LIMIT 1
+                    """), arguments: [name])
+        guard let row, Int.fromDatabaseValue(row[1]) == ChainState.queued.rawValue,
+            let id = String.fromDatabaseValue(row[0]), let entry = try? EntryID("\(id)/begin")
+        else { return }
+        let due = Int64.fromDatabaseValue(row[2]).map { WallTime(milliseconds: $0) }
+        try journal.record(
+            NewEntry(
+                id: entry, kind: Chains.commandKind, source: "chains",
+                payload: ChainCommand(.begin, chain: id).bytes,
+                delay: due.map { journal.now.duration(to: $0) }), in: db)
+    }
+}
+
+extension String {
+    func limited(to bytes: Int) -> String {
+        utf8.count <= bytes ? self : String(decoding: utf8.prefix(bytes), as: UTF8.self)
+    }
+}

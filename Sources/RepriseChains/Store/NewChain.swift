@@ -1,0 +1,74 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+
+/// A chain that is to be started.
+struct NewChain: Sendable {
+    let id: String
+    let definition: String
+    let version: Int
+    let plan: ChainPlan
+    let input: [UInt8]
+    let name: String?
+    let onConflict: NameConflict
+    let constraints: ChainConstraints
+    let delay: Duration?
+    let deadline: Duration?
+
+    /// - Returns: its id, or that of the one which is there.
+    func insert(_ db: Database, _ journal: Journal) throws -> String {
+        let others = try name.map { try open(named: $0, db) } ?? []
+        if let first = others.first, onConflict == .keep { return first }
+        if onConflict == .replace {
+            for other in others { try command(.cancel, other, nil, db, journal, EntryID.random()) }
+        }
+        try insertRows(db, at: journal.now)
+        if others.isEmpty {
+            try command(.begin, id, delay, db, journal, EntryID("\(id)/begin"))
+        }
+        if let deadline {
+            try command(.late, id, deadline, db, journal, EntryID("\(id)/late"))
+        }
+        return id
+    }
+
+    private func open(named name: String, _ db: Database) throws -> [String] {
+        try String.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT id FROM chain WHERE name = ? AND name IS NOT NULL AND state < 10
+                    ORDER BY seq
+                    """), arguments: [name])
+    }
+
+    private func command(
+        _ verb: ChainCommand.Verb, _ chain: String, _ delay: Duration?, _ db: Database,
+        _ journal: Journal, _ entry: EntryID
+    ) throws {
+        try journal.record(
+            NewEntry(
+                id: entry, kind: Chains.commandKind, source: "chains",
+                payload: ChainCommand(verb, chain: chain).bytes, delay: delay), in: db)
+    }
+
+    private func insertRows(_ db: Database, at now: WallTime) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO chain (id, definition, version, hash, name, state, input, tasks, needs,
+                needsBytes, startedAt, due, deadline) VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)
+                """
+        ).execute(arguments: [
+            id, definition, version, plan.hash, name, Data(input), plan.tasks.count,
+            constraints.bits, constraints.freeBytes, now.milliseconds,
+            delay.map { now.advanced(by: $0).milliseconds },
+            deadline.map { now.advanced(by: $0).milliseconds },
+        ])
+        let seq = db.lastInsertedRowID
+        for (place, task) in plan.tasks.enumerated() {
+            try ChainWriting.insert(
+                task.name, worker: task.worker, step: plan.steps[place], place: place, chain: seq,
+                db)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Crypto
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+
+/// Outputs that are too long for a row: files in `outputs/` beside the journal.
+struct OutputFiles: Sendable {
+    let folder: URL
+
+    init(_ journal: URL) { folder = journal.appendingPathComponent("outputs") }
+
+    /// Where an output lies; durable when it returns, so that a row never names a file that is not there.
+    func store(_ bytes: [UInt8]) throws -> StoredOutput {
+        guard bytes.count > ChainsLimits.inlineBytes else { return StoredOutput(bytes) }
+        try DurableFile.makeFolder(folder)
+        let name = EntryID.random().text
+        try DurableFile.write(bytes, to: folder.appendingPathComponent(name).path)
+        return StoredOutput(
+            file: name, count: bytes.count, hash: Data(SHA256.hash(data: bytes)))
+    }
+
+    func read(_ output: StoredOutput) throws -> [UInt8] {
+        if let bytes = output.bytes { return bytes }
+        guard let name = output.file, !name.contains("/"), !name.hasPrefix(".") else {
+            throw ChainRow.Broken(description: "an output is nowhere")
+        }
+        let path = folder.appendingPathComponent(name).path
+        guard let bytes = try DurableFile.read(path, limit: ChainsLimits.outputBytes) else {
+            throw ChainRow.Broken(description: "the file of an output is missing")
+        }
+        guard bytes.count == output.count, Data(SHA256.hash(data: bytes)) == output.hash else {
+            throw ChainRow.Broken(description: "the file of an output has another checksum")
+        }
+        return bytes
+    }
+
+    /// Removes what no row names: a process was killed between the file and the row, or the chain has left.
+    func sweep(_ journal: Journal) async throws {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        guard !names.isEmpty else { return }
+        let known = try await journal.read { db in
+            Set(
+                try String.fetchAll(
+                    db,
+                    sql: "SELECT outputFile FROM chainTask WHERE outputFile IS NOT NULL"))
+        }
+        for name in names where !known.contains(name) {
+            unlink(folder.appendingPathComponent(name).path)
+        }
+    }
+}
