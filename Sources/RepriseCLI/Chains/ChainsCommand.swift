@@ -17,8 +17,8 @@ struct ChainsCommand: AsyncParsableCommand {
             here for seven days, with what each task was given, made, and said.
 
             Reading disturbs nobody, also while the app runs. A journal has one owner, so
-            retry, cancel, pause and resume are left in its spool: the app does them at
-            once if it runs, and else when it runs next.
+            retry, cancel, pause and resume are left in its spool: the app does them when
+            it reads that, at its next start at the latest.
 
             An ID may be shortened to what is unique.
 

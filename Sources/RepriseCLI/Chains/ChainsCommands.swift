@@ -12,8 +12,8 @@ private func help(_ name: String, _ abstract: String, _ discussion: String)
         discussion: """
             \(discussion)
 
-            It is left in the spool of the journal: the app does it at once if it runs,
-            and else when it runs next.
+            It is left in the spool of the journal: the app does it when it reads that, at
+            its next start at the latest.
 
             EXAMPLES
               reprise chains \(name) 4f50976f --journal ./data
@@ -30,7 +30,7 @@ struct ChainsRetryCommand: AsyncParsableCommand {
         "retry", "Let a chain that has failed go on, from the task that failed.",
         "Tasks that were done stay done; the others get all their attempts again.")
     @OptionGroup var chain: ChainOption
-    func run() async throws { try chain.leave("retry") { $0 != .succeeded } }
+    func run() async throws { try chain.leave(.retry) { $0 != .succeeded } }
 }
 
 /// `reprise chains cancel`.
@@ -39,7 +39,7 @@ struct ChainsCancelCommand: AsyncParsableCommand {
         "cancel", "Cancel a chain.",
         "Tasks that run are told; what was done is taken back where the chain says how.")
     @OptionGroup var chain: ChainOption
-    func run() async throws { try chain.leave("cancel") { !$0.isEnd } }
+    func run() async throws { try chain.leave(.cancel) { !$0.isEnd } }
 }
 
 /// `reprise chains pause`.
@@ -48,7 +48,7 @@ struct ChainsPauseCommand: AsyncParsableCommand {
         "pause", "Let a chain begin nothing more until it is resumed.",
         "A task that runs may end; no other is begun.")
     @OptionGroup var chain: ChainOption
-    func run() async throws { try chain.leave("pause") { !$0.isEnd } }
+    func run() async throws { try chain.leave(.pause) { !$0.isEnd } }
 }
 
 /// `reprise chains resume`.
@@ -56,5 +56,5 @@ struct ChainsResumeCommand: AsyncParsableCommand {
     static let configuration = help(
         "resume", "Let a chain that was paused go on.", "It goes on where it was.")
     @OptionGroup var chain: ChainOption
-    func run() async throws { try chain.leave("resume") { !$0.isEnd } }
+    func run() async throws { try chain.leave(.resume) { !$0.isEnd } }
 }

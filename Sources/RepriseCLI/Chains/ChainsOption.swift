@@ -25,18 +25,19 @@ struct ChainOption: ParsableArguments {
     /// - Parameters:
     ///   - command: the verb.
     ///   - isOfUse: whether it can be meant for a chain in this state.
-    func leave(_ command: String, isOfUse: (ChainState) -> Bool) throws {
+    func leave(_ command: ChainCommand.Verb, isOfUse: (ChainState) -> Bool) throws {
         let chain = try chains.viewer.find(id)
         if let state = chain.state, !isOfUse(state) {
             throw CommandFailure(
                 .badInput,
-                "The chain \(chain.shortID) cannot be told to \(command): it is \(state.word).")
+                "The chain \(chain.shortID) cannot be told to \(command.rawValue): it is \(state.word)."
+            )
         }
         try chains.viewer.leave(command, for: chain)
         try StandardOutput.write(
             chains.json
-                ? ChainsJSON.left(command, chain)
-                : "left for the app: \(command) \(chain.definition.printable) \(chain.shortID.printable)"
+                ? ChainsJSON.left(command.rawValue, chain)
+                : "left for the app: \(command.rawValue) \(chain.definition.printable) \(chain.shortID.printable)"
         )
     }
 }

@@ -1,4 +1,3 @@
-import Crypto
 package import Foundation
 import GRDB
 import RepriseCore
@@ -85,11 +84,11 @@ package struct ChainViewer: Sendable {
     /// Leaves a command for the process that owns the journal, which does it when it runs.
     ///
     /// - Throws: as `Spool.record`.
-    package func leave(_ command: String, for chain: ChainRecord) throws {
-        let payload = try JSONEncoder().encode(["command": command, "chain": chain.id])
+    package func leave(_ verb: ChainCommand.Verb, for chain: ChainRecord) throws {
         try Spool(at: folder).record(
             NewEntry(
-                id: .random(), kind: "chains-command", source: "tool", payload: Array(payload)))
+                id: .random(), kind: Chains.commandKind, source: "tool",
+                payload: ChainCommand(verb, chain: chain.id).bytes))
     }
 
     // MARK: Reading
@@ -203,24 +202,13 @@ package struct ChainViewer: Sendable {
     /// Reads what lies in a file; says why not, if it cannot be.
     private func fill(_ content: inout StoredContent) {
         guard let name = content.file else { return }
-        guard !name.isEmpty, !name.contains("/"), !name.hasPrefix(".") else {
-            content.fault = "the name of the file is none"
-            return
-        }
-        let path = folder.appendingPathComponent("outputs").appendingPathComponent(name).path
         do {
-            guard let bytes = try DurableFile.read(path, limit: 16_777_216) else {
-                content.fault = "the file is missing"
-                return
-            }
-            guard bytes.count == content.count, Array(SHA256.hash(data: bytes)) == content.hash
-            else {
-                content.fault = "the file has another checksum"
-                return
-            }
-            content.bytes = bytes
+            content.bytes = try OutputFiles(folder).read(
+                StoredOutput(
+                    file: name, count: Int(clamping: content.count),
+                    hash: Data(content.hash ?? [])))
         } catch {
-            content.fault = "the file cannot be read"
+            content.fault = "\(error)"
         }
     }
 
