@@ -155,6 +155,10 @@ let package = Package(
             name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
             path: "Tests/Support/JournalWriter", swiftSettings: strict),
         .executableTarget(
+            name: "ChainRunner",
+            dependencies: ["RepriseChains", "RepriseCore", "RepriseJournal", grdb],
+            path: "Tests/Support/ChainRunner", swiftSettings: strict),
+        .executableTarget(
             name: "PhoneProbe", dependencies: ["RepriseCore", "RepriseJournal", "ReprisePhone"],
             path: "Tests/Support/PhoneProbe", swiftSettings: strict),
         .executableTarget(
@@ -208,8 +212,8 @@ let package = Package(
         .testTarget(
             name: "RepriseChainsTests",
             dependencies: [
-                "Reprise", "RepriseChains", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "ReprisePhone", "RepriseTesting", grdb,
+                "ChainRunner", "Reprise", "RepriseChains", "RepriseCore", "RepriseJournal",
+                "RepriseNIO", "ReprisePhone", "RepriseTesting", grdb,
             ] + nio,
             swiftSettings: strict),
         .testTarget(

@@ -332,6 +332,8 @@ package final class SimulatedJournal {
                 returned(taken, .ended(outcome, reason: reason), job)
             case .back(let reason, let isInDoubt):
                 returned(taken, .back(reason: reason, isInDoubt: isInDoubt), nil)
+            case .again(let wait, let reason):
+                returned(taken, .retry(after: wait, countsAsFailure: true, reason: reason), job)
             }
         }
     }

@@ -1,0 +1,185 @@
+import Foundation
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+/// Real processes are killed; what took place is read from a file that the journal knows nothing of.
+@Suite("Chains that are killed", .serialized)
+struct ChainKillTests {
+    private struct Line: Hashable {
+        var key: String
+        var attempt: Int
+        var text: String
+
+        var task: String { String(key.split(separator: "/")[1]) }
+    }
+
+    /// A chain, its journal and the file of its effects.
+    private struct Stage: Sendable {
+        let folder: TemporaryFolder
+        var journal: URL { folder.appending("journal") }
+        var file: String { folder.appending("effects").path }
+
+        init() throws { folder = try TemporaryFolder() }
+
+        func process(_ chain: String, _ count: Int, _ wait: Int = 0, _ more: [String] = []) throws
+            -> ChildProcess
+        {
+            try ChildProcess(
+                .sibling("ChainRunner"),
+                [journal.path, file, chain, "\(count)", "\(wait)"] + more)
+        }
+
+        var lines: [Line] {
+            let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+            return text.split(separator: "\n").map { line in
+                let words = line.split(separator: " ", maxSplits: 2).map(String.init)
+                return Line(key: words[0], attempt: Int(words[1]) ?? 0, text: words[2])
+            }
+        }
+
+        /// Waits for so many effects.
+        func wait(for count: Int, _ process: ChildProcess) {
+            let end = ContinuousClock.now + .seconds(10)
+            while lines.count < count, ContinuousClock.now < end { usleep(1_000) }
+        }
+
+        func checkLedger() throws {
+            let sum = try Journal.ledger(at: journal, schemas: [Chains.schema])
+            #expect(sum.isBalanced)
+            #expect(sum.pending == 0)
+        }
+    }
+
+    private func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T
+    {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread { continuation.resume(with: Result { try body() }) }.start()
+        }
+    }
+
+    @Test(
+        "A chain of 1,000 steps that is killed 100 times does every step, in order, and none but the interrupted ones twice"
+    )
+    func thousandSteps() async throws {
+        let stage = try Stage()
+        let began = ContinuousClock.now
+        let kills = try await onThread { () -> Int in
+            var kills = 0
+            while ContinuousClock.now < began + .seconds(60) {
+                let process = try stage.process("steps", 1_000)
+                guard process.readLine() == "open" else {
+                    process.kill()
+                    kills += 1
+                    continue
+                }
+                if kills < 100 {
+                    let fuse = UInt32.random(in: 0..<60_000)
+                    Thread {
+                        usleep(fuse)
+                        process.signal(SIGKILL)
+                    }.start()
+                }
+                let said = process.readLine()
+                if said == "ended succeeded" { return kills }
+                #expect(said == nil)
+                process.wait()
+                kills += 1
+            }
+            return -1
+        }
+        print("ChainKillTests: \(kills) kills in \(ContinuousClock.now - began)")
+        #expect(kills >= 20, "it was killed while it was at work")
+        let lines = stage.lines
+        // Each task under one key, and only such twice as were in hand when the process died.
+        #expect(Set(lines.map(\.key)).count == 1_000)
+        #expect(lines.count <= 1_000 + kills)
+        var last = -1
+        for line in lines {
+            let number = Int(line.task.dropFirst("step-".count)) ?? -1
+            #expect(number == last || number == last + 1, "no step before the one before is done")
+            last = max(last, number)
+            if number > 1 { #expect(line.text == "\(number) after \(number - 1)") }
+        }
+        #expect(last == 999)
+        try stage.checkLedger()
+    }
+
+    @Test("Of eight parallel tasks killed after three, only those without an outcome run again")
+    func parallelTasks() async throws {
+        let stage = try Stage()
+        try await onThread {
+            let process = try stage.process("parallel", 8, 60)
+            stage.wait(for: 3, process)
+            usleep(30_000)  // the third's outcome is durable
+            process.kill()
+            let before = stage.lines.map(\.task)
+            #expect(before.count >= 3 && before.count < 8)
+            let next = try stage.process("parallel", 8, 60)
+            #expect(next.readLine() == "open")
+            #expect(next.readLine() == "ended succeeded")
+            next.wait()
+            let after = stage.lines.dropFirst(before.count).map(\.task)
+            #expect(Set(before.prefix(2)).isDisjoint(with: after))
+            #expect(after.last == "last")
+            #expect(Set(before + after).count == 9)
+        }
+        try stage.checkLedger()
+    }
+
+    @Test(
+        "Killed between the effect and its record, a task runs again with the same key, and knows that it does"
+    )
+    func sameKey() async throws {
+        let stage = try Stage()
+        try await onThread {
+            let process = try stage.process("hanging", 1)
+            stage.wait(for: 1, process)
+            process.kill()
+            let next = try stage.process("hanging", 1)
+            #expect(next.readLine() == "open")
+            #expect(next.readLine() == "ended succeeded")
+            next.wait()
+        }
+        let lines = stage.lines
+        #expect(lines.map(\.task) == ["hang", "hang", "after"])
+        #expect(lines[0].key == lines[1].key)
+        #expect(lines.map(\.attempt) == [1, 2, 1])
+        try stage.checkLedger()
+    }
+
+    @Test("A process that was frozen while its journal was taken over begins nothing when it wakes")
+    func frozen() async throws {
+        let stage = try Stage()
+        try await onThread {
+            let frozen = try stage.process("steps", 60, 10)
+            #expect(frozen.readLine() == "open")
+            stage.wait(for: 5, frozen)
+            var next: ChildProcess?
+            for _ in 0..<50 {
+                frozen.signal(SIGSTOP)
+                let process = try stage.process("steps", 60, 10, ["takeover"])
+                if process.readLine() == "open" {
+                    next = process
+                    break
+                }
+                frozen.signal(SIGCONT)  // frozen inside a transaction: SQLite's own lock stands
+                process.wait()
+            }
+            let owner = try #require(next)
+            #expect(owner.readLine() == "ended succeeded")
+            owner.wait()
+            let before = stage.lines.count
+            frozen.signal(SIGCONT)
+            let said = frozen.readLine()
+            #expect(said == "error ownershipLost")
+            frozen.wait()
+            // What it had in hand may finish; its successor has done that, too, with the same key.
+            #expect(stage.lines.count <= before + 1)
+            #expect(Set(stage.lines.map(\.key)).count == 60)
+        }
+        try stage.checkLedger()
+    }
+}

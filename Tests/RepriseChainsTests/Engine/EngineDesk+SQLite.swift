@@ -1,0 +1,10 @@
+import GRDB
+import RepriseTesting
+
+extension EngineDesk {
+    static func sqlite(_ sql: String, _ folder: TemporaryFolder) throws {
+        let queue = try DatabaseQueue(path: folder.appending("journal.sqlite").path)
+        try queue.writeWithoutTransaction { db in try db.execute(sql: sql) }
+        try queue.close()
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+
+/// Effects outside of the journal: a line in a file opened with O_APPEND, by one system call.
+struct Append: Worker {
+    struct Input: Codable, Sendable {
+        var line: String
+        var milliseconds = 0
+        /// Waits for ever after the effect, on the first attempt.
+        var hangs = false
+    }
+
+    static let identifier = "append"
+    let file: Int32
+
+    init(_ path: String) {
+        file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard file >= 0 else { exit(74) }
+    }
+
+    func run(_ input: Input, _ work: WorkContext) async throws -> String {
+        if input.milliseconds > 0 { try await Task.sleep(for: .milliseconds(input.milliseconds)) }
+        let bytes = Array("\(work.key) \(work.attempt) \(input.line)\n".utf8)
+        guard write(file, bytes, bytes.count) == bytes.count else { exit(74) }
+        if input.hangs, work.attempt == 1 { try await Task.sleep(for: .seconds(600)) }
+        return input.line
+    }
+}
+
+struct RunnerInput: Codable, Sendable {
+    var count: Int
+    var milliseconds = 0
+}
+
+/// Steps of one task each, which append their number and that of the task before.
+let steps = Chain<RunnerInput>("steps") { input in
+    for number in 0..<input.count {
+        Work("step-\(number)", Append.self) { done in
+            let before = Work<Append>("step-\(number - 1)", Append.self) { _ in .init(line: "") }
+            let line =
+                number == 0
+                ? "first" : "\(number) after \(try done[before].split(separator: " ")[0])"
+            return .init(line: line, milliseconds: input.milliseconds)
+        }
+    }
+}
+
+/// Tasks in parallel that take longer and longer, then one more.
+let parallel = Chain<RunnerInput>("parallel") { input in
+    Together {
+        for number in 0..<input.count {
+            Work("task-\(number)", Append.self) { _ in
+                .init(line: "\(number)", milliseconds: input.milliseconds * number)
+            }
+        }
+    }
+    Work("last", Append.self) { _ in .init(line: "last") }
+}
+
+/// One whose effect takes place, and whose process is killed before that is written down.
+let hanging = Chain<RunnerInput>("hanging") { _ in
+    Work("hang", Append.self) { _ in .init(line: "hang", hangs: true) }
+    Work("after", Append.self) { _ in .init(line: "after") }
+}

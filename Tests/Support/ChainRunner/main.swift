@@ -1,0 +1,61 @@
+// A process to be killed: starts one chain, or goes on with it, and ends when that has.
+//
+//   ChainRunner FOLDER FILE steps|parallel|hanging COUNT MILLISECONDS [takeover]
+//
+// Prints "open", then "ended STATE"; its workers append to FILE.
+
+import Foundation
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+
+/// A line at once: standard output is a pipe.
+func say(_ text: String) {
+    let bytes = Array((text + "\n").utf8)
+    _ = write(1, bytes, bytes.count)
+}
+
+let arguments = CommandLine.arguments
+guard arguments.count >= 6, let count = Int(arguments[4]), let wait = Int(arguments[5]) else {
+    exit(64)
+}
+let input = RunnerInput(count: count, milliseconds: wait)
+var configuration = Chains.Configuration()
+configuration.chains = [steps, parallel, hanging]
+configuration.workers = [Append(arguments[2])]
+configuration.jitter = { 0 }
+var settings = Journal.Configuration()
+settings.takeOver = arguments.contains("takeover")
+settings.busyTimeout = .milliseconds(200)
+do {
+    let journal = try await Journal.open(
+        at: URL(fileURLWithPath: arguments[1]), kinds: Chains.kinds(configuration),
+        schemas: [Chains.schema], configuration: settings)
+    say("open")
+    let chains = Chains(journal: journal, configuration: configuration)
+    var id = try await chains.list(limit: 1).first?.id
+    if id == nil {
+        switch arguments[3] {
+        case "steps": id = try await chains.start(steps, input: input, name: "main")
+        case "parallel": id = try await chains.start(parallel, input: input, name: "main")
+        case "hanging": id = try await chains.start(hanging, input: input, name: "main")
+        default: exit(64)
+        }
+    }
+    guard let id else { exit(70) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await chains.run() }
+        group.addTask {
+            for await progress in chains.progress(of: id) where progress.state.isEnd {
+                say("ended \(progress.state)")
+            }
+        }
+        // The chain has ended, or the journal is ours no more.
+        try await group.next()
+        group.cancelAll()
+    }
+    await journal.close()
+} catch let error as RepriseError {
+    say("error \(error.code)")
+    exit(75)
+}
