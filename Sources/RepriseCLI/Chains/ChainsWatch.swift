@@ -35,7 +35,10 @@ enum ChainsWatch {
             let more = lines.count - room + 1
             lines = lines.prefix(room - 1) + ["… \(more.grouped) more lines"]
         }
-        try StandardOutput.write("\u{1b}[H\u{1b}[2J" + lines.joined(separator: "\n"))
+        // Each line at its place, and what an interruption leaves below them.
+        var picture = "\u{1b}[2J"
+        for (row, line) in lines.enumerated() { picture += "\u{1b}[\(row + 1);1H" + line }
+        try StandardOutput.write(Array((picture + "\u{1b}[\(lines.count + 1);1H").utf8))
     }
 
     private static var height: Int {

@@ -12,6 +12,8 @@ package import RepriseJournal
 package struct ChainViewer: Sendable {
     /// How much of an input or an output is read for people.
     package static let shownBytes = 2_048
+    /// More than a row can hold; SQLite's substr() does not bear the largest number.
+    private static let wholeBytes = 1 << 30
     /// The chains of a list, at most.
     package static let listLimit = 10_000
 
@@ -71,9 +73,9 @@ package struct ChainViewer: Sendable {
         _ id: String, chain: (ChainRecord, [ChainLogRecord]) throws -> Void,
         task: (ChainTaskRecord) throws -> Void
     ) throws {
-        try look(at: id, cut: .max) { record, db in
+        try look(at: id, cut: Self.wholeBytes) { record, db in
             try chain(record, try Self.log(of: record, db))
-            try Self.eachTask(of: record, cut: .max, db) { row in
+            try Self.eachTask(of: record, cut: Self.wholeBytes, db) { row in
                 var row = row
                 fill(&row.output)
                 try task(row)
