@@ -162,6 +162,10 @@ let package = Package(
             name: "PhoneProbe", dependencies: ["RepriseCore", "RepriseJournal", "ReprisePhone"],
             path: "Tests/Support/PhoneProbe", swiftSettings: strict),
         .executableTarget(
+            name: "DownloadRunner",
+            dependencies: ["RepriseChains", "RepriseCore", "RepriseJournal", "RepriseNIO"],
+            path: "Tests/Support/DownloadRunner", swiftSettings: strict),
+        .executableTarget(
             name: "AccountSwitcher", dependencies: ["Reprise", "RepriseTesting"],
             path: "Tests/Support/AccountSwitcher", swiftSettings: strict),
         .executableTarget(
@@ -212,8 +216,8 @@ let package = Package(
         .testTarget(
             name: "RepriseChainsTests",
             dependencies: [
-                "ChainRunner", "Reprise", "RepriseChains", "RepriseCore", "RepriseJournal",
-                "RepriseNIO", "ReprisePhone", "RepriseTesting", grdb,
+                "ChainRunner", "DownloadRunner", "Reprise", "RepriseChains", "RepriseCore",
+                "RepriseJournal", "RepriseNIO", "ReprisePhone", "RepriseTesting", crypto, grdb,
             ] + nio,
             swiftSettings: strict),
         .testTarget(

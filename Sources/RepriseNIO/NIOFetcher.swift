@@ -118,7 +118,7 @@ public struct NIOFetcher: HTTPFetcher {
         return place
     }
 
-    private static func endpoint(_ url: String) throws -> Endpoint {
+    static func endpoint(_ url: String) throws -> Endpoint {
         let scheme = url.prefix { $0 != ":" }.lowercased()
         guard scheme == "http" || scheme == "https" else {
             throw RepriseError(

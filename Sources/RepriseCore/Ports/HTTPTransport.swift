@@ -40,6 +40,10 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     public var body: Body
     /// How long nothing may come or go.
     public var patience: Duration
+    /// Where to connect to instead of looking up the host's name again, as numbers.
+    ///
+    /// Whoever has looked at the address is not led elsewhere by a second answer. A transport that cannot do that (`URLSession`) does without.
+    public var address: String?
 
     /// Makes a request.
     ///
@@ -49,15 +53,17 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     ///   - headers: names and values.
     ///   - body: what goes with it.
     ///   - patience: how long nothing may come or go.
+    ///   - address: where to connect to, if the host's name shall not be looked up.
     public init(
         method: String = "GET", url: String, headers: [String: String] = [:], body: Body = .none,
-        patience: Duration = .seconds(30)
+        patience: Duration = .seconds(30), address: String? = nil
     ) {
         self.method = method
         self.url = url
         self.headers = headers
         self.body = body
         self.patience = patience
+        self.address = address
     }
 }
 

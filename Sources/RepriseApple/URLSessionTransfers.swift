@@ -1,0 +1,219 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
+#if canImport(Network)
+    public import Foundation
+    public import RepriseCore
+    import Synchronization
+
+    /// Transfers that the system runs outside the app, by a background `URLSession`.
+    ///
+    /// Make one at launch, always with the same identifier: then the system tells it what became of the transfers of earlier launches.
+    ///
+    /// ```swift
+    /// let transfers = try URLSessionTransfers(identifier: "com.example.app.chains", folder: folder)
+    /// // application(_:handleEventsForBackgroundURLSession:completionHandler:)
+    /// transfers.handleEvents(completionHandler)
+    /// ```
+    ///
+    /// What is done is kept in a folder of the app's until it is forgotten: the system's own file is gone when its delegate returns.
+    public final class URLSessionTransfers: TransferService {
+        private let keeper: TransferKeeper
+        private let session: URLSession
+
+        /// Makes the service, and takes over what the system has.
+        ///
+        /// - Parameters:
+        ///   - identifier: of the session; one service a process for each.
+        ///   - folder: where what is done is kept; made if it is missing.
+        /// - Throws: what the file system says.
+        public init(identifier: String, folder: URL) throws {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            keeper = TransferKeeper(folder: folder)
+            let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
+            configuration.sessionSendsLaunchEvents = true
+            configuration.isDiscretionary = false
+            session = URLSession(
+                configuration: configuration, delegate: keeper, delegateQueue: nil)
+        }
+
+        /// Hands a transfer over; the same id again does nothing while it is known.
+        ///
+        /// - Parameter request: what is to be transferred.
+        /// - Throws: ``RepriseCore/RepriseError`` `.refused`.
+        public func start(_ request: TransferRequest) async throws {
+            guard try await !transfers().contains(where: { $0.id == request.id }) else { return }
+            guard let url = URL(string: request.url) else {
+                throw RepriseError(.refused, "This is not the URL of a resource.")
+            }
+            var asked = URLRequest(url: url)
+            asked.httpMethod = request.method
+            asked.allowsExpensiveNetworkAccess = !request.needsUnmetered
+            asked.allowsConstrainedNetworkAccess = !request.needsUnmetered
+            for (name, value) in request.headers {
+                asked.setValue(value, forHTTPHeaderField: name)
+            }
+            let task: URLSessionTask =
+                switch request.direction {
+                case .download: session.downloadTask(with: asked)
+                case .upload(let file): session.uploadTask(with: asked, fromFile: file)
+                }
+            task.taskDescription = request.id
+            task.resume()
+        }
+
+        /// All that the system knows, those that are done included.
+        ///
+        /// - Returns: in no order.
+        public func transfers() async throws -> [Transfer] {
+            let running = await session.allTasks.compactMap { task in
+                task.taskDescription.map { TransferKeeper.running(task, $0) }
+            }
+            let done = keeper.done()
+            let names = Set(done.map(\.id))
+            return done + running.filter { !names.contains($0.id) }
+        }
+
+        /// Ends a transfer; one that is done stays as it is.
+        ///
+        /// - Parameter id: the app's name for it.
+        /// - Throws: nothing; the port's other systems may.
+        public func cancel(_ id: String) async throws {
+            for task in await session.allTasks where task.taskDescription == id { task.cancel() }
+        }
+
+        /// The app has taken over what became of it.
+        ///
+        /// - Parameter id: the app's name for it.
+        /// - Throws: what the file system says.
+        public func forget(_ id: String) async throws { try keeper.forget(id) }
+
+        /// Each transfer whose state has changed while the app runs.
+        public var changes: AsyncStream<Transfer> { keeper.changes() }
+
+        /// Takes the handler that the system wants called when it has told all.
+        ///
+        /// - Parameter done: of `application(_:handleEventsForBackgroundURLSession:completionHandler:)`.
+        public func handleEvents(_ done: @escaping @MainActor @Sendable () -> Void) {
+            keeper.whenAllIsTold(done)
+        }
+    }
+
+    /// The session's delegate: writes down what is done before the system forgets it.
+    private final class TransferKeeper: NSObject, URLSessionDownloadDelegate {
+        private struct State {
+            var listeners: [UUID: AsyncStream<Transfer>.Continuation] = [:]
+            var allIsTold: (@MainActor @Sendable () -> Void)?
+        }
+
+        private let folder: URL
+        private let state = Mutex(State())
+
+        init(folder: URL) { self.folder = folder }
+
+        static func running(_ task: URLSessionTask, _ id: String) -> Transfer {
+            let isUpload = task is URLSessionUploadTask
+            let total =
+                isUpload
+                ? task.countOfBytesExpectedToSend : task.countOfBytesExpectedToReceive
+            return Transfer(
+                id: id, state: .running,
+                bytes: isUpload ? task.countOfBytesSent : task.countOfBytesReceived,
+                total: total > 0 ? total : nil)
+        }
+
+        func changes() -> AsyncStream<Transfer> {
+            let (stream, continuation) = AsyncStream.makeStream(
+                of: Transfer.self, bufferingPolicy: .bufferingNewest(64))
+            let id = UUID()
+            continuation.onTermination = { [weak self] _ in
+                self?.state.withLock { $0.listeners[id] = nil }
+            }
+            state.withLock { $0.listeners[id] = continuation }
+            return stream
+        }
+
+        func whenAllIsTold(_ done: @escaping @MainActor @Sendable () -> Void) {
+            state.withLock { $0.allIsTold = done }
+        }
+
+        func done() -> [Transfer] {
+            let files = try? FileManager.default.contentsOfDirectory(
+                at: folder, includingPropertiesForKeys: nil)
+            return (files ?? []).filter { $0.pathExtension == "json" }.compactMap { file in
+                guard let data = try? Data(contentsOf: file),
+                    var transfer = try? JSONDecoder().decode(Transfer.self, from: data)
+                else { return nil }
+                // The app's container may have moved since.
+                if case .finished(let head, .some) = transfer.state {
+                    transfer.state = .finished(head, file: place(transfer.id, "content"))
+                }
+                return transfer
+            }
+        }
+
+        func forget(_ id: String) throws {
+            for kind in ["content", "json"] {
+                let file = place(id, kind)
+                if FileManager.default.fileExists(atPath: file.path) {
+                    try FileManager.default.removeItem(at: file)
+                }
+            }
+        }
+
+        /// A name of the app's may hold any character.
+        private func place(_ id: String, _ kind: String) -> URL {
+            let name = Data(id.utf8).base64EncodedString().replacing("/", with: "_")
+            return folder.appendingPathComponent(name).appendingPathExtension(kind)
+        }
+
+        func urlSession(
+            _ session: URLSession, downloadTask task: URLSessionDownloadTask,
+            didFinishDownloadingTo location: URL
+        ) {
+            guard let id = task.taskDescription else { return }
+            let file = place(id, "content")
+            try? FileManager.default.removeItem(at: file)
+            try? FileManager.default.moveItem(at: location, to: file)
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+        ) {
+            guard let id = task.taskDescription else { return }
+            var transfer = Self.running(task, id)
+            let file = place(id, "content")
+            let hasFile = FileManager.default.fileExists(atPath: file.path)
+            if let error {
+                let isCancelled = (error as? URLError)?.code == .cancelled
+                transfer.state = isCancelled ? .cancelled : .failed("\(error)")
+            } else if let head = HTTPHead(task.response) {
+                transfer.state = .finished(head, file: hasFile ? file : nil)
+            } else {
+                transfer.state = .failed("What answers does not speak HTTP.")
+            }
+            try? JSONEncoder().encode(transfer).write(to: place(id, "json"), options: .atomic)
+            tell(transfer)
+        }
+
+        func urlSession(
+            _ session: URLSession, downloadTask task: URLSessionDownloadTask,
+            didWriteData bytesWritten: Int64, totalBytesWritten: Int64,
+            totalBytesExpectedToWrite: Int64
+        ) {
+            if let id = task.taskDescription { tell(Self.running(task, id)) }
+        }
+
+        func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+            let done = state.withLock { state in
+                defer { state.allIsTold = nil }
+                return state.allIsTold
+            }
+            if let done { Task { @MainActor in done() } }
+        }
+
+        private func tell(_ transfer: Transfer) {
+            for listener in state.withLock({ Array($0.listeners.values) }) {
+                listener.yield(transfer)
+            }
+        }
+    }
+#endif

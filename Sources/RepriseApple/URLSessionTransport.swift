@@ -1,0 +1,151 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
+#if canImport(Network)
+    public import Foundation
+    public import RepriseCore
+
+    /// Speaks HTTP by `URLSession` with bodies of any size.
+    ///
+    /// ```swift
+    /// let workers = StandardWorkers(sandbox: sandbox, transport: URLSessionTransport())
+    /// ```
+    ///
+    /// `URLSession` looks names up by itself: ``RepriseCore/HTTPCall/address`` is passed over.
+    public struct URLSessionTransport: HTTPTransport {
+        private static let piece = 65_536
+        private let session: URLSession
+
+        /// Makes a transport.
+        ///
+        /// - Parameter session: nil for one that keeps no cookies and no cache.
+        public init(session: URLSession? = nil) {
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.urlCache = nil
+            configuration.httpShouldSetCookies = false
+            self.session = session ?? URLSession(configuration: configuration)
+        }
+
+        /// Sends a request and hands the answer over as it comes.
+        ///
+        /// - Parameters:
+        ///   - request: what to ask.
+        ///   - head: is called once, with the status and the headers; it may throw to end the exchange.
+        ///   - chunk: is called with each piece of the body, in order.
+        /// - Throws: as ``RepriseCore/HTTPTransport`` says.
+        public func exchange(
+            _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+            chunk: @Sendable ([UInt8]) async throws -> Void
+        ) async throws {
+            let asked = try Self.request(request)
+            let opened: (URLSession.AsyncBytes, URLResponse)
+            do {
+                opened = try await session.bytes(for: asked, delegate: NoRedirects())
+            } catch let error as URLError {
+                throw Self.typed(error, isAnswered: false)
+            }
+            guard let answer = HTTPHead(opened.1) else {
+                throw RepriseError(.unreachable, "What answers does not speak HTTP.")
+            }
+            defer { opened.0.task.cancel() }
+            try await head(answer)
+            let count = try await Self.read(opened.0, chunk)
+            let hasBody = request.method != "HEAD" && ![204, 304].contains(answer.status)
+            // What was decoded has another length.
+            let isPlain = answer.headers["content-encoding"].map { $0 == "identity" } ?? true
+            guard isPlain else {
+                throw RepriseError(.malformed, "The answer is encoded, which was not asked for.")
+            }
+            if hasBody, let length = answer.headers["content-length"], Int64(length) != count {
+                throw RepriseError(
+                    .malformed, "The server announced \(length.prefix(40)) bytes and sent \(count)."
+                )
+            }
+        }
+
+        private static func read(
+            _ bytes: URLSession.AsyncBytes, _ chunk: @Sendable ([UInt8]) async throws -> Void
+        ) async throws -> Int64 {
+            var (count, piece): (Int64, [UInt8]) = (0, [])
+            piece.reserveCapacity(Self.piece)
+            var iterator = bytes.makeAsyncIterator()
+            while true {
+                let byte: UInt8?
+                do {
+                    byte = try await iterator.next()
+                } catch let error as URLError {
+                    throw typed(error, isAnswered: true)
+                }
+                if let byte { piece.append(byte) }
+                guard byte == nil || piece.count == Self.piece else { continue }
+                count += Int64(piece.count)
+                if !piece.isEmpty { try await chunk(piece) }
+                piece.removeAll(keepingCapacity: true)
+                if byte == nil { return count }
+            }
+        }
+
+        private static func request(_ call: HTTPCall) throws -> URLRequest {
+            guard let url = URL(string: call.url), url.host() != nil,
+                ["http", "https"].contains(url.scheme?.lowercased())
+            else {
+                throw RepriseError(
+                    .badConfiguration, "This is not the URL of a resource.",
+                    remedy: "It begins with https:// or http://.")
+            }
+            let (seconds, attoseconds) = call.patience.components
+            var request = URLRequest(
+                url: url, cachePolicy: .reloadIgnoringLocalCacheData,
+                timeoutInterval: Double(seconds) + Double(attoseconds) / 1e18)
+            request.httpMethod = call.method
+            for (name, value) in call.headers { request.setValue(value, forHTTPHeaderField: name) }
+            request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+            switch call.body {
+            case .none: break
+            case .bytes(let bytes): request.httpBody = Data(bytes)
+            case .file(let file):
+                let values = try file.resourceValues(forKeys: [.fileSizeKey])
+                guard let stream = InputStream(url: file), let size = values.fileSize else {
+                    throw RepriseError(.malformed, "The file to send cannot be read.")
+                }
+                request.httpBodyStream = stream
+                request.setValue("\(size)", forHTTPHeaderField: "Content-Length")
+            }
+            return request
+        }
+
+        private static func typed(_ error: URLError, isAnswered: Bool) -> any Error {
+            switch error.code {
+            case .cancelled: CancellationError()
+            case .timedOut:
+                RepriseError(.timedOut, "The server did not answer in time.", cause: error)
+            case .serverCertificateUntrusted, .serverCertificateHasBadDate,
+                .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid:
+                RepriseError(.untrusted, "The server does not prove who it is.", cause: error)
+            default:
+                RepriseError(
+                    isAnswered ? .malformed : .unreachable,
+                    isAnswered ? "The answer was broken off." : "No server answers.",
+                    remedy: "Check the address and the network.", cause: error)
+            }
+        }
+    }
+
+    extension HTTPHead {
+        /// - Returns: nil for what is not HTTP.
+        init?(_ response: URLResponse?) {
+            guard let response = response as? HTTPURLResponse else { return nil }
+            let fields = response.allHeaderFields.compactMap { name, value in
+                (name as? String).map { ($0.lowercased(), "\(value)") }
+            }
+            self.init(
+                status: response.statusCode, headers: Dictionary(fields) { "\($0), \($1)" })
+        }
+    }
+
+    /// Whoever asks decides whether to go there.
+    private final class NoRedirects: NSObject, URLSessionTaskDelegate {
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask,
+            willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest
+        ) async -> URLRequest? { nil }
+    }
+#endif

@@ -1,0 +1,135 @@
+import Foundation
+import RepriseCore
+
+/// Fetches a file, and goes on where it was after a kill, a break of the network or a new slot.
+///
+/// The content grows in a hidden `.part` file beside its destination. Every 4 MiB it is made durable, and then its position is kept: so the
+/// position never says more than the disk has. The next attempt asks for the rest with `Range` and `If-Range`; a server that has another version by
+/// then, or knows no ranges, sends all of it, and the download begins anew. When all of it has come and its SHA-256 is right, the file is made
+/// durable, its identity is kept, and it is renamed to its place: a file is there whole or not at all.
+///
+/// Run again after a kill between the rename and the record, it finds its own file in place by that identity, and fetches nothing.
+public struct DownloadWorker: Worker {
+    /// What to fetch.
+    public struct Input: Codable, Hashable, Sendable {
+        /// `https://` or `http://`.
+        public var url: String
+        /// Where to.
+        public var destination: SandboxPath
+        /// Names and values; they are written into the journal, so tokens belong into the credentials of ``StandardWorkers``.
+        public var headers: [String: String]
+        /// The SHA-256 that the content must have, as 64 hexadecimal digits.
+        public var sha256: String?
+        /// The most bytes.
+        public var limit: Int64
+        /// Whether a file that is there already is replaced; else it is an error.
+        public var replaces: Bool
+        /// How many seconds nothing may come or go.
+        public var patience: Double
+
+        /// Describes a download.
+        ///
+        /// - Parameters:
+        ///   - url: `https://` or `http://`.
+        ///   - destination: where to.
+        ///   - headers: names and values.
+        ///   - sha256: that the content must have.
+        ///   - limit: the most bytes.
+        ///   - replaces: whether a file that is there already is replaced.
+        ///   - patience: how many seconds nothing may come or go.
+        public init(
+            url: String, to destination: SandboxPath, headers: [String: String] = [:],
+            sha256: String? = nil, limit: Int64 = WorkerLimits.download, replaces: Bool = true,
+            patience: Double = 30
+        ) {
+            self.url = url
+            self.destination = destination
+            self.headers = headers
+            self.sha256 = sha256
+            self.limit = limit
+            self.replaces = replaces
+            self.patience = patience
+        }
+    }
+
+    /// What came.
+    public struct Output: Codable, Hashable, Sendable {
+        /// Where it is.
+        public var file: SandboxPath
+        /// How many bytes it has.
+        public var bytes: Int64
+        /// Its SHA-256, as 64 hexadecimal digits.
+        public var sha256: String
+    }
+
+    /// What is kept between attempts.
+    struct Kept: Codable, Sendable {
+        var position: DownloadPosition?
+        var placing: Placing<Output>?
+    }
+
+    /// `reprise.download`.
+    public static let identifier = "reprise.download"
+
+    let network: GuardedTransport
+    let sandbox: Sandbox
+
+    /// Fetches the file.
+    ///
+    /// - Parameters:
+    ///   - input: what to fetch.
+    ///   - work: the task.
+    /// - Returns: what came.
+    /// - Throws: `HandOverFailure`; `RepriseError` `.checksumMismatch`, `.diskFull`, `.malformed`, and as the transport says.
+    public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
+        try await WorkerFailure.sorting {
+            try SHA256Text.check(input.sha256)
+            let kept = work.saved(as: Kept.self)
+            if let placing = kept?.placing,
+                try await placing.isDone(input.destination, in: sandbox, key: work.key)
+            {
+                return placing.output
+            }
+            let part = try await PartFile.open(
+                input.destination, in: sandbox, key: work.key, replacing: input.replaces)
+            if let output = try await part.finish(kept?.placing, replacing: input.replaces) {
+                return output
+            }
+            do {
+                let download = Download(
+                    input: input, work: work, part: part, network: network,
+                    position: kept?.position)
+                return try await download.run()
+            } catch let error as HandOverFailure where error.advice == .permanent {
+                await part.discard()
+                throw error
+            } catch let error as RepriseError where WorkerFailure.isPermanent(error) {
+                await part.discard()
+                throw error
+            }
+        }
+    }
+}
+
+/// The checksum that an input names.
+enum SHA256Text {
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
+    static func check(_ text: String?) throws {
+        guard let text else { return }
+        let digits = Set("0123456789abcdefABCDEF".utf8)
+        guard text.utf8.count == 64, text.utf8.allSatisfy(digits.contains) else {
+            throw RepriseError(
+                .badConfiguration,
+                "This is no SHA-256: \(String(reflecting: String(text.prefix(80)))).",
+                remedy: "It has 64 hexadecimal digits.")
+        }
+    }
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.checksumMismatch`.
+    static func compare(_ wanted: String?, with digest: String) throws {
+        guard let wanted, wanted.lowercased() != digest else { return }
+        throw RepriseError(
+            .checksumMismatch, "The content has the SHA-256 \(digest), not \(wanted).",
+            remedy: "It is fetched again from the first byte; if it stays so, look at the source.")
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+
+/// What the file system says about a file.
+struct FileFacts: Hashable, Sendable, Codable {
+    enum Kind: String, Hashable, Sendable, Codable { case file, folder, link, other }
+
+    let kind: Kind
+    let size: Int64
+    /// Stays the same when a file is renamed, and is another one's when it is replaced.
+    let number: UInt64
+    let device: Int64
+    /// How many names it has.
+    let names: Int
+    /// Nanoseconds since 1970.
+    let changed: Int64
+
+    init(_ facts: stat) {
+        switch facts.st_mode & S_IFMT {
+        case S_IFREG: kind = .file
+        case S_IFDIR: kind = .folder
+        case S_IFLNK: kind = .link
+        default: kind = .other
+        }
+        size = Int64(facts.st_size)
+        number = UInt64(facts.st_ino)
+        device = Int64(truncatingIfNeeded: facts.st_dev)
+        names = Int(facts.st_nlink)
+        #if canImport(Darwin)
+            let time = facts.st_mtimespec
+        #else
+            let time = facts.st_mtim
+        #endif
+        changed = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    /// Whether it is the same file, whatever its name.
+    func isSame(as other: FileFacts) -> Bool { number == other.number && device == other.device }
+
+    /// Whether it is the same file and nobody has written to it.
+    func isUnchanged(since other: FileFacts) -> Bool {
+        isSame(as: other) && size == other.size && changed == other.changed
+    }
+}

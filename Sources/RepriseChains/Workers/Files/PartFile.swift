@@ -1,0 +1,106 @@
+import Crypto
+import Foundation
+import RepriseCore
+
+/// A file that grows under a hidden name beside its place, and takes its place when it is whole.
+///
+/// `begin → write… → sync…→ place`; a process that dies in between goes on from the last position that was synced and kept.
+actor PartFile {
+    let folder: SandboxFolder
+    /// The file's name when it is whole.
+    let name: String
+    private let partName: String
+    private let file: OpenFile
+    private var hash = SHA256()
+    /// How many bytes it has.
+    private(set) var bytes: Int64 = 0
+
+    private init(folder: SandboxFolder, name: String, partName: String, file: OpenFile) {
+        self.folder = folder
+        self.name = name
+        self.partName = partName
+        self.file = file
+    }
+
+    /// Opens the half-written file of a task, or makes it.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.fileExists`, and what the sandbox says.
+    static func open(
+        _ path: SandboxPath, in sandbox: Sandbox, key: String, replacing: Bool
+    ) async throws -> PartFile {
+        try await Blocking.run {
+            let (folder, name) = try sandbox.folder(of: path, making: true)
+            if let facts = try folder.look(name), !replacing || facts.kind == .folder {
+                throw RepriseError(
+                    .fileExists, "There is something at \(path) already.",
+                    remedy: "Choose another name, or let a file be replaced.")
+            }
+            let partName = PartName.of(key)
+            let file = try folder.writing(partName)
+            return PartFile(folder: folder, name: name, partName: partName, file: file)
+        }
+    }
+
+    /// Cuts it to a position, and reads what is before that for the checksum.
+    ///
+    /// - Returns: false if it is shorter than that; then it is empty.
+    func begin(at position: Int64) async throws -> Bool {
+        hash = SHA256()
+        bytes = 0
+        let file = file
+        let size = try await Blocking.run { try file.facts().size }
+        let start = size < position ? 0 : position
+        try await Blocking.run { try file.truncate(to: start) }
+        while bytes < start {
+            try Task.checkCancellation()
+            let (at, want) = (bytes, Int(min(Int64(WorkerLimits.piece), start - bytes)))
+            let piece = try await Blocking.run { try file.read(want, at: at) }
+            guard !piece.isEmpty else { return try await begin(at: 0) && false }
+            hash.update(data: piece)
+            bytes += Int64(piece.count)
+        }
+        return start == position
+    }
+
+    /// Appends bytes.
+    func write(_ piece: [UInt8]) async throws {
+        let (file, at) = (file, bytes)
+        try await Blocking.run { try file.write(piece, at: at) }
+        hash.update(data: piece)
+        bytes += Int64(piece.count)
+    }
+
+    /// Makes what was written durable.
+    func sync() async throws {
+        let file = file
+        try await Blocking.run { try file.sync() }
+    }
+
+    /// SHA-256 of what was written, in hexadecimal digits.
+    var digest: String { Hex.text(hash.finalize()) }
+
+    /// What the file system says about it.
+    func facts() async throws -> FileFacts {
+        let file = file
+        return try await Blocking.run { try file.facts() }
+    }
+
+    /// Gives it its name, durably.
+    func place(replacing: Bool) async throws {
+        let (folder, name, partName) = (folder, name, partName)
+        try await Blocking.run {
+            if replacing {
+                try folder.rename(partName, to: folder, name)
+            } else {
+                try folder.renameIfFree(partName, to: folder, name)
+            }
+            try folder.sync()
+        }
+    }
+
+    /// Removes it.
+    func discard() async {
+        let (folder, partName) = (folder, partName)
+        try? await Blocking.run { _ = try folder.remove(partName) }
+    }
+}

@@ -1,0 +1,120 @@
+public import Foundation
+import RepriseCore
+
+/// Sends a request whose body and answer fit into memory.
+///
+/// Run again after a kill, it sends the same request with the same `Idempotency-Key`: a server that keeps the keys it has seen does it once. One
+/// that does not may do it twice, unless the method is idempotent by itself (GET, PUT, DELETE).
+///
+/// 2xx is done. 408, 425, 429 and 5xx are tried again, not before the moment that `Retry-After` names. Every other status ends the task.
+public struct HTTPRequestWorker: Worker {
+    /// What to send.
+    public struct Input: Codable, Hashable, Sendable {
+        /// As in RFC 9110 §9.
+        public var method: String
+        /// `https://` or `http://`.
+        public var url: String
+        /// Names and values; they are written into the journal, so tokens belong into the credentials of ``StandardWorkers``.
+        public var headers: [String: String]
+        /// What goes with it: at most 1 MiB.
+        public var body: Data?
+        /// Statuses that are as good as 2xx, as 404 is for a DELETE.
+        public var accepted: Set<Int>
+        /// The most bytes of the answer's body.
+        public var limit: Int
+        /// How many seconds nothing may come or go.
+        public var patience: Double
+
+        /// Describes a request.
+        ///
+        /// - Parameters:
+        ///   - method: as in RFC 9110 §9.
+        ///   - url: `https://` or `http://`.
+        ///   - headers: names and values.
+        ///   - body: what goes with it.
+        ///   - accepted: statuses that are as good as 2xx.
+        ///   - limit: the most bytes of the answer's body.
+        ///   - patience: how many seconds nothing may come or go.
+        public init(
+            _ method: String = "GET", url: String, headers: [String: String] = [:],
+            body: Data? = nil, accepted: Set<Int> = [], limit: Int = WorkerLimits.answer,
+            patience: Double = 30
+        ) {
+            self.method = method
+            self.url = url
+            self.headers = headers
+            self.body = body
+            self.accepted = accepted
+            self.limit = limit
+            self.patience = patience
+        }
+    }
+
+    /// What the server said.
+    public struct Output: Codable, Hashable, Sendable {
+        /// As in RFC 9110 §15.
+        public var status: Int
+        /// By their names in lower case.
+        public var headers: [String: String]
+        /// All of it.
+        public var body: Data
+    }
+
+    /// `reprise.http`.
+    public static let identifier = "reprise.http"
+
+    let network: GuardedTransport
+
+    /// Sends the request.
+    ///
+    /// - Parameters:
+    ///   - input: what to send.
+    ///   - work: the task.
+    /// - Returns: what the server said.
+    /// - Throws: `HandOverFailure`; `RepriseError` as the transport says.
+    public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
+        try await WorkerFailure.sorting {
+            let method = try Method.checked(input.method)
+            guard input.body?.count ?? 0 <= WorkerLimits.requestBody else {
+                throw RepriseError(
+                    .tooLarge, "The body has more than \(WorkerLimits.requestBody) bytes.",
+                    remedy: "Upload a file.")
+            }
+            var headers = input.headers
+            headers["Idempotency-Key"] = work.key
+            let call = HTTPCall(
+                method: method, url: input.url, headers: headers,
+                body: input.body.map { .bytes(Array($0)) } ?? .none,
+                patience: .checked(patience: input.patience))
+            let received = Received(limit: min(max(input.limit, 0), WorkerLimits.answer))
+            try await network.exchange(call, attempt: work.attempt) { head in
+                try StatusPolicy.check(head, accepted: input.accepted)
+                received.begin(head)
+            } chunk: {
+                try received.append($0)
+            }
+            let (head, body) = try received.answer()
+            return Output(status: head.status, headers: head.headers, body: Data(body))
+        }
+    }
+}
+
+/// Methods that a worker sends.
+enum Method {
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
+    static func checked(_ method: String) throws -> String {
+        guard ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].contains(method) else {
+            throw RepriseError(
+                .badConfiguration, "This method is not sent: \(String(reflecting: method)).",
+                remedy: "GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS are, in capitals.")
+        }
+        return method
+    }
+}
+
+extension Duration {
+    /// Between a tenth of a second and an hour.
+    static func checked(patience seconds: Double) -> Duration {
+        .seconds(seconds.isFinite ? min(max(seconds, 0.1), 3_600) : 30)
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import RepriseCore
+
+/// Gives a file another place by a rename: it is in one of the two, whole, at every moment.
+///
+/// The file's identity is kept before the rename. Run again after a kill, it finds its file at the destination by that identity, and is done; if it
+/// finds nothing at the source and another file at the destination it ends with an error. Both places must be on one volume; for two, copy and delete.
+public struct MoveFileWorker: Worker {
+    /// What to move.
+    public struct Input: Codable, Hashable, Sendable {
+        /// Which file.
+        public var source: SandboxPath
+        /// Where to.
+        public var destination: SandboxPath
+        /// Whether a file that is there already is replaced; else it is an error.
+        public var replaces: Bool
+
+        /// Describes a move.
+        ///
+        /// - Parameters:
+        ///   - source: which file.
+        ///   - destination: where to.
+        ///   - replaces: whether a file that is there already is replaced.
+        public init(
+            _ source: SandboxPath, to destination: SandboxPath, replaces: Bool = true
+        ) {
+            self.source = source
+            self.destination = destination
+            self.replaces = replaces
+        }
+    }
+
+    /// What was moved.
+    public struct Output: Codable, Hashable, Sendable {
+        /// Where it is.
+        public var file: SandboxPath
+        /// How many bytes it has.
+        public var bytes: Int64
+    }
+
+    /// `reprise.move`.
+    public static let identifier = "reprise.move"
+
+    let sandbox: Sandbox
+
+    /// Moves the file.
+    ///
+    /// - Parameters:
+    ///   - input: what to move.
+    ///   - work: the task.
+    /// - Returns: where it is.
+    /// - Throws: `HandOverFailure`; `RepriseError` `.diskFailed`.
+    public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
+        try await WorkerFailure.sorting {
+            let sandbox = sandbox
+            let saved = work.saved(as: FileFacts.self)
+            let found = try await Blocking.run { try Self.look(input, saved, in: sandbox) }
+            if !found.isDone {
+                if saved == nil { try await work.checkpoint(found.file) }
+                try await Blocking.run { try Self.move(input, in: sandbox) }
+            }
+            await work.progress(1)
+            return Output(file: input.destination, bytes: found.file.size)
+        }
+    }
+
+    private static func look(
+        _ input: Input, _ saved: FileFacts?, in sandbox: Sandbox
+    ) throws -> (file: FileFacts, isDone: Bool) {
+        let (target, name) = try sandbox.folder(of: input.destination, making: true)
+        let there = try target.look(name)
+        let (folder, from) = try sandbox.folder(of: input.source)
+        let here = try folder.look(from)
+        if let saved, let there, there.isSame(as: saved) {
+            // A kill between the new name and the end of the old one leaves both.
+            if here?.isSame(as: saved) == true, input.source != input.destination {
+                try folder.remove(from)
+            }
+            try target.sync()
+            try folder.sync()
+            return (there, true)
+        }
+        guard let here else {
+            throw RepriseError(
+                .noSuchFile, "There is no \(input.source).", remedy: "Look at the path.")
+        }
+        guard here.kind == .file else {
+            throw RepriseError(
+                here.kind == .link ? .outsideSandbox : .noSuchFile,
+                "\(input.source) is not a file.", remedy: "Name a file; no link is followed.")
+        }
+        guard there?.kind != .folder else {
+            throw RepriseError(
+                .fileExists, "\(input.destination) is a folder.", remedy: "Choose another name.")
+        }
+        if let saved, !here.isSame(as: saved) {
+            throw RepriseError(
+                .noSuchFile, "Another file stands at \(input.source) than the one to move.",
+                remedy: "Start the chain again, if this one is meant.")
+        }
+        return (here, input.source == input.destination)
+    }
+
+    private static func move(_ input: Input, in sandbox: Sandbox) throws {
+        let (target, name) = try sandbox.folder(of: input.destination, making: true)
+        let (folder, from) = try sandbox.folder(of: input.source)
+        if input.replaces {
+            try folder.rename(from, to: target, name)
+        } else {
+            try folder.renameIfFree(from, to: target, name)
+        }
+        try target.sync()
+        try folder.sync()
+    }
+}

@@ -1,0 +1,83 @@
+import RepriseCore
+
+/// Says which servers workers may ask: what a chain's input names was often named by somebody else.
+///
+/// ```swift
+/// AddressGuard(allowed: ["printer.local:631"])
+/// ```
+///
+/// Only http and https; no user's name in the URL; no address of this machine, this link, a group or nobody, however it is written, and no
+/// name that has such an address among its own. A name is looked up first, all of its addresses are checked, and the connection is made to one of
+/// them (``RepriseCore/HTTPCall/address``), so that a second answer of the name server leads nowhere else. `URLSession` cannot do that: it looks
+/// the name up again, and whoever answers for that name could answer differently in between. Each redirect is checked in the same way.
+public struct AddressGuard: Sendable {
+    private let allowed: Set<String>
+    private let refusesPrivateNetworks: Bool
+    private let lookUp: @Sendable (String) async throws -> [String]
+
+    /// Makes a guard.
+    ///
+    /// - Parameters:
+    ///   - allowed: servers that may be asked wherever they are, each as `host:port`, as it stands in the URL.
+    ///   - refusesPrivateNetworks: also refuses 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7 and the like.
+    public init(allowed: Set<String> = [], refusesPrivateNetworks: Bool = false) {
+        self.init(
+            allowed: allowed, refusesPrivateNetworks: refusesPrivateNetworks,
+            lookUp: { try await HostLookUp.addresses(of: $0) })
+    }
+
+    package init(
+        allowed: Set<String> = [], refusesPrivateNetworks: Bool = false,
+        lookUp: @escaping @Sendable (String) async throws -> [String]
+    ) {
+        self.allowed = Set(allowed.map { $0.lowercased() })
+        self.refusesPrivateNetworks = refusesPrivateNetworks
+        self.lookUp = lookUp
+    }
+
+    /// Checks a URL.
+    ///
+    /// - Returns: the URL as it is to be asked, and addresses that were checked; none for a server that the app allows.
+    /// - Throws: ``RepriseCore/RepriseError`` `.addressRefused`, `.unreachable`, `.timedOut`.
+    func check(_ url: String) async throws -> CheckedAddress { try await check(WebAddress(url)) }
+
+    func check(_ place: WebAddress) async throws -> CheckedAddress {
+        let name = place.host.contains(":") ? "[\(place.host)]" : place.host
+        if allowed.contains("\(name):\(place.port)") {
+            return CheckedAddress(place: place, addresses: [])
+        }
+        let found =
+            NetworkAddress(place.host) == nil ? try await lookUp(place.host) : [place.host]
+        guard !found.isEmpty else {
+            throw RepriseError(
+                .unreachable, "\(place.host) has no address.", remedy: "Check the name.")
+        }
+        for text in found {
+            switch NetworkAddress(text)?.place {
+            case .world: continue
+            case .privateNetwork where !refusesPrivateNetworks: continue
+            case .privateNetwork: throw refused(place, "a private network")
+            case .never(let whose): throw refused(place, whose)
+            case nil: throw refused(place, "nobody that we know")
+            }
+        }
+        return CheckedAddress(place: place, addresses: found)
+    }
+
+    private func refused(_ place: WebAddress, _ whose: String) -> RepriseError {
+        RepriseError(
+            .addressRefused, "\(place.origin) is not asked: its address is that of \(whose).",
+            remedy: "If the app means it, allow \(place.host):\(place.port).")
+    }
+}
+
+/// A URL that may be asked.
+struct CheckedAddress: Hashable, Sendable {
+    let place: WebAddress
+    let addresses: [String]
+
+    /// Where to connect to; another one with each attempt.
+    func address(attempt: Int) -> String? {
+        addresses.isEmpty ? nil : addresses[(max(attempt, 1) - 1) % addresses.count]
+    }
+}

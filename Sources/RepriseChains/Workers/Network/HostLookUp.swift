@@ -1,0 +1,83 @@
+import Foundation
+import RepriseCore
+import Synchronization
+
+/// Asks the system which addresses a name has.
+enum HostLookUp {
+    /// - Returns: addresses as numbers, in the system's order.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.timedOut`.
+    static func addresses(of host: String) async throws -> [String] {
+        // A look-up cannot be called off: who has waited long enough leaves it alone.
+        try await withThrowingTaskGroup(of: [String]?.self) { group in
+            group.addTask { try await answer(host) }
+            group.addTask {
+                try await Task.sleep(for: WorkerLimits.lookUp)
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let first = try await group.next(), let found = first else {
+                throw RepriseError(
+                    .timedOut, "Nobody says which address \(host) has.",
+                    remedy: "Check the network, and try again.")
+            }
+            return found
+        }
+    }
+
+    private static func answer(_ host: String) async throws -> [String] {
+        let waiting = Mutex<CheckedContinuation<[String], any Error>?>(nil)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                waiting.withLock { $0 = continuation }
+                if Task.isCancelled { resume(waiting, .failure(CancellationError())) }
+                Blocking.queue.async { resume(waiting, Result { try look(host) }) }
+            }
+        } onCancel: {
+            resume(waiting, .failure(CancellationError()))
+        }
+    }
+
+    private static func resume(
+        _ waiting: borrowing Mutex<CheckedContinuation<[String], any Error>?>,
+        _ result: Result<[String], any Error>
+    ) {
+        let continuation = waiting.withLock { waiting in
+            defer { waiting = nil }
+            return waiting
+        }
+        continuation?.resume(with: result)
+    }
+
+    private static func look(_ host: String) throws -> [String] {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        #if canImport(Glibc)
+            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        #else
+            hints.ai_socktype = SOCK_STREAM
+        #endif
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(host, nil, &hints, &list)
+        guard code == 0 else {
+            throw RepriseError(
+                .unreachable, "\(host) has no address: \(String(cString: gai_strerror(code))).",
+                remedy: "Check the name and the network.")
+        }
+        defer { freeaddrinfo(list) }
+        var found: [String] = []
+        var next = list
+        while let entry = next?.pointee, found.count < WorkerLimits.addresses {
+            var text = [CChar](repeating: 0, count: 1_025)
+            if getnameinfo(
+                entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0,
+                NI_NUMERICHOST) == 0
+            {
+                // A zone (fe80::1%eth0) is not part of the address.
+                let bytes = text.prefix { $0 != 0 && $0 != 0x25 }.map { UInt8(bitPattern: $0) }
+                found.append(String(decoding: bytes, as: UTF8.self))
+            }
+            next = entry.ai_next
+        }
+        return found
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+public import RepriseCore
+
+/// The workers that come with Reprise: requests, downloads, uploads, transfers of the system, and files.
+///
+/// ```swift
+/// let standard = StandardWorkers(
+///     sandbox: Sandbox(["documents": .documentsDirectory]), transport: URLSessionTransport(),
+///     guard: AddressGuard())
+/// configuration.workers += standard.all
+/// ```
+///
+/// Each may be run again after a kill at any instruction; its own page says why.
+public struct StandardWorkers: Sendable {
+    private let sandbox: Sandbox
+    private let network: GuardedTransport?
+    private let addresses: AddressGuard
+    private let transfers: (any TransferService)?
+
+    /// Chooses what the workers work with.
+    ///
+    /// - Parameters:
+    ///   - sandbox: the folders in which files may be touched.
+    ///   - transport: speaks HTTP; nil: there are no workers that do.
+    ///   - addresses: says which servers may be asked.
+    ///   - transfers: the system's transfers; nil: there is no worker for them.
+    ///   - credentials: gives headers for the first server of each request, fresh for each attempt.
+    public init(
+        sandbox: Sandbox, transport: (any HTTPTransport)? = nil,
+        guard addresses: AddressGuard = AddressGuard(),
+        transfers: (any TransferService)? = nil, credentials: Credentials? = nil
+    ) {
+        self.sandbox = sandbox
+        self.addresses = addresses
+        self.transfers = transfers
+        network = transport.map {
+            GuardedTransport(transport: $0, addresses: addresses, credentials: credentials)
+        }
+    }
+
+    /// All of them, to register.
+    public var all: [any Worker] {
+        var workers: [any Worker] = [
+            CopyFileWorker(sandbox: sandbox), MoveFileWorker(sandbox: sandbox),
+            DeleteFileWorker(sandbox: sandbox), HashFileWorker(sandbox: sandbox),
+        ]
+        if let network {
+            workers +=
+                [
+                    HTTPRequestWorker(network: network),
+                    DownloadWorker(network: network, sandbox: sandbox),
+                    UploadWorker(network: network, sandbox: sandbox),
+                ] as [any Worker]
+        }
+        if let transfers {
+            workers.append(
+                TransferWorker(transfers: transfers, addresses: addresses, sandbox: sandbox))
+        }
+        return workers
+    }
+}

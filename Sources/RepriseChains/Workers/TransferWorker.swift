@@ -1,0 +1,199 @@
+import Foundation
+import RepriseCore
+
+/// Has the system transfer a file outside the app, so that it goes on while the app is suspended or dead.
+///
+/// The transfer has the task's key for its name. Run again after a kill it is found by that name, running or done, and not started twice. What
+/// came is copied into the sandbox as by ``CopyFileWorker``; only when it is in its place is the transfer forgotten. After a kill between the two the
+/// file is recognised in its place, and the transfer is forgotten then.
+///
+/// Redirects are followed by the system, which asks no guard: only the first address is checked. A chain that is cancelled leaves its transfer to the
+/// system until somebody forgets it.
+public struct TransferWorker: Worker {
+    /// What to transfer.
+    public struct Input: Codable, Hashable, Sendable {
+        /// Which way.
+        public enum Direction: Codable, Hashable, Sendable {
+            /// From the server into this file.
+            case download(to: SandboxPath)
+            /// This file to the server.
+            case upload(SandboxPath)
+        }
+
+        /// Which way.
+        public var direction: Direction
+        /// `https://` or `http://`.
+        public var url: String
+        /// As in RFC 9110 §9; nil: GET for a download, PUT for an upload.
+        public var method: String?
+        /// Names and values; they are written into the journal.
+        public var headers: [String: String]
+        /// The SHA-256 that a download must have, as 64 hexadecimal digits.
+        public var sha256: String?
+        /// Whether a file that is there already is replaced; else it is an error.
+        public var replaces: Bool
+        /// Not over a network that is paid for by volume.
+        public var needsUnmetered: Bool
+
+        /// Describes a transfer.
+        ///
+        /// - Parameters:
+        ///   - direction: which way.
+        ///   - url: `https://` or `http://`.
+        ///   - method: as in RFC 9110 §9.
+        ///   - headers: names and values.
+        ///   - sha256: that a download must have.
+        ///   - replaces: whether a file that is there already is replaced.
+        ///   - needsUnmetered: not over a network that is paid for by volume.
+        public init(
+            _ direction: Direction, url: String, method: String? = nil,
+            headers: [String: String] = [:], sha256: String? = nil, replaces: Bool = true,
+            needsUnmetered: Bool = false
+        ) {
+            self.direction = direction
+            self.url = url
+            self.method = method
+            self.headers = headers
+            self.sha256 = sha256
+            self.replaces = replaces
+            self.needsUnmetered = needsUnmetered
+        }
+    }
+
+    /// What became of it.
+    public struct Output: Codable, Hashable, Sendable {
+        /// What the server said; nil if that was forgotten by a kill, and only what came is known.
+        public var status: Int?
+        /// Where the file is that came, or that was sent.
+        public var file: SandboxPath
+        /// How many bytes came or went.
+        public var bytes: Int64
+        /// Of what came, as 64 hexadecimal digits.
+        public var sha256: String?
+    }
+
+    /// Kept before the system forgets the transfer.
+    struct Done: Codable, Sendable { let done: Output }
+
+    /// `reprise.transfer`.
+    public static let identifier = "reprise.transfer"
+
+    let transfers: any TransferService
+    let addresses: AddressGuard
+    let sandbox: Sandbox
+
+    /// Starts or finds the transfer, waits for its end, and takes over what came.
+    ///
+    /// - Parameters:
+    ///   - input: what to transfer.
+    ///   - work: the task.
+    /// - Returns: what became of it.
+    /// - Throws: `HandOverFailure`; `RepriseError` `.unreachable` for a transfer that failed or was cancelled, `.checksumMismatch`, `.diskFull`.
+    public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
+        try await WorkerFailure.sorting {
+            try SHA256Text.check(input.sha256)
+            let watch = TransferWatch(id: TransferWatch.id(of: work.key), transfers: transfers)
+            if let output = try await done(input, work) {
+                try await transfers.forget(watch.id)
+                return output
+            }
+            if try await watch.current() == nil {
+                try await transfers.start(try await request(input, watch.id, work))
+            }
+            let transfer = try await watch.end { share in await work.progress(share * 0.9) }
+            return try await takeOver(transfer, input, work)
+        }
+    }
+
+    /// What an earlier attempt has done all but for its record.
+    private func done(_ input: Input, _ work: WorkContext) async throws -> Output? {
+        if let done = work.saved(as: Done.self) { return done.done }
+        guard case .download(let destination) = input.direction else { return nil }
+        let copy = FileCopy(work: work, replaces: input.replaces)
+        guard let made = try await copy.placed(destination, in: sandbox) else { return nil }
+        return Output(status: nil, file: destination, bytes: made.bytes, sha256: made.sha256)
+    }
+
+    private func request(
+        _ input: Input, _ id: String, _ work: WorkContext
+    ) async throws -> TransferRequest {
+        let place = try await addresses.check(input.url).place
+        var headers = input.headers
+        headers["Idempotency-Key"] = work.key
+        let direction: TransferRequest.Direction
+        let usual: String
+        switch input.direction {
+        case .download: (direction, usual) = (.download, "GET")
+        case .upload(let file):
+            direction = .upload(file: try await UploadSource.check(file, in: sandbox, work).url)
+            usual = "PUT"
+        }
+        return TransferRequest(
+            id: id, direction: direction, url: place.text,
+            method: try Method.checked(input.method ?? usual), headers: headers,
+            needsUnmetered: input.needsUnmetered)
+    }
+
+    private func takeOver(
+        _ transfer: Transfer, _ input: Input, _ work: WorkContext
+    ) async throws -> Output {
+        do {
+            let output = try await output(of: transfer, input, work)
+            try await work.checkpoint(Done(done: output))
+            try await transfers.forget(transfer.id)
+            await work.progress(1)
+            return output
+        } catch {
+            // Else what came is good, and still there for the next attempt.
+            if Self.isOfNoUse(after: error) { try await transfers.forget(transfer.id) }
+            throw error
+        }
+    }
+
+    private static func isOfNoUse(after error: any Error) -> Bool {
+        if error is HandOverFailure { return true }
+        guard let error = error as? RepriseError else { return false }
+        return WorkerFailure.isPermanent(error)
+            || [.unreachable, .unavailable, .checksumMismatch].contains(error.code)
+    }
+
+    private func output(
+        of transfer: Transfer, _ input: Input, _ work: WorkContext
+    ) async throws -> Output {
+        switch transfer.state {
+        case .running, .cancelled:
+            throw RepriseError(
+                .unreachable, "The transfer was cancelled.", remedy: "It is started again.")
+        case .failed(let why):
+            throw RepriseError(
+                .unreachable, "The transfer failed: \(why.prefix(200)).",
+                remedy: "It is started again.")
+        case .finished(let head, let file):
+            try StatusPolicy.check(head)
+            switch input.direction {
+            case .upload(let path):
+                return Output(status: head.status, file: path, bytes: transfer.bytes)
+            case .download(let path):
+                return try await keep(file, of: head, at: path, input, work)
+            }
+        }
+    }
+
+    private func keep(
+        _ file: URL?, of head: HTTPHead, at path: SandboxPath, _ input: Input, _ work: WorkContext
+    ) async throws -> Output {
+        guard let file else {
+            throw RepriseError(
+                .unreachable, "The system has lost the file that came.",
+                remedy: "It is fetched again.")
+        }
+        let source = try await Blocking.run {
+            try SandboxFolder(root: file.deletingLastPathComponent().path)
+                .reading(file.lastPathComponent)
+        }
+        let copy = FileCopy(
+            work: work, replaces: input.replaces, sha256: input.sha256, progressBefore: 0.9)
+        let made = try await copy.run(source, to: path, in: sandbox)
+        return Output(status: head.status, file: path, bytes: made.bytes, sha256: made.sha256)
+    }
+}

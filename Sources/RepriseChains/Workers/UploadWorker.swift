@@ -1,0 +1,126 @@
+public import Foundation
+import RepriseCore
+
+/// Sends a file, read as it is sent, with its length.
+///
+/// Run again after a kill, it sends the same bytes with the same `Idempotency-Key`: a server that keeps the keys it has seen takes them once. The
+/// file's identity, size and time of change are kept before the first byte goes: if the file is another one at a later attempt the task
+/// ends with an error, so the same key never goes with other bytes.
+///
+/// Statuses mean what they mean to ``HTTPRequestWorker``.
+public struct UploadWorker: Worker {
+    /// What to send.
+    public struct Input: Codable, Hashable, Sendable {
+        /// `POST`, `PUT` or `PATCH`.
+        public var method: String
+        /// `https://` or `http://`.
+        public var url: String
+        /// Which file.
+        public var file: SandboxPath
+        /// Names and values; they are written into the journal, so tokens belong into the credentials of ``StandardWorkers``.
+        public var headers: [String: String]
+        /// Statuses that are as good as 2xx.
+        public var accepted: Set<Int>
+        /// How many seconds nothing may come or go.
+        public var patience: Double
+
+        /// Describes an upload.
+        ///
+        /// - Parameters:
+        ///   - file: which.
+        ///   - url: `https://` or `http://`.
+        ///   - method: `POST`, `PUT` or `PATCH`.
+        ///   - headers: names and values.
+        ///   - accepted: statuses that are as good as 2xx.
+        ///   - patience: how many seconds nothing may come or go.
+        public init(
+            _ file: SandboxPath, to url: String, method: String = "PUT",
+            headers: [String: String] = [:], accepted: Set<Int> = [], patience: Double = 30
+        ) {
+            self.file = file
+            self.url = url
+            self.method = method
+            self.headers = headers
+            self.accepted = accepted
+            self.patience = patience
+        }
+    }
+
+    /// What the server said.
+    public struct Output: Codable, Hashable, Sendable {
+        /// As in RFC 9110 §15.
+        public var status: Int
+        /// By their names in lower case.
+        public var headers: [String: String]
+        /// All of it: at most 1 MiB.
+        public var body: Data
+        /// How many bytes were sent.
+        public var bytes: Int64
+    }
+
+    /// `reprise.upload`.
+    public static let identifier = "reprise.upload"
+
+    let network: GuardedTransport
+    let sandbox: Sandbox
+
+    /// Sends the file.
+    ///
+    /// - Parameters:
+    ///   - input: what to send.
+    ///   - work: the task.
+    /// - Returns: what the server said.
+    /// - Throws: `HandOverFailure`; `RepriseError` as the transport says.
+    public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
+        try await WorkerFailure.sorting {
+            let method = try Method.checked(input.method)
+            guard ["POST", "PUT", "PATCH"].contains(method) else {
+                throw RepriseError(
+                    .badConfiguration, "A file does not go with \(method).",
+                    remedy: "It goes with PUT, POST or PATCH.")
+            }
+            let (url, facts) = try await UploadSource.check(input.file, in: sandbox, work)
+            var headers = input.headers
+            headers["Idempotency-Key"] = work.key
+            let call = HTTPCall(
+                method: method, url: input.url, headers: headers, body: .file(url),
+                patience: .checked(patience: input.patience))
+            let received = Received(limit: WorkerLimits.answer)
+            try await network.exchange(call, attempt: work.attempt) { head in
+                try StatusPolicy.check(head, accepted: input.accepted)
+                received.begin(head)
+            } chunk: {
+                try received.append($0)
+            }
+            await work.progress(1)
+            let (head, body) = try received.answer()
+            return Output(
+                status: head.status, headers: head.headers, body: Data(body), bytes: facts.size)
+        }
+    }
+}
+
+/// The file that is sent, the same one at each attempt.
+enum UploadSource {
+    static func check(
+        _ path: SandboxPath, in sandbox: Sandbox, _ work: WorkContext
+    ) async throws -> (url: URL, facts: FileFacts) {
+        let facts = try await Blocking.run {
+            let (folder, name) = try sandbox.folder(of: path)
+            return try folder.reading(name).facts()
+        }
+        if let before = work.saved(as: FileFacts.self) {
+            guard facts.isUnchanged(since: before) else {
+                throw HandOverFailure.permanent(
+                    "fileChanged: \(path) is not the file any more of which a part may have been sent."
+                )
+            }
+        } else {
+            try await work.checkpoint(facts)
+        }
+        guard let root = sandbox.roots[path.root] else {
+            throw RepriseError(.noSuchFile, "There is no \(path).", remedy: "Look at the path.")
+        }
+        return (root.appendingPathComponent(path.path), facts)
+    }
+}

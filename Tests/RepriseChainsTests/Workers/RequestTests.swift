@@ -1,0 +1,124 @@
+import Foundation
+import RepriseChains
+import RepriseCore
+import Testing
+
+@Suite("Requests and uploads", .timeLimit(.minutes(1)))
+struct RequestTests {
+    @Test("carry the key and the body, and bring the answer, over a real connection")
+    func areSent() async throws {
+        let bench = try WorkBench()
+        try await OddServer.run { request, answer in
+            try await answer.head(201, ["Content-Length: 2", "X-Got: \(request.body.count)"])
+            try await answer.write("ok")
+        } test: { url, host, server in
+            let output = try await bench.run(
+                HTTPRequestWorker.self,
+                .init("POST", url: "\(url)/p?q", headers: ["X-A": "1"], body: Data("body".utf8)),
+                of: bench.standard(allowing: host, credentials: { ["Authorization": $0] }))
+            #expect(output.status == 201)
+            #expect(output.body == Data("ok".utf8))
+            #expect(output.headers["x-got"] == "4")
+            let request = try #require(server.requests.first)
+            #expect(request.method == "POST")
+            #expect(request.target == "/p?q")
+            #expect(request.headers["idempotency-key"] == "key-1")
+            #expect(request.headers["authorization"] == url)
+            #expect(request.headers["x-a"] == "1")
+        }
+    }
+
+    /// What a worker makes of a status.
+    private func meaning(
+        _ status: Int, _ headers: [String: String] = [:], accepted: Set<Int> = []
+    ) async throws -> (any Error)? {
+        let transport = FakeTransport { _ in (HTTPHead(status: status, headers: headers), []) }
+        let workers = StandardWorkers(
+            sandbox: Sandbox([:]), transport: transport,
+            guard: AddressGuard(lookUp: { _ in ["93.184.216.34"] }))
+        return try await WorkBench().failure(
+            HTTPRequestWorker.self, .init(url: "https://a.example/", accepted: accepted),
+            of: workers)
+    }
+
+    @Test("end by their status as RFC 9110 means it")
+    func areJudged() async throws {
+        for status in [200, 201, 204] { #expect(try await meaning(status) == nil) }
+        for status in [408, 425, 429, 500, 502, 503, 599] {
+            #expect(try await meaning(status)?.errorCode == .unavailable)
+        }
+        for status in [304, 400, 401, 403, 404, 409, 410, 422] {
+            #expect(try await meaning(status)?.permanentCode == "refused")
+        }
+        #expect(try await meaning(404, accepted: [404]) == nil)
+    }
+
+    @Test("wait as long as the server asks, within a day")
+    func honourRetryAfter() async throws {
+        func wait(_ text: String) async throws -> Duration? {
+            let failure = try await meaning(503, ["retry-after": text]) as? HandOverFailure
+            guard case .retry(let wait) = failure?.advice else { return nil }
+            return wait
+        }
+        #expect(try await wait("120") == .seconds(120))
+        #expect(try await wait("0") == .zero)
+        #expect(try await wait("99999999999999999999") == .seconds(86_400))
+        #expect(try await wait("Sun, 06 Nov 1994 08:49:37 GMT") == .zero)
+        #expect(try await wait("Fri, 31 Dec 9999 23:59:59 GMT") == .seconds(86_400))
+        #expect(try await wait("soon") == nil)
+        #expect(try await wait("-5") == nil)
+    }
+
+    @Test("take no more of an answer than their bound, and no more than the door's")
+    func areBounded() async throws {
+        let bench = try WorkBench()
+        try await OddServer.run { _, answer in
+            try await answer.head(200)
+            try await answer.write([UInt8](repeating: 1, count: 2_000_000))
+        } test: { url, host, _ in
+            for limit in [10, .max] {
+                let error = await bench.failure(
+                    HTTPRequestWorker.self, .init(url: url, limit: limit),
+                    of: bench.standard(allowing: host))
+                #expect(error?.permanentCode == "tooLarge")
+            }
+        }
+    }
+
+    @Test(
+        "of methods that nobody has heard of are not sent", arguments: ["get", "G ET", "CONNECT"])
+    func checkMethods(_ method: String) async throws {
+        let bench = try WorkBench()
+        let error = await bench.failure(
+            HTTPRequestWorker.self, .init(method, url: "https://a.example/"),
+            of: bench.standard())
+        #expect(error?.permanentCode == "badConfiguration")
+    }
+
+    @Test("send a file as it is, with the same key each time")
+    func upload() async throws {
+        let bench = try WorkBench()
+        let bytes = content(3_000_000)
+        try bench.write("film", bytes)
+        try await OddServer.run { _, answer in
+            try await answer.head(503, ["Content-Length: 0"])
+        } test: { url, host, server in
+            let input = UploadWorker.Input(SandboxPath("home", "film"), to: url)
+            for _ in 0..<2 {
+                let error = await bench.failure(
+                    UploadWorker.self, input, of: bench.standard(allowing: host))
+                #expect(error?.errorCode == .unavailable)
+            }
+            #expect(server.requests.map(\.method) == ["PUT", "PUT"])
+            #expect(server.requests.allSatisfy { $0.body == bytes })
+            #expect(server.requests.allSatisfy { $0.headers["content-length"] == "3000000" })
+            #expect(server.requests.allSatisfy { $0.headers["idempotency-key"] == "key-1" })
+            // The same key must not go with other bytes.
+            try bench.write("film", [1])
+            let error = await bench.failure(
+                UploadWorker.self, input, of: bench.standard(allowing: host))
+            #expect(error?.permanentCode == "fileChanged")
+            #expect(server.requests.count == 2)
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import RepriseChains
+import RepriseCore
+import RepriseTesting
+import Synchronization
+import Testing
+
+@Suite("Transfers of the system", .timeLimit(.minutes(1)))
+struct TransferWorkerTests {
+    /// The system, which outlives the app.
+    private final class SystemTransfers: TransferService {
+        struct State {
+            var known: [String: Transfer] = [:]
+            var started: [TransferRequest] = []
+            var listeners: [AsyncStream<Transfer>.Continuation] = []
+            var forgotten = 0
+            var whenStarted: (@Sendable (String) -> Void)?
+        }
+
+        let state = Mutex(State())
+
+        func start(_ request: TransferRequest) async throws {
+            let hook = state.withLock { state in
+                guard state.known[request.id] == nil else {
+                    return (@Sendable (String) -> Void)?.none
+                }
+                state.known[request.id] = Transfer(id: request.id, state: .running)
+                state.started.append(request)
+                return state.whenStarted
+            }
+            hook?(request.id)
+        }
+
+        func transfers() async throws -> [Transfer] { state.withLock { Array($0.known.values) } }
+        func cancel(_ id: String) async throws { change(id, .cancelled) }
+
+        func forget(_ id: String) async throws {
+            state.withLock { state in
+                state.known[id] = nil
+                state.forgotten += 1
+            }
+        }
+
+        var changes: AsyncStream<Transfer> {
+            let (stream, continuation) = AsyncStream.makeStream(
+                of: Transfer.self, bufferingPolicy: .bufferingNewest(8))
+            state.withLock { $0.listeners.append(continuation) }
+            return stream
+        }
+
+        func change(_ id: String, _ now: Transfer.State) {
+            let transfer = Transfer(id: id, state: now, bytes: 5)
+            let listeners = state.withLock { state in
+                state.known[id] = transfer
+                return state.listeners
+            }
+            for listener in listeners { listener.yield(transfer) }
+        }
+    }
+
+    private static let place = SandboxPath("home", "got")
+    private let bench: WorkBench
+    private let system = SystemTransfers()
+    private let came: TemporaryFolder
+
+    init() throws {
+        bench = try WorkBench()
+        came = try TemporaryFolder()
+        try Data("bytes".utf8).write(to: came.appending("tmp-1"))
+    }
+
+    private var workers: StandardWorkers {
+        bench.standard(allowing: "127.0.0.1:80", transfers: system)
+    }
+
+    private func input(sha256: String? = nil) -> TransferWorker.Input {
+        .init(.download(to: Self.place), url: "http://127.0.0.1/film", sha256: sha256)
+    }
+
+    private func finishing(_ status: Int = 200) -> Transfer.State {
+        .finished(HTTPHead(status: status, headers: [:]), file: came.appending("tmp-1"))
+    }
+
+    @Test("are started once, waited for, taken over and forgotten")
+    func areTakenOver() async throws {
+        let (system, state) = (system, finishing())
+        system.state.withLock { $0.whenStarted = { system.change($0, state) } }
+        let output = try await bench.run(TransferWorker.self, input(), of: workers)
+        #expect(output.status == 200)
+        #expect(output.bytes == 5)
+        #expect(bench.read("got") == Array("bytes".utf8))
+        let (started, known) = system.state.withLock { ($0.started, $0.known) }
+        #expect(started.count == 1)
+        #expect(started.first?.headers["Idempotency-Key"] == "key-1")
+        #expect(known.isEmpty)
+    }
+
+    @Test("that end while the app is dead are found by their name, and not started again")
+    func areFound() async throws {
+        let system = system
+        let (stream, began) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .unbounded)
+        system.state.withLock { $0.whenStarted = { began.yield($0) } }
+        let (bench, workers, input) = (bench, workers, input())
+        let app = Task { try await bench.run(TransferWorker.self, input, of: workers) }
+        var iterator = stream.makeAsyncIterator()
+        let id = try #require(await iterator.next())
+        app.cancel()
+        await #expect(throws: CancellationError.self) { try await app.value }
+        system.change(id, finishing())
+        let output = try await bench.run(TransferWorker.self, input, of: workers)
+        #expect(output.bytes == 5)
+        #expect(system.state.withLock { $0.started.count } == 1)
+    }
+
+    @Test("killed at each checkpoint are taken over once", arguments: [1, 2])
+    func surviveKills(_ death: Int) async throws {
+        let (system, state) = (system, finishing())
+        system.state.withLock { $0.whenStarted = { system.change($0, state) } }
+        let killed = await bench.failure(
+            TransferWorker.self, input(), of: workers, killedAfter: death)
+        #expect(killed is WorkBench.Killed)
+        for _ in 0..<2 {
+            let output = try await bench.run(TransferWorker.self, input(), of: workers)
+            #expect(output.sha256 == sha256(Array("bytes".utf8)))
+        }
+        #expect(bench.read("got") == Array("bytes".utf8))
+        #expect(bench.names == ["got"])
+        #expect(system.state.withLock { $0.started.count } == 1)
+        #expect(system.state.withLock { $0.known.isEmpty })
+    }
+
+    @Test("that fail, are cancelled or bring the wrong bytes are forgotten and tried again")
+    func areTriedAgain() async throws {
+        let system = system
+        for (state, code) in [
+            (.failed("no network"), .unreachable), (.cancelled, .unreachable),
+            (finishing(503), .unavailable), (finishing(), .checksumMismatch),
+        ] as [(Transfer.State, RepriseError.Code)] {
+            system.state.withLock { $0.whenStarted = { system.change($0, state) } }
+            let error = await bench.failure(
+                TransferWorker.self, input(sha256: sha256([])), of: workers)
+            #expect(error?.errorCode == code)
+            #expect(system.state.withLock { $0.known.isEmpty })
+            #expect(bench.names.isEmpty)
+        }
+        #expect(system.state.withLock { $0.started.count } == 4)
+    }
+
+    @Test("to where the app must not go are not started")
+    func areChecked() async throws {
+        let error = await bench.failure(
+            TransferWorker.self, .init(.download(to: Self.place), url: "http://127.0.0.1:81/"),
+            of: workers)
+        #expect(error?.permanentCode == "addressRefused")
+        #expect(system.state.withLock { $0.started.isEmpty })
+    }
+
+    @Test("upload a file of the sandbox, once")
+    func upload() async throws {
+        try bench.write("film", [1, 2, 3])
+        let system = system
+        system.state.withLock {
+            $0.whenStarted = {
+                system.change($0, .finished(HTTPHead(status: 201, headers: [:]), file: nil))
+            }
+        }
+        let input = TransferWorker.Input(
+            .upload(SandboxPath("home", "film")), url: "http://127.0.0.1/up")
+        let killed = await bench.failure(
+            TransferWorker.self, input, of: workers, killedAfter: 2)
+        #expect(killed is WorkBench.Killed)
+        for _ in 0..<2 {
+            #expect(try await bench.run(TransferWorker.self, input, of: workers).status == 201)
+        }
+        let started = system.state.withLock { $0.started }
+        #expect(started.map(\.method) == ["PUT"])
+        #expect(started.first?.direction == .upload(file: bench.folder.appending("film")))
+    }
+}
