@@ -59,7 +59,11 @@ extension Chains {
             id: EntryID.random().text, definition: chain.name, version: chain.version,
             plan: try checked(try chain.plan(for: json), of: chain.name), input: json, name: name,
             onConflict: onConflict, constraints: constraints, delay: delay, deadline: deadline)
-        return ChainID(try await journal.write { [journal] db in try start.insert(db, journal) })
+        return ChainID(
+            try await journal.write { [journal, room] db in
+                try room.take(db)
+                return try start.insert(db, journal)
+            })
     }
 
     private func checked(_ plan: ChainPlan, of name: String) throws -> ChainPlan {

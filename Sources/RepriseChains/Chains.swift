@@ -15,6 +15,7 @@ public final class Chains: Sendable {
     let engine: ChainsEngine
     /// Who gives time in the background; set by ``run(conditions:scheduler:)``.
     let slots = SlotRequests()
+    let room = ChainRoom()
 
     /// What can be set about chains.
     public struct Configuration: Sendable {

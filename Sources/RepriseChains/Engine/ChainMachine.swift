@@ -184,6 +184,15 @@ package struct ChainMachine: Sendable {
         return actions + decide()
     }
 
+    /// Its rows or files cannot be read.
+    package mutating func quarantined() -> [Action] {
+        state = .quarantined
+        return [.become(.quarantined)]
+    }
+
+    /// The places of the step that is not done.
+    package var currentPlaces: Range<Int> { current < steps.count ? steps[current] : 0..<0 }
+
     private mutating func become(_ next: ChainState, from: Set<ChainState>) -> [Action] {
         guard from.contains(state) else { return decide() }
         state = next
@@ -240,7 +249,7 @@ package struct ChainMachine: Sendable {
     private mutating func takeBack(then end: ChainState) -> [Action] {
         var actions: [Action] = []
         var isBusy = false
-        for place in current < steps.count ? steps[current] : 0..<0 {
+        for place in currentPlaces {
             let slot = slots[place]
             switch slot.state {
             case .intended where slot.isInHand:

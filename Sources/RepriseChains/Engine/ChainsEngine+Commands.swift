@@ -37,6 +37,9 @@ extension ChainsEngine {
             [.resume, .retry, .begin, .look, .release].contains(command.command),
             !chain.machine.state.isEnd
         {
+            if command.command == .release, let place = command.task.flatMap(chain.place(of:)) {
+                chain.tasks[place].hold = Self.released
+            }
             return await park(chain, lent)
         }
         switch command.command {
@@ -55,17 +58,17 @@ extension ChainsEngine {
             // The app may know again what a parked chain needs.
             actions =
                 chain.machine.state == .parked ? chain.machine.resumed() : chain.machine.decide()
-        case .release: actions = release(command.place, chain, &writes)
-        case .late: actions = late(command.place, chain, &writes)
+        case .release: actions = release(command.task, chain, &writes)
+        case .late: actions = late(command.task, chain, &writes)
         }
         await carryOut(actions, of: chain, into: &writes)
         settle(lent, as: .applied, writes)
     }
 
-    private func release(_ place: Int?, _ chain: LiveChain, _ writes: inout ChainWrites)
+    private func release(_ name: String?, _ chain: LiveChain, _ writes: inout ChainWrites)
         -> [ChainMachine.Action]
     {
-        guard let place, chain.tasks.indices.contains(place) else { return [] }
+        guard let name, let place = chain.place(of: name) else { return [] }
         let isWait = chain.plan?.tasks[place].wait != nil
         if isWait, chain.machine.slots[place].state == .held {
             // A pause does not undo what has come.
@@ -74,14 +77,14 @@ extension ChainsEngine {
         return chain.machine.released(place)
     }
 
-    private func late(_ place: Int?, _ chain: LiveChain, _ writes: inout ChainWrites)
+    private func late(_ name: String?, _ chain: LiveChain, _ writes: inout ChainWrites)
         -> [ChainMachine.Action]
     {
-        guard let place else {
+        guard let name else {
             writes.reason = "timedOut: It was not done in time."
             return chain.machine.failed()
         }
-        guard chain.tasks.indices.contains(place), chain.machine.slots[place].state == .held else {
+        guard let place = chain.place(of: name), chain.machine.slots[place].state == .held else {
             return []
         }
         let reason = "timedOut: What it waits for did not come in time."
@@ -130,13 +133,13 @@ extension ChainsEngine {
                     let rows = try Row.fetchAll(
                         db,
                         sql: """
-                            SELECT c.seq, c.id, t.place, t.round FROM chainTask AS t
+                            SELECT c.seq, c.id, t.place, t.name FROM chainTask AS t
                             INDEXED BY chainTaskHeld JOIN chain AS c ON c.seq = t.chain
                             WHERE \(condition) LIMIT 500
                             """, arguments: arguments)
                     for row in rows {
                         let (seq, place): (Int64, Int) = (row[0], row[2])
-                        try Self.record(release: row[1], place, row[3], journal, db)
+                        try Self.record(release: row[1], row[3], journal, db)
                         try db.execute(
                             sql: """
                                 UPDATE chainTask SET hold = 'released'
@@ -153,26 +156,23 @@ extension ChainsEngine {
     }
 
     /// Of a chain that is in memory: what it waits for was there before its row was.
-    func release(_ places: [(id: String, place: Int, round: Int)]) async {
+    func release(_ id: String, _ task: String) async {
         do {
             try await journal.write { [journal] db in
-                for (id, place, round) in places {
-                    try Self.record(release: id, place, round, journal, db)
-                }
+                try Self.record(release: id, task, journal, db)
             }
         } catch {
             note(error)
         }
     }
 
-    /// The same release is one entry, whoever noticed.
     private static func record(
-        release id: String, _ place: Int, _ round: Int, _ journal: Journal, _ db: Database
+        release id: String, _ task: String, _ journal: Journal, _ db: Database
     ) throws {
         try journal.record(
             NewEntry(
-                id: .random(), kind: Chains.commandKind, source: "chains",
-                payload: ChainCommand(.release, chain: id, place: place).bytes), in: db)
+                kind: Chains.commandKind, source: "chains",
+                payload: ChainCommand(.release, chain: id, task: task).bytes), in: db)
     }
 
     /// What has changed while nobody ran: conditions that hold, entries that came, an app that knows more, tasks that are over.

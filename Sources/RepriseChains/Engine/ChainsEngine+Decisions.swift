@@ -37,6 +37,9 @@ extension ChainsEngine {
         }
     }
 
+    /// How a row says that what it waited for is there.
+    static let released = "released"
+
     static func lateID(_ chain: LiveChain, _ place: Int) -> String {
         "\(chain.row.id)/late/\(place)"
     }
@@ -84,6 +87,8 @@ extension ChainsEngine {
     private func cannotBegin(
         _ place: Int, of chain: LiveChain, _ error: any Error, _ writes: inout ChainWrites
     ) -> [ChainMachine.Action] {
+        if let error = error as? ChainRow.Broken { return broken(error, of: chain, &writes) }
+        note(error)
         let reason = "The input cannot be made: \(error)"
         writes.changes.append(
             (place, .ended(.failed, output: nil, attempts: 0, started: nil, error: reason)))
@@ -91,11 +96,24 @@ extension ChainsEngine {
         return chain.machine.ended(place, as: .failed)
     }
 
+    /// The chain alone is taken out of the way.
+    private func broken(
+        _ error: ChainRow.Broken, of chain: LiveChain, _ writes: inout ChainWrites
+    ) -> [ChainMachine.Action] {
+        writes.reason = "corrupt: \(error)"
+        for key in running.keys where key.chain == chain.row.seq { stop(key, .machine) }
+        return chain.machine.quarantined()
+    }
+
     private func wait(
         _ target: WaitTarget, _ place: Int, of chain: LiveChain, _ isFirst: Bool,
         _ writes: inout ChainWrites
     ) -> [ChainMachine.Action] {
         if case .readiness(let name) = target, journal.isOpen(Readiness(name)) {
+            return arrived(place, of: chain, &writes)
+        }
+        if chain.tasks[place].hold == Self.released {
+            // It came while the chain could not go on.
             return arrived(place, of: chain, &writes)
         }
         chain.tasks[place].hold = target.text
@@ -106,7 +124,8 @@ extension ChainsEngine {
         if isFirst, let deadline {
             writes.commands.append(
                 (
-                    ChainCommand(.late, chain: chain.row.id, place: place),
+                    ChainCommand(
+                        .late, chain: chain.row.id, task: chain.tasks[place].name),
                     id: Self.lateID(chain, place), delay: clock.wall().duration(to: deadline)
                 ))
         }
@@ -134,6 +153,8 @@ extension ChainsEngine {
             writes.changes.append((place, .failure(count: 0, error: "", isUndo: true)))
             keepIntent(place, of: chain, input, isUndo: true, isFirst: false, &writes)
             return []
+        } catch let error as ChainRow.Broken {
+            return broken(error, of: chain, &writes)
         } catch {
             writes.changes.append((place, .undone(.failed, error: "undo: \(error)")))
             return chain.machine.undone(place, .failed)
@@ -146,13 +167,8 @@ extension ChainsEngine {
     private func makeInput(
         _ make: @Sendable (ChainOutputs) throws -> [UInt8], of chain: LiveChain, _ name: String
     ) async throws -> [UInt8] {
-        let wanted = WantedOutputs(chain.outputs)
-        let places = chain
-        let known = Dictionary(
-            uniqueKeysWithValues: wanted.known.keys.compactMap { place in
-                places.tasks.indices.contains(place) ? (places.tasks[place].name, place) : nil
-            })
-        wanted.names = known
+        let wanted = WantedOutputs()
+        for (place, bytes) in chain.outputs { wanted.known[chain.tasks[place].name] = bytes }
         while true {
             let result = Result { try make(ChainOutputs { try wanted.find($0) }) }
             guard let missing = wanted.missing else {
@@ -172,6 +188,11 @@ extension ChainsEngine {
         else {
             throw RepriseError(.malformed, "The task \(name) has made nothing yet.")
         }
+        wanted.missing = nil
+        if let recent = chain.recent[place] {
+            wanted.known[name] = try files.read(recent)
+            return
+        }
         // Its neighbours are likely to be asked for next.
         let step = chain.machine.slots[place].step
         let first = chain.tasks[..<place].lastIndex { $0.slot.step != step }.map { $0 + 1 } ?? 0
@@ -179,13 +200,11 @@ extension ChainsEngine {
         let seq = chain.row.seq
         let found = try await journal.read { try ChainReading.outputs(seq, first..<end, $0) }
         for (other, output) in found where other == place || output.file == nil {
-            wanted.known[other] = try files.read(output)
-            wanted.names[chain.tasks[other].name] = other
+            wanted.known[chain.tasks[other].name] = try files.read(output)
         }
-        guard wanted.known[place] != nil else {
+        guard wanted.known[name] != nil else {
             throw ChainRow.Broken(description: "the output of \(name) is missing")
         }
-        wanted.missing = nil
     }
 
     // MARK: The chain as a whole
@@ -203,7 +222,11 @@ extension ChainsEngine {
         writes.reason = chain.trouble
         let actions = chain.machine.parked()
         await carryOut(actions, of: chain, into: &writes)
-        if let payload, chain.tasks.indices.contains(payload.place) {
+        writes.state = .parked
+        if let payload, chain.tasks.indices.contains(payload.place),
+            chain.tasks[payload.place].round == payload.round,
+            chain.machine.handedOver(payload.place, isUndo: payload.isUndo) != .stale
+        {
             chain.tasks[payload.place].hold = "parked"
             writes.changes.append(
                 (
@@ -224,14 +247,11 @@ extension ChainsEngine {
 ///
 /// Used by one closure at a time, on the engine.
 private final class WantedOutputs: @unchecked Sendable {  // never leaves the call that made it
-    var known: [Int: [UInt8]]
-    var names: [String: Int] = [:]
+    var known: [String: [UInt8]] = [:]
     var missing: String?
 
-    init(_ known: [Int: [UInt8]]) { self.known = known }
-
     func find(_ name: String) throws -> [UInt8] {
-        if let place = names[name], let bytes = known[place] { return bytes }
+        if let bytes = known[name] { return bytes }
         missing = name
         throw ChainOutputs.Missing(name: name)
     }

@@ -144,6 +144,7 @@ extension ChainsEngine {
             actions = chain.machine.undone(place, .undone)
         } else {
             chain.keep(done.bytes, of: place)
+            chain.recent[place] = done.output
             chain.tasks[place].outputBytes = done.output.count
             writes.changes.append(
                 (

@@ -119,7 +119,9 @@ actor ChainsEngine {
             inbox.put(.stopAll)
         }
         var isWaiting = true
-        while isWaiting, !running.isEmpty, failure == nil {
+        while isWaiting, failure == nil,
+            !running.isEmpty || live.values.contains(where: { $0.unsettled > 0 })
+        {
             for event in await inbox.next() {
                 if case .stopAll = event { isWaiting = false }
                 await take(event)
@@ -191,7 +193,9 @@ actor ChainsEngine {
         guard let (row, tasks) = try await journal.read({ try ChainReading.load(seq, $0) }) else {
             return nil
         }
-        let chain = LiveChain(row: row, tasks: tasks, plan: Result { try plan(for: row) })
+        let plan = Result { try self.plan(for: row) }
+        if case .failure(let error as ChainRow.Broken) = plan { throw error }
+        let chain = LiveChain(row: row, tasks: tasks, plan: plan)
         if chain.rebuilt != nil, let version = definitions[row.definition]?.version {
             chain.rebuilt?.version = version
         }
@@ -248,12 +252,11 @@ actor ChainsEngine {
     private func written(_ seq: Int64) async {
         guard let chain = live[seq] else { return }
         chain.unsettled -= 1
+        if chain.unsettled == 0 { chain.recent = [:] }
         watchers.announce(chain)
         // What it waits for may have come before its row was there to be found.
-        for (place, task) in chain.tasks.enumerated()
-        where chain.machine.slots[place].state == .held {
-            guard let hold = task.hold, isThere(hold, chain) else { continue }
-            await release([(chain.row.id, place, task.round)])
+        for place in chain.held where isThere(chain.tasks[place].hold ?? "", chain) {
+            await release(chain.row.id, chain.tasks[place].name)
         }
         if chain.machine.state.isEnd, chain.isIdle { live[seq] = nil }
     }

@@ -16,6 +16,8 @@ final class LiveChain {
     var inputs: [Int: [UInt8]] = [:]
     private(set) var outputs: [Int: [UInt8]] = [:]
     private var outputBytes = 0
+    /// What was made and may not be in its row yet.
+    var recent: [Int: StoredOutput] = [:]
     /// What was decided and is not durable yet.
     var unsettled = 0
     var lastUse: UInt64 = 0
@@ -41,6 +43,15 @@ final class LiveChain {
 
     var isIdle: Bool { unsettled == 0 && !machine.isInHand }
 
+    /// Places that wait for something, and would go on at once if it were there.
+    var held: [Int] {
+        switch machine.state {
+        case .running: machine.currentPlaces.filter { machine.slots[$0].state == .held }
+        case .failing, .cancelling: machine.slots.indices.filter { machine.slots[$0].undo == .held }
+        case .queued, .paused, .parked, .succeeded, .failed, .cancelled, .quarantined: []
+        }
+    }
+
     func place(of name: String) -> Int? { places[name] }
 
     func writes() -> ChainWrites {
@@ -61,18 +72,23 @@ final class LiveChain {
     private func adapt(to plan: ChainPlan) {
         let former = Dictionary(
             tasks.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        // No intent of before has a number like those to come.
+        let round = (tasks.map(\.round).max() ?? 0) + 1
         tasks = plan.tasks.enumerated().map { place, task in
             var row =
                 former[task.name]
                 ?? TaskRow(name: task.name, slot: ChainMachine.Slot(step: plan.steps[place]))
             row.slot.step = plan.steps[place]
+            row.round = round
             // An intent of before names another place.
-            if row.slot.state == .intended || row.slot.state == .held { row.slot.state = .blocked }
+            if row.slot.state == .intended || row.slot.state == .held && task.wait == nil {
+                row.slot.state = .blocked
+            }
             if row.slot.undo == .intended || row.slot.undo == .held { row.slot.undo = .none }
             return row
         }
         rebuilt = ChainWrites.Rebuilt(
-            version: 0, hash: plan.hash,
+            version: 0, hash: plan.hash, round: round,
             tasks: plan.tasks.enumerated().map { ($1.name, $1.worker, plan.steps[$0]) })
     }
 }

@@ -19,12 +19,13 @@ package struct ChainCommand: Hashable, Sendable, Codable {
 
     package var command: Verb
     package var chain: String
-    package var place: Int?
+    /// The name of the task that it is about.
+    package var task: String?
 
-    package init(_ command: Verb, chain: String, place: Int? = nil) {
+    package init(_ command: Verb, chain: String, task: String? = nil) {
         self.command = command
         self.chain = chain
-        self.place = place
+        self.task = task
     }
 
     package init(_ bytes: [UInt8]) throws {
@@ -33,9 +34,9 @@ package struct ChainCommand: Hashable, Sendable, Codable {
 
     /// As JSON.
     package var bytes: [UInt8] {
-        let place = place.map { #","place":\#($0)"# } ?? ""
+        guard task == nil else { return (try? ChainJSON.encode(self)) ?? [] }
         // An id has no character that would have to be escaped.
-        return Array(#"{"command":"\#(command.rawValue)","chain":"\#(chain)"\#(place)}"#.utf8)
+        return Array(#"{"command":"\#(command.rawValue)","chain":"\#(chain)"}"#.utf8)
     }
 }
 

@@ -44,6 +44,7 @@ struct ChainWrites: Sendable {
     struct Rebuilt: Sendable {
         var version: Int
         var hash: String
+        var round: Int
         var tasks: [(name: String, worker: String?, step: Int)]
     }
 
@@ -190,6 +191,12 @@ struct ChainWrites: Sendable {
         }
         try db.execute(
             sql: "DELETE FROM chainTask WHERE chain = ? AND place < 0", arguments: [chain])
+        try db.execute(
+            sql: """
+                UPDATE chainTask SET round = ?, entry = NULL, undo = CASE WHEN undo < 10 THEN 0 ELSE undo END,
+                state = CASE WHEN state = 1 OR state = 2 AND worker IS NOT NULL THEN 0 ELSE state END
+                WHERE chain = ?
+                """, arguments: [new.round, chain])
         try db.execute(
             sql: "UPDATE chain SET version = ?, hash = ?, tasks = ? WHERE seq = ?",
             arguments: [new.version, new.hash, new.tasks.count, chain])

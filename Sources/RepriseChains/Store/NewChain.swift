@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import Synchronization
 
 /// A chain that is to be started.
 struct NewChain: Sendable {
@@ -69,6 +70,27 @@ struct NewChain: Sendable {
             try ChainWriting.insert(
                 task.name, worker: task.worker, step: plan.steps[place], place: place, chain: seq,
                 db)
+        }
+    }
+}
+
+/// How many chains may be started before they are counted again: a count each time would cost more the more there are.
+final class ChainRoom: Sendable {
+    private let left = Mutex(0)
+
+    func take(_ db: Database) throws {
+        try left.withLock { left in
+            if left == 0 {
+                let open = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM chain WHERE state < 10")
+                left = ChainsLimits.openChains - (open ?? 0)
+            }
+            guard left > 0 else {
+                left = 0
+                throw RepriseError(
+                    .full, "\(ChainsLimits.openChains) chains have not ended.",
+                    remedy: "Start it again once some of them have.")
+            }
+            left -= 1
         }
     }
 }

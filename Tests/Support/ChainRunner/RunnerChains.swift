@@ -64,3 +64,9 @@ let hanging = Chain<RunnerInput>("hanging") { _ in
     Work("hang", Append.self) { _ in .init(line: "hang", hangs: true) }
     Work("after", Append.self) { _ in .init(line: "after") }
 }
+
+/// One that waits for what never comes.
+let waiting = Chain<RunnerInput>("waiting") { _ in
+    Wait(for: .session)
+    Work("after", Append.self) { _ in .init(line: "after") }
+}

@@ -1,6 +1,6 @@
 // A process to be killed: starts one chain, or goes on with it, and ends when that has.
 //
-//   ChainRunner FOLDER FILE steps|parallel|hanging COUNT MILLISECONDS [takeover]
+//   ChainRunner FOLDER FILE steps|parallel|hanging|waiting COUNT MILLISECONDS [takeover]
 //
 // Prints "open", then "ended STATE"; its workers append to FILE.
 
@@ -16,23 +16,47 @@ func say(_ text: String) {
 }
 
 let arguments = CommandLine.arguments
-guard arguments.count >= 6, let count = Int(arguments[4]), let wait = Int(arguments[5]) else {
+guard arguments.count >= 6, let count = Int(arguments[4]), let milliseconds = Int(arguments[5]) else {
     exit(64)
 }
-let input = RunnerInput(count: count, milliseconds: wait)
+let input = RunnerInput(count: count, milliseconds: milliseconds)
 var configuration = Chains.Configuration()
-configuration.chains = [steps, parallel, hanging]
+configuration.chains = [steps, parallel, hanging, waiting]
 configuration.workers = [Append(arguments[2])]
 configuration.jitter = { 0 }
 var settings = Journal.Configuration()
 settings.takeOver = arguments.contains("takeover")
 settings.busyTimeout = .milliseconds(200)
+/// Starts so many chains that wait, unless they are there; says so when they do, and stays.
+func stay(_ chains: Chains, _ count: Int, _ journal: Journal) async throws -> Never {
+    if try await chains.list(limit: 1).isEmpty {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<50 {
+                group.addTask {
+                    for _ in 0..<count / 50 + (lane < count % 50 ? 1 : 0) {
+                        try await chains.start(waiting, input: RunnerInput(count: 0))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+    let run = Task { try await chains.run() }
+    while try await journal.ledger().pending > count {
+        try await Task.sleep(for: .milliseconds(300))
+    }
+    say("waiting")
+    try await run.value
+    exit(0)
+}
+
 do {
     let journal = try await Journal.open(
         at: URL(fileURLWithPath: arguments[1]), kinds: Chains.kinds(configuration),
         schemas: [Chains.schema], configuration: settings)
     say("open")
     let chains = Chains(journal: journal, configuration: configuration)
+    if arguments[3] == "waiting" { try await stay(chains, count, journal) }
     var id = try await chains.list(limit: 1).first?.id
     if id == nil {
         switch arguments[3] {

@@ -1,0 +1,232 @@
+import Foundation
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+@Suite("Chains and what goes wrong")
+struct ChainFaultTests {
+    private typealias Script = EngineTests.Script
+
+    @Test(
+        "A definition that changed parks the chain, which says so; one that is compatible goes on, knowing tasks by their names"
+    )
+    func changedDefinition() async throws {
+        let desk = try EngineDesk()
+        func version(_ number: Int, compatibleWith: Set<Int> = [], extra: Bool) -> Chain<Int> {
+            Chain<Int>("upgraded", version: number, compatibleWith: compatibleWith) { _ in
+                Work("a", Say.self) { _ in .init(line: "a") }
+                if extra { Work("extra", Say.self) { _ in .init(line: "extra") } }
+                Wait(for: .session)
+                Work("b", Say.self) { _ in .init(line: "b") }
+            }
+        }
+        let first = version(1, extra: false)
+        var chains = try await desk.open([first])
+        let id = try await chains.start(first, input: 1)
+        try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
+        await desk.close()
+
+        chains = try await desk.open([version(2, extra: true)])
+        await desk.journal?.open(.session)
+        try await chains.wait(id, for: .parked)
+        #expect(try await chains.status(id)?.reason?.contains("has changed") == true)
+        #expect(desk.witness.all == ["a 1"])
+        await desk.close()
+
+        chains = try await desk.open([version(3, compatibleWith: [1], extra: true)])
+        await desk.journal?.open(.session)
+        try await chains.wait(id, for: .succeeded)
+        #expect(desk.witness.all == ["a 1", "extra 1", "b 1"])
+        #expect(try await chains.status(id)?.version == 3)
+        await desk.close()
+    }
+
+    @Test("A chain or worker that is not registered any more parks the chain until it is again")
+    func unregistered() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script()
+        var chains = try await desk.open([chain])
+        let id = try await chains.start(
+            chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
+        try await until("a runs") { desk.witness.all == ["a 1"] }
+        await desk.close()
+        chains = try await desk.open([])
+        try await chains.wait(id, for: .parked)
+        #expect(try await chains.status(id)?.reason?.contains("script") == true)
+        await desk.close()
+        chains = try await desk.open([chain], workers: [])
+        try await until("it says which worker") {
+            try await chains.status(id)?.reason?.contains("say") == true
+        }
+        await desk.close()
+        chains = try await desk.open([chain])
+        try await until("a runs again") { desk.witness.all.count == 2 }
+        #expect(try await chains.status(id)?.state == .running)
+        await desk.close()
+    }
+
+    @Test(
+        "A broken row quarantines its chain, and the others go on",
+        arguments: [
+            "UPDATE chain SET input = x'7b' WHERE definition = 'script' AND name = 'bad'",
+            "UPDATE chainTask SET state = 77 WHERE chain = (SELECT seq FROM chain WHERE name = 'bad')",
+            "DELETE FROM chainTask WHERE place = 1 AND chain = (SELECT seq FROM chain WHERE name = 'bad')",
+        ])
+    func brokenRow(damage: String) async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script()
+        var chains = try await desk.open([chain], runs: false)
+        let steps = Script(steps: [[.init(line: "a")], [.init(line: "b")]])
+        let bad = try await chains.start(chain, input: steps, name: "bad")
+        let good = try await chains.start(chain, input: steps)
+        await desk.close()
+        try desk.sqlite(damage)
+        chains = try await desk.open([chain])
+        try await chains.wait(good, for: .succeeded)
+        try await chains.wait(bad, for: .quarantined)
+        #expect(try await chains.status(bad)?.reason?.contains("corrupt") == true)
+        await desk.close()
+    }
+
+    @Test(
+        "A missing or changed output file quarantines the chain that needs it",
+        arguments: [true, false])
+    func brokenFile(isMissing: Bool) async throws {
+        let desk = try EngineDesk()
+        let chain = Chain<Int>("file") { _ in
+            let big = Work("big", Say.self) { _ in .init(line: "big", bytes: 20_000) }
+            big
+            Wait(for: .session)
+            Work("read", Say.self) { done in .init(line: "\(try done[big].utf8.count)") }
+        }
+        var chains = try await desk.open([chain])
+        let id = try await chains.start(chain, input: 1)
+        try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
+        await desk.close()
+        let folder = desk.folder.appending("outputs")
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
+        let file = folder.appendingPathComponent(name)
+        if isMissing {
+            try FileManager.default.removeItem(at: file)
+        } else {
+            try Data(repeating: 0x22, count: 20_005).write(to: file)
+        }
+        chains = try await desk.open([chain])
+        await desk.journal?.open(.session)
+        try await chains.wait(id, for: .quarantined)
+        await desk.close()
+    }
+
+    @Test("An output file that no row names is swept away at the next start")
+    func orphan() async throws {
+        let desk = try EngineDesk()
+        let folder = desk.folder.appending("outputs")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data("x".utf8).write(to: folder.appendingPathComponent("orphan"))
+        try await desk.open([])
+        try await until("it is gone") {
+            try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty
+        }
+        await desk.close()
+    }
+
+    @Test("A tool's commands come through the spool; one that is none is a dead letter")
+    func spool() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script()
+        let chains = try await desk.open([chain])
+        let id = try await chains.start(
+            chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
+        try await until("a runs") { desk.witness.all == ["a 1"] }
+        let spool = Spool(at: desk.folder.url)
+        try spool.record(NewEntry(kind: "chains-command", source: "tool", payload: Array("{".utf8)))
+        let command = #"{"command":"cancel","chain":"\#(id)"}"#
+        try spool.record(
+            NewEntry(kind: "chains-command", source: "tool", payload: Array(command.utf8)))
+        let journal = try #require(desk.journal)
+        try await journal.mergeSpool()
+        try await chains.wait(id, for: .cancelled)
+        try await until("it is dead") { try await journal.deadLetters().count == 1 }
+        await desk.close()
+    }
+
+    @Test("What has ended leaves after its retention, and the ledger goes on counting it")
+    func retention() async throws {
+        let desk = try EngineDesk(manualTime: true)
+        let chain = EngineTests.script()
+        let chains = try await desk.open([chain])
+        let id = try await chains.start(chain, input: Script(steps: [[.init(line: "a")]]))
+        try await chains.wait(id, for: .succeeded)
+        let journal = try #require(desk.journal)
+        let before = try await journal.ledger()
+        for _ in 0..<8 * 24 {
+            desk.time?.advance(by: .seconds(3_600))
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        try await until("it has left") {
+            desk.time?.advance(by: .seconds(3_600))
+            return try await chains.status(id) == nil
+        }
+        let after = try await journal.ledger()
+        #expect(after.isBalanced)
+        #expect(after.accepted == before.accepted)
+        await desk.close()
+    }
+
+    @Test("What cannot be a chain is refused with a code, and nothing is started")
+    func refused() async throws {
+        let desk = try EngineDesk()
+        let huge = Chain<Int>("huge") { count in
+            for number in 0..<count { Work("\(number)", Say.self) { _ in .init(line: "") } }
+        }
+        let wide = Chain<Int>("wide") { count in
+            Together {
+                for number in 0..<count { Work("\(number)", Say.self) { _ in .init(line: "") } }
+            }
+        }
+        let twice = Chain<Int>("twice") { _ in
+            Work("a", Say.self) { _ in .init(line: "") }
+            Work("a", Say.self) { _ in .init(line: "") }
+        }
+        let empty = Chain<Int>("empty") { count in
+            if count < 0 { Work("a", Say.self) { _ in .init(line: "") } }
+        }
+        let text = Chain<String>("text") { _ in Work("a", Say.self) { _ in .init(line: "") } }
+        let all: [any ChainDefinition] = [huge, wide, twice, empty, text]
+        let chains = try await desk.open(all)
+        func code(_ body: () async throws -> Void) async -> String? {
+            do { try await body() } catch { return (error as? RepriseError)?.code.name }
+            return nil
+        }
+        #expect(await code { try await chains.start(huge, input: 100_000) } == "tooLarge")
+        #expect(await code { try await chains.start(wide, input: 257) } == "tooLarge")
+        #expect(await code { try await chains.start(twice, input: 1) } == "malformed")
+        #expect(await code { try await chains.start(empty, input: 1) } == "malformed")
+        let long = String(repeating: "x", count: 300_000)
+        #expect(await code { try await chains.start(text, input: long) } == "tooLarge")
+        #expect(
+            await code { try await chains.start(text, input: "", name: long) } == "malformed")
+        #expect(await code { try await chains.cancel(ChainID("none")) } == "noSuchChain")
+        #expect(try await chains.list().isEmpty)
+        await desk.close()
+        let without = try await desk.open(all, workers: [])
+        #expect(await code { try await without.start(text, input: "") } == "unknownWorker")
+        await desk.close()
+    }
+
+    @Test("An output that is too large fails the task for good")
+    func largeOutput() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script()
+        let chains = try await desk.open([chain])
+        let id = try await chains.start(
+            chain, input: Script(steps: [[.init(line: "a", bytes: 17_000_000)]]))
+        try await chains.wait(id, for: .failed)
+        #expect(try await chains.status(id)?.reason?.contains("tooLarge") == true)
+        #expect(desk.witness.all == ["a 1"])
+        await desk.close()
+    }
+}
