@@ -114,7 +114,9 @@ enum ChainsJSON {
         if let value { integer(key, value.milliseconds, to: &json) }
     }
 
-    /// JSON as it is; else a text, or bytes in base64. What was cut says how long it is.
+    /// JSON as it is; else a text, or bytes in base64.
+    ///
+    /// What was cut says how long it is.
     private static func content(
         _ key: String, _ content: StoredContent, to json: inout JSONWriter
     ) {

@@ -25,6 +25,7 @@ struct ChainOption: ParsableArguments {
     /// - Parameters:
     ///   - command: the verb.
     ///   - isOfUse: whether it can be meant for a chain in this state.
+    /// - Throws: `.badInput` if it is of no use; as `ChainViewer.find(_:)` and `Spool.record(_:)`.
     func leave(_ command: ChainCommand.Verb, isOfUse: (ChainState) -> Bool) throws {
         let chain = try chains.viewer.find(id)
         if let state = chain.state, !isOfUse(state) {
