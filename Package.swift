@@ -271,7 +271,8 @@ let package = Package(
         .testTarget(
             name: "RepriseCLITests",
             dependencies: [
-                "RepriseCLI", "RepriseCore", "ReprisePhone", "RepriseServer", "RepriseWire", grdb,
+                "Reprise", "RepriseChains", "RepriseCLI", "RepriseCore", "RepriseJournal",
+                "RepriseNIO", "ReprisePhone", "RepriseServer", "RepriseWire", grdb,
             ],
             swiftSettings: strict),
     ]

@@ -46,8 +46,9 @@ enum Main {
         let names = RepriseCommand.configuration.subcommands.map { $0.configuration.commandName }
         let words = CommandLine.arguments.dropFirst()
         let name = words.first.flatMap { names.contains($0) ? $0 : nil }
-        let second = name == "phone" ? words.dropFirst().first : nil
-        let inner = second.flatMap { PhoneToolCommand.names.contains($0) ? $0 : nil }
+        let second = name == "phone" || name == "chains" ? words.dropFirst().first : nil
+        let inners = name == "phone" ? PhoneToolCommand.names : ChainsCommand.names
+        let inner = second.flatMap { inners.contains($0) ? $0 : nil }
         return ["reprise", name, inner, "--help"].compactMap(\.self).joined(separator: " ")
     }
 

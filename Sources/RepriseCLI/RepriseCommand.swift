@@ -34,7 +34,7 @@ struct RepriseCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
             LedgerCommand.self, DeadLettersCommand.self, RemindersCommand.self,
-            RoutesCommand.self, TokenCommand.self, ChannelsCommand.self,
+            RoutesCommand.self, ChainsCommand.self, TokenCommand.self, ChannelsCommand.self,
             MembersCommand.self, HistoryCommand.self, FormsCommand.self, DemoCommand.self,
             SimulateCommand.self, PhoneToolCommand.self, BackupCommand.self, RestoreCommand.self,
             DeviceCommand.self, CatchUpDeviceCommand.self, AppCommand.self,

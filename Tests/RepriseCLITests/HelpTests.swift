@@ -9,7 +9,7 @@ struct HelpTests {
         arguments: [
             [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"], ["demo"], ["simulate"],
             ["channels"], ["members"], ["history"], ["chat"], ["backup"], ["restore"],
-            ["dead-letters"], ["phone"], ["reminders"], ["routes"],
+            ["dead-letters"], ["phone"], ["reminders"], ["routes"], ["chains"],
         ])
     func help(command: [String]) async throws {
         let result = try await Tool.run(command + ["--help"])
@@ -24,6 +24,16 @@ struct HelpTests {
     func phone() async throws {
         for name in PhoneToolCommand.names {
             let result = try await Tool.run("phone", name, "--help")
+            #expect(result.status == 0)
+            #expect(result.output.contains("EXIT CODES") && result.output.contains("EXAMPLES"))
+            for line in result.lines { #expect(line.count <= 80, "\(name): \(line)") }
+        }
+    }
+
+    @Test("every command for chains explains itself in 80 columns, with examples and exit codes")
+    func chains() async throws {
+        for name in ChainsCommand.names {
+            let result = try await Tool.run("chains", name, "--help")
             #expect(result.status == 0)
             #expect(result.output.contains("EXIT CODES") && result.output.contains("EXAMPLES"))
             for line in result.lines { #expect(line.count <= 80, "\(name): \(line)") }

@@ -148,6 +148,7 @@ extension PhoneMachine {
     /// The phone was started: what ran is gone, and the rules say what else.
     package mutating func started(after reason: String, at now: PhoneMoment) {
         log(.started, nil, reason, at: now)
+        act(.keepTransfers(Set(state.apps.values.flatMap { $0.transfers.map(\.number) })))
         for leftover in state.condemned { act(.killLeftover(leftover)) }
         for app in appNames { restarted(app, at: now) }
         for run in state.extensions.keys.sorted() {

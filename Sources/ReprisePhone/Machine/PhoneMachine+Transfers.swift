@@ -260,12 +260,12 @@ extension PhoneMachine {
                 changeTransfer(app, record.number) { $0.run = nil }
                 guard state.rules.transfersAcrossRestart == .cleared else { continue }
                 _ = change(app) { $0.transfers.removeAll { $0.number == record.number } }
+                act(.removeTransfer(record.number))
                 log(.transferEnded, app, "\(record.request.id) forgotten", at: now)
             }
             // One that ended just before the power was gone is still to be told.
             transfersDone(app, at: now)
         }
-        act(.keepTransfers(Set(state.apps.values.flatMap { $0.transfers.map(\.number) })))
         runTransfers(at: now)
     }
 

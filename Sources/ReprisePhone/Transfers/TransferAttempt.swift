@@ -32,13 +32,16 @@ struct TransferAttempt: Sendable {
             }
         } catch is CancellationError {
             return nil
+        } catch is NotTheRest {
+            // The next attempt asks for the whole.
+            await surroundings.began(nil)
+            return .lost("the server gave something else than the rest")
         } catch {
             return Task.isCancelled ? nil : Self.outcome(of: error)
         }
     }
 
     private static func outcome(of error: any Error) -> TransferRecord.Outcome {
-        if error is NotTheRest { return .lost("the server gave something else than the rest") }
         guard let error = error as? RepriseError else { return .failed("\(error)") }
         switch error.code {
         case .timedOut: return .timedOut

@@ -129,6 +129,12 @@ struct TransferLiveTests {
                 #expect(phone.transferFiles.isEmpty)
             } else {
                 try await phone.expects(.phone(.transferWaits))
+                if lie == .wrongRange {
+                    // The lie is in the answer to the second request, which asks for the rest.
+                    try await phone.advance(by: .seconds(600))
+                    try await phone.expects(
+                        .phone(.transferWaits, "t: the server gave something else than the rest"))
+                }
                 #expect(try await phone.app().transfers[0].state == .running)
                 server.answers(FileServer.honest(Self.content))
                 try await phone.advance(by: .seconds(600))

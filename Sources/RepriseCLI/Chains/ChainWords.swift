@@ -1,0 +1,67 @@
+import RepriseChains
+import RepriseCore
+
+extension ChainState {
+    /// As it stands in a list.
+    var word: String { "\(self)" }
+}
+
+extension ChainRecord {
+    /// As much of the id as a person types.
+    var shortID: String { String(id.prefix(8)) }
+
+    /// Why it does not go on; nil if it does, or has ended well.
+    var why: String? { reason ?? hold.map { "waits for " + Self.words($0) } }
+
+    /// What a task is held for.
+    static func words(_ hold: String) -> String {
+        if hold == "conditions" { return "what it needs of the device" }
+        if hold.hasPrefix("readiness:") { return "the readiness " + hold.dropFirst(10) }
+        if hold.hasPrefix("entry:") { return "an entry of kind " + hold.dropFirst(6) }
+        if hold == "paused" { return "somebody to resume it" }
+        return hold
+    }
+
+    /// What the device must offer.
+    var needed: [String] {
+        var words: [String] = []
+        if needs & 1 != 0 { words.append("network") }
+        if needs & 2 != 0 { words.append("unmetered") }
+        if needs & 4 != 0 { words.append("charging") }
+        if needsBytes > 0 { words.append("\(needsBytes.grouped) bytes free") }
+        return words
+    }
+}
+
+extension ChainTaskRecord {
+    /// As it stands in a list.
+    var word: String {
+        switch undo {
+        case .intended, .held: return "undoing"
+        case .undone: return "undone"
+        case .failed: return "not undone"
+        case .some(.none), nil: break
+        }
+        switch state {
+        case .blocked: return "blocked"
+        case .intended: return isInHand ? "running" : nextAttempt == nil ? "ready" : "retrying"
+        case .held: return "held"
+        case .succeeded: return "succeeded"
+        case .failed: return "failed"
+        case .cancelled: return "cancelled"
+        case nil: return "unknown"
+        }
+    }
+
+    /// From its first start to its end.
+    var took: Duration? {
+        guard let startedAt, let endedAt, endedAt >= startedAt else { return nil }
+        return startedAt.duration(to: endedAt)
+    }
+
+    var shownProgress: String? {
+        guard let progress, progress.isFinite else { return note }
+        let percent = Int((max(0, min(progress, 1)) * 100).rounded())
+        return "\(percent) %" + (note.map { ", \($0)" } ?? "")
+    }
+}

@@ -1,0 +1,48 @@
+import ArgumentParser
+
+/// `reprise chains`: looks into the chains of a journal, and leaves commands for them.
+struct ChainsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "chains",
+        abstract: "Look into chains: list, show, retry, cancel, pause, resume, export.",
+        usage: """
+            reprise chains [list] --journal DIR [--state STATE] [--limit N]
+            reprise chains show ID --journal DIR [--watch] [--json]
+            reprise chains retry|cancel|pause|resume ID --journal DIR
+            reprise chains export ID --journal DIR
+            """,
+        discussion: """
+            A chain is background work in steps. A chain that has failed, was cancelled or
+            is parked, because the app that has it now does not know how to go on, stays
+            here for seven days, with what each task was given, made, and said.
+
+            Reading disturbs nobody, also while the app runs. A journal has one owner, so
+            retry, cancel, pause and resume are left in its spool: the app does them when
+            it reads that, at its next start at the latest.
+
+            An ID may be shortened to what is unique.
+
+            EXAMPLES
+              reprise chains --journal ./data
+              reprise chains --journal ./data --state failed --state parked
+              reprise chains show 4f50976f --journal ./data
+              reprise chains show 4f50976f --journal ./data --watch
+              reprise chains retry 4f50976f --journal ./data
+              reprise chains export 4f50976f --journal ./data | jq .tasks[].error
+
+            EXIT CODES
+              0 done; 65 no journal there, no such chain, or it has ended; 75 the spool is
+              full. All: reprise --help
+            """,
+        subcommands: [
+            ChainsListCommand.self, ChainsShowCommand.self, ChainsRetryCommand.self,
+            ChainsCancelCommand.self, ChainsPauseCommand.self, ChainsResumeCommand.self,
+            ChainsExportCommand.self,
+        ], defaultSubcommand: ChainsListCommand.self)
+
+    /// The names of its commands, for a test of their help.
+    static var names: [String] {
+        let names = configuration.subcommands.map { $0.configuration.commandName }
+        return names.compactMap(\.self)
+    }
+}

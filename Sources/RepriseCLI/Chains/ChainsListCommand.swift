@@ -1,0 +1,65 @@
+import ArgumentParser
+import RepriseChains
+import RepriseCore
+
+/// `reprise chains list`.
+struct ChainsListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List chains, newest first.",
+        usage: """
+            reprise chains [list] --journal DIR [--state STATE] [--limit N]
+                                  [--watch] [--json]
+            """,
+        discussion: """
+            STATES
+              queued running paused parked failing cancelling
+              succeeded failed cancelled quarantined
+
+            EXAMPLES
+              reprise chains --journal ./data
+              reprise chains --journal ./data --state failed --state parked
+              reprise chains --journal ./data --watch
+              reprise chains --journal ./data --json | jq -r 'select(.reason).id'
+
+            EXIT CODES
+              0 shown; 65 no journal there. All: reprise --help
+            """)
+
+    @Option(help: ArgumentHelp("Only chains in this state; may be repeated.", valueName: "state"))
+    var state: [TypedChainState] = []
+    @Option(help: ArgumentHelp("How many at most.", valueName: "n")) var limit = 100
+    @Flag(help: "Show again what has changed, until interrupted.") var watch = false
+    @OptionGroup var chains: ChainsOption
+
+    func validate() throws {
+        guard (1...ChainViewer.listLimit).contains(limit) else {
+            throw ValidationError("--limit is from 1 to \(ChainViewer.listLimit).")
+        }
+    }
+
+    func run() async throws {
+        let (viewer, limit, isJSON) = (chains.viewer, limit, chains.json)
+        let states = state.isEmpty ? nil : Set(state.map(\.state))
+        try await ChainsWatch.show(again: watch) {
+            let overview = try viewer.list(limit: limit, states: states)
+            return isJSON
+                ? overview.chains.map(ChainsJSON.line)
+                : ChainsText(.output).lines(overview)
+        }
+    }
+}
+
+/// A state as people type it: by the word that the list shows.
+struct TypedChainState: ExpressibleByArgument, Sendable {
+    let state: ChainState
+
+    init?(argument: String) {
+        guard let state = ChainState.allCases.first(where: { $0.word == argument }) else {
+            return nil
+        }
+        self.state = state
+    }
+
+    static var allValueStrings: [String] { ChainState.allCases.map(\.word) }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import Foundation
+import Reprise
+import RepriseChains
+import RepriseCore
+
+/// Which journal, for every command that looks at chains.
+struct ChainsOption: ParsableArguments {
+    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
+    var journal: String
+    @Flag(help: "Print JSON, an object a line.") var json = false
+
+    var viewer: ChainViewer {
+        ChainViewer(at: URL(fileURLWithPath: journal), schemas: Reprise.doorSchemas)
+    }
+}
+
+/// Which journal, and which chain of it.
+struct ChainOption: ParsableArguments {
+    @Argument(help: "The chain's id, or as much of it as is unique.") var id: String
+    @OptionGroup var chains: ChainsOption
+
+    /// Leaves a command for the owner of the journal, and says so.
+    ///
+    /// - Parameters:
+    ///   - command: the verb.
+    ///   - isOfUse: whether it can be meant for a chain in this state.
+    /// - Throws: `.badInput` if it is of no use; as `ChainViewer.find(_:)` and `Spool.record(_:)`.
+    func leave(_ command: ChainCommand.Verb, isOfUse: (ChainState) -> Bool) throws {
+        let chain = try chains.viewer.find(id)
+        if let state = chain.state, !isOfUse(state) {
+            throw CommandFailure(
+                .badInput,
+                "The chain \(chain.shortID) cannot be told to \(command.rawValue): it is \(state.word)."
+            )
+        }
+        try chains.viewer.leave(command, for: chain)
+        try StandardOutput.write(
+            chains.json
+                ? ChainsJSON.left(command.rawValue, chain)
+                : "left for the app: \(command.rawValue) \(chain.definition.printable) \(chain.shortID.printable)"
+        )
+    }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import RepriseCore
+
+/// Shows something once, or again and again until somebody interrupts.
+enum ChainsWatch {
+    /// - Throws: what `lines` throws.
+    static func show(
+        again: Bool, every pause: Duration = .seconds(1),
+        _ lines: @escaping @Sendable () throws -> [String]
+    ) async throws {
+        guard again else { return try write(lines()) }
+        _ = try await Interruption.cancelling {
+            var shown: [String]?
+            do {
+                while true {
+                    let now = try lines()
+                    if now != shown { try replace(shown, by: now) }
+                    shown = now
+                    try await Task.sleep(for: pause)
+                }
+            } catch is CancellationError {}
+        }
+    }
+
+    private static func write(_ lines: [String]) throws {
+        for line in lines { try StandardOutput.write(line) }
+    }
+
+    /// In its own place where a person looks, one below the other elsewhere.
+    private static func replace(_ shown: [String]?, by lines: [String]) throws {
+        guard Terminal.output.isInteractive else { return try write(lines) }
+        let room = max(3, height - 1)
+        var lines = lines
+        if lines.count > room {
+            let more = lines.count - room + 1
+            lines = lines.prefix(room - 1) + ["… \(more.grouped) more lines"]
+        }
+        // Each line at its place, and what an interruption leaves below them.
+        var picture = "\u{1b}[2J"
+        for (row, line) in lines.enumerated() { picture += "\u{1b}[\(row + 1);1H" + line }
+        try StandardOutput.write(Array((picture + "\u{1b}[\(lines.count + 1);1H").utf8))
+    }
+
+    private static var height: Int {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return 24 }
+        return Int(size.ws_row)
+    }
+}

@@ -1,0 +1,241 @@
+package import Foundation
+import GRDB
+import RepriseCore
+package import RepriseJournal
+
+/// Reads the chains of a journal that another process may own, without disturbing it.
+///
+/// ```swift
+/// let viewer = ChainViewer(at: folder, schemas: Reprise.doorSchemas)
+/// for chain in try viewer.list(limit: 20).chains { print(chain.id, chain.state) }
+/// ```
+package struct ChainViewer: Sendable {
+    /// How much of an input or an output is read for people.
+    package static let shownBytes = 2_048
+    /// More than a row can hold; SQLite's substr() does not bear the largest number.
+    private static let wholeBytes = 1 << 30
+    /// The chains of a list, at most.
+    package static let listLimit = 10_000
+
+    private let folder: URL
+    private let schemas: [JournalSchema]
+
+    /// Names a journal; looks at nothing.
+    package init(at folder: URL, schemas: [JournalSchema]) {
+        self.folder = folder
+        self.schemas = schemas
+    }
+
+    /// The newest chains, newest first.
+    ///
+    /// - Throws: as `Journal.peek`.
+    package func list(limit: Int, states: Set<ChainState>? = nil) throws -> ChainOverview {
+        let overview = try Journal.peek(at: folder, schemas: schemas) { db in
+            var overview = ChainOverview()
+            let codes = states.map { states in states.map { "\($0.rawValue)" }.sorted() }
+            let filter = codes.map { "WHERE state IN (\($0.joined(separator: ",")))" } ?? ""
+            let rows = try Row.fetchAll(
+                db, sql: Self.chains + " \(filter) ORDER BY seq DESC LIMIT ?",
+                arguments: [Self.shownBytes, max(0, min(limit, Self.listLimit))])
+            overview.chains = rows.map(Self.chain)
+            overview.counts = try Row.fetchAll(
+                db, sql: "SELECT state, COUNT(*) FROM chain GROUP BY state ORDER BY state"
+            ).map { (Self.state($0[0]), Int64.fromDatabaseValue($0[1]) ?? 0) }
+            return overview
+        }
+        return overview ?? ChainOverview()
+    }
+
+    /// The one chain whose id begins so.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if there is none, or are several; as `Journal.peek`.
+    package func find(_ id: String) throws -> ChainRecord {
+        try look(at: id, cut: Self.shownBytes) { chain, _ in chain }
+    }
+
+    /// A chain with its tasks and its log, what is long cut.
+    ///
+    /// - Throws: as ``find(_:)``.
+    package func show(_ id: String) throws -> (
+        chain: ChainRecord, tasks: [ChainTaskRecord], log: [ChainLogRecord]
+    ) {
+        try look(at: id, cut: Self.shownBytes) { chain, db in
+            var tasks: [ChainTaskRecord] = []
+            try Self.eachTask(of: chain, cut: Self.shownBytes, db) { tasks.append($0) }
+            return (chain, tasks, try Self.log(of: chain, db))
+        }
+    }
+
+    /// All that there is of a chain, in one transaction, a task at a time: nothing is cut, and files are read.
+    ///
+    /// - Throws: as ``find(_:)``, and what the closures throw.
+    package func export(
+        _ id: String, chain: (ChainRecord, [ChainLogRecord]) throws -> Void,
+        task: (ChainTaskRecord) throws -> Void
+    ) throws {
+        try look(at: id, cut: Self.wholeBytes) { record, db in
+            try chain(record, try Self.log(of: record, db))
+            try Self.eachTask(of: record, cut: Self.wholeBytes, db) { row in
+                var row = row
+                fill(&row.output)
+                try task(row)
+            }
+        }
+    }
+
+    /// Leaves a command for the process that owns the journal, which does it when it runs.
+    ///
+    /// - Throws: as `Spool.record`.
+    package func leave(_ verb: ChainCommand.Verb, for chain: ChainRecord) throws {
+        try Spool(at: folder).record(
+            NewEntry(
+                id: .random(), kind: Chains.commandKind, source: "tool",
+                payload: ChainCommand(verb, chain: chain.id).bytes))
+    }
+
+    // MARK: Reading
+
+    private func look<T>(
+        at id: String, cut: Int, _ body: (ChainRecord, Database) throws -> T
+    ) throws -> T {
+        let found = try Journal.peek(at: folder, schemas: schemas) { db -> T? in
+            let rows = try Row.fetchAll(
+                db, sql: Self.chains + " WHERE id = ?", arguments: [cut, id])
+            if let row = rows.first { return try body(Self.chain(row), db) }
+            let near = try Row.fetchAll(
+                db, sql: Self.chains + " WHERE substr(id, 1, ?) = ? LIMIT 2",
+                arguments: [cut, id.unicodeScalars.count, id])
+            guard near.count < 2 else {
+                throw RepriseError(
+                    .noSuchEntry, "Several chains have ids that begin with \(id).",
+                    remedy: "Give more of it.")
+            }
+            return try near.first.map { try body(Self.chain($0), db) }
+        }
+        guard let found = found ?? nil else {
+            throw RepriseError(
+                .noSuchEntry, "No chain has the id \(id.prefix(64)).",
+                remedy: "List them with `reprise chains --journal DIR`.")
+        }
+        return found
+    }
+
+    private static let chains = """
+        SELECT seq, id, definition, version, hash, name, state, reason,
+            substr(input, 1, ?) AS input, length(input) AS inputBytes, tasks, needs, needsBytes,
+            startedAt, due, deadline, endedAt, leaves,
+            (SELECT COUNT(*) FROM chainTask WHERE chain = chain.seq AND state = 10) AS done,
+            (SELECT hold FROM chainTask
+                WHERE chain = chain.seq AND hold IS NOT NULL ORDER BY place LIMIT 1) AS hold
+        FROM chain
+        """
+
+    private static func chain(_ row: Row) -> ChainRecord {
+        ChainRecord(
+            seq: integer(row, "seq"), id: text(row, "id") ?? "",
+            definition: text(row, "definition") ?? "",
+            version: integer(row, "version"), hash: text(row, "hash") ?? "",
+            name: text(row, "name"),
+            state: state(row["state"]), reason: text(row, "reason"), input: content(row, "input"),
+            taskCount: integer(row, "tasks"), doneCount: integer(row, "done"),
+            hold: text(row, "hold"), needs: integer(row, "needs"),
+            needsBytes: integer(row, "needsBytes"), startedAt: time(row, "startedAt"),
+            due: time(row, "due"), deadline: time(row, "deadline"), endedAt: time(row, "endedAt"),
+            leaves: time(row, "leaves"))
+    }
+
+    private static func eachTask(
+        of chain: ChainRecord, cut: Int, _ db: Database, _ body: (ChainTaskRecord) throws -> Void
+    ) throws {
+        let rows = try Row.fetchCursor(
+            db,
+            sql: """
+                SELECT place, step, name, worker, t.state AS state, undo, hold,
+                    t.attempts AS attempts, t.failures AS failures, startedAt, endedAt, deadline,
+                    substr(input, 1, :cut) AS input, length(input) AS inputBytes,
+                    substr(output, 1, :cut) AS output,
+                    COALESCE(outputBytes, length(output)) AS outputBytes, outputFile, outputHash,
+                    checkpoint, length(checkpoint) AS checkpointBytes, progress, note, error,
+                    e.state AS entryState, e.attempt AS entryAttempt, e.due AS entryDue,
+                    e.reason AS entryReason
+                FROM chainTask t LEFT JOIN entry e ON e.id = t.entry
+                WHERE chain = :chain ORDER BY place
+                """, arguments: ["cut": cut, "chain": chain.seq])
+        while let row = try rows.next() { try body(task(row)) }
+    }
+
+    private static func task(_ row: Row) -> ChainTaskRecord {
+        // As StateCode of the journal has them.
+        let entry = Int.fromDatabaseValue(row["entryState"])
+        let (delayed, inHand) = (2, 3)
+        var output = content(row, "output")
+        output.file = text(row, "outputFile")
+        output.hash = Data.fromDatabaseValue(row["outputHash"]).map(Array.init)
+        return ChainTaskRecord(
+            place: integer(row, "place"), step: integer(row, "step"), name: text(row, "name") ?? "",
+            worker: text(row, "worker"),
+            state: Int.fromDatabaseValue(row["state"]).flatMap(TaskState.init(rawValue:)),
+            undo: Int.fromDatabaseValue(row["undo"]).flatMap(UndoState.init(rawValue:)),
+            hold: text(row, "hold"),
+            attempts: integer(row, "attempts") + integer(row, "entryAttempt"),
+            failures: integer(row, "failures"), isInHand: entry == inHand,
+            nextAttempt: entry == delayed ? time(row, "entryDue") : nil,
+            startedAt: time(row, "startedAt"), endedAt: time(row, "endedAt"),
+            deadline: time(row, "deadline"), input: content(row, "input"), output: output,
+            checkpoint: content(row, "checkpoint"),
+            progress: Double.fromDatabaseValue(row["progress"]), note: text(row, "note"),
+            error: text(row, "error") ?? text(row, "entryReason"))
+    }
+
+    private static func log(of chain: ChainRecord, _ db: Database) throws -> [ChainLogRecord] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT at, line,
+                    (SELECT name FROM chainTask t WHERE t.chain = l.chain AND t.place = l.place)
+                        AS task
+                FROM chainLog l WHERE chain = ? ORDER BY seq
+                """, arguments: [chain.seq])
+        return rows.map {
+            ChainLogRecord(at: time($0, "at"), task: text($0, "task"), line: text($0, "line") ?? "")
+        }
+    }
+
+    /// Reads what lies in a file; says why not, if it cannot be.
+    private func fill(_ content: inout StoredContent) {
+        guard let name = content.file else { return }
+        do {
+            content.bytes = try OutputFiles(folder).read(
+                StoredOutput(
+                    file: name, count: Int(clamping: content.count),
+                    hash: Data(content.hash ?? [])))
+        } catch {
+            content.fault = "\(error)"
+        }
+    }
+
+    // MARK: Columns, whatever is in them
+
+    private static func integer(_ row: Row, _ column: String) -> Int64 {
+        Int64.fromDatabaseValue(row[column]) ?? 0
+    }
+
+    private static func text(_ row: Row, _ column: String) -> String? {
+        String.fromDatabaseValue(row[column])
+    }
+
+    private static func time(_ row: Row, _ column: String) -> WallTime? {
+        Int64.fromDatabaseValue(row[column]).map { WallTime(milliseconds: $0) }
+    }
+
+    private static func state(_ value: DatabaseValue) -> ChainState? {
+        Int.fromDatabaseValue(value).flatMap(ChainState.init(rawValue:))
+    }
+
+    private static func content(_ row: Row, _ column: String) -> StoredContent {
+        var content = StoredContent()
+        content.bytes = Data.fromDatabaseValue(row[column]).map(Array.init)
+        content.count = integer(row, column + "Bytes")
+        return content
+    }
+}
