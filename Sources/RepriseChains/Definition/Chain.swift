@@ -17,8 +17,11 @@ import RepriseCore
 /// same input. What it makes of them is told apart by a hash; a chain whose hash is another one is parked, unless ``version`` is
 /// declared compatible with the one that it was started with. Then its tasks are known by their names.
 public struct Chain<Input: Codable & Sendable>: ChainDefinition {
+    /// Its name, the same in every version of the app.
     public let name: String
+    /// Which version of the body this is.
     public let version: Int
+    /// The versions whose chains this one can go on with.
     public let compatibleWith: Set<Int>
     private let body: @Sendable (Input) throws -> [ChainStep]
 

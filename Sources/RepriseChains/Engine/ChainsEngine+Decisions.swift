@@ -29,6 +29,7 @@ extension ChainsEngine {
                     ))
             case .reset(let place):
                 chain.tasks[place].failures = 0
+                chain.tasks[place].round += 1
                 (chain.tasks[place].deadline, chain.tasks[place].intendedAt) = (nil, nil)
                 chain.tasks[place].hasInput = false
                 writes.changes.append((place, .reset))
@@ -41,7 +42,7 @@ extension ChainsEngine {
     static let released = "released"
 
     static func lateID(_ chain: LiveChain, _ place: Int) -> String {
-        "\(chain.row.id)/late/\(place)"
+        "\(chain.row.id)/late/\(place)/\(chain.tasks[place].round)"
     }
 
     private func intend(_ place: Int, of chain: LiveChain, _ writes: inout ChainWrites) async

@@ -168,7 +168,7 @@ struct ChainWrites: Sendable {
             try db.execute(
                 sql: """
                     UPDATE chainTask SET state = 0, undo = 0, entry = NULL, hold = NULL,
-                    failures = 0, input = NULL, output = NULL, outputFile = NULL,
+                    failures = 0, round = round + 1, input = NULL, output = NULL, outputFile = NULL,
                     outputBytes = NULL, outputHash = NULL, checkpoint = NULL, error = NULL,
                     intendedAt = NULL, deadline = NULL WHERE chain = ? AND place = ?
                     """, arguments: [chain, place])

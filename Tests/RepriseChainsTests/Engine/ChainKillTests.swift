@@ -53,13 +53,6 @@ struct ChainKillTests {
         }
     }
 
-    private func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T
-    {
-        try await withCheckedThrowingContinuation { continuation in
-            Thread { continuation.resume(with: Result { try body() }) }.start()
-        }
-    }
-
     @Test(
         "A chain of 1,000 steps that is killed 100 times does every step, in order, and none but the interrupted ones twice"
     )

@@ -126,3 +126,10 @@ extension Chains {
         }
     }
 }
+
+/// What blocks gets a thread of its own: the pool has one for each core.
+func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread { continuation.resume(with: Result { try body() }) }.start()
+    }
+}

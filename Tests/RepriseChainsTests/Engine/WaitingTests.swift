@@ -134,7 +134,7 @@ struct WaitingTests {
     @Test("10,000 waiting chains use no CPU, and at most 20 MB more than none")
     func tenThousand() async throws {
         let folder = try TemporaryFolder()
-        func process(_ journal: String, _ count: Int) throws -> ChildProcess {
+        @Sendable func process(_ journal: String, _ count: Int) throws -> ChildProcess {
             let process = try ChildProcess(
                 .sibling("ChainRunner"),
                 [
@@ -146,9 +146,10 @@ struct WaitingTests {
             return process
         }
         // Another process than the one that started them, as after a launch.
-        try process("many", 10_000).kill()
-        let many = try process("many", 10_000)
-        let none = try process("none", 0)
+        let (many, none) = try await onThread {
+            try process("many", 10_000).kill()
+            return (try process("many", 10_000), try process("none", 0))
+        }
         let more = residentKilobytes(many.id) - residentKilobytes(none.id)
         let before = ticks(many.id)
         try await Task.sleep(for: .seconds(1))

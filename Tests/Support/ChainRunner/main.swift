@@ -16,7 +16,8 @@ func say(_ text: String) {
 }
 
 let arguments = CommandLine.arguments
-guard arguments.count >= 6, let count = Int(arguments[4]), let milliseconds = Int(arguments[5]) else {
+guard arguments.count >= 6, let count = Int(arguments[4]), let milliseconds = Int(arguments[5])
+else {
     exit(64)
 }
 let input = RunnerInput(count: count, milliseconds: milliseconds)
