@@ -23,7 +23,7 @@ extension Reminders {
         try await self.mark(mark)
     }
 
-    /// A snooze is taken back: what it put off does not ring.
+    /// A snooze is taken back: it does not ring, and an occurrence that is still to come rings at its own time.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
@@ -140,7 +140,8 @@ extension ReminderMark {
             (1...ReminderLimits.idBytes).contains(occurrence.utf8.count)
         else {
             throw RepriseError(
-                .badID, "An entity's id has 1 to \(RouteLimits.routeID) bytes, a reminder's and an "
+                .badID,
+                "An entity's id has 1 to \(RouteLimits.routeID) bytes, a reminder's and an "
                     + "occurrence's \(ReminderLimits.idBytes).",
                 remedy: "Take them from the route of a tap.")
         }

@@ -179,8 +179,8 @@ package struct SurveyMachine: Sendable {
     /// Whether nothing is under way: what has failed waits for its time.
     package var isIdle: Bool {
         switch phase {
-        case .stopped, .resting: true
-        case .loading: false
+        case .resting: true
+        case .stopped, .loading: false
         case .ready: work == nil && (wanted == nil || againAt != nil)
         }
     }

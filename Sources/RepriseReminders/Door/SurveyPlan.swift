@@ -55,8 +55,10 @@ struct SurveyPlan: Sendable {
     private mutating func set(_ entity: RemindedEntity) {
         entities[entity.id] = entity
         let invalid = planner.set(entity).map { wrong in
-            ([wrong.entity, wrong.reminder].compactMap { $0 }.joined(separator: "/"),
-             wrong.error.description)
+            (
+                [wrong.entity, wrong.reminder].compactMap { $0 }.joined(separator: "/"),
+                wrong.error.description
+            )
         }
         wrong[entity.id] =
             invalid.isEmpty ? nil : Dictionary(invalid) { first, _ in first }
@@ -226,7 +228,8 @@ struct SurveyPlan: Sendable {
             row(
                 planned,
                 work.isRefused[wanted.request.id].map { (.refused, $0) }
-                    ?? (left.contains(wanted.request.id) ? (.missing, work.fault) : (.pending, nil)),
+                    ?? (left.contains(wanted.request.id)
+                        ? (.missing, work.fault) : (.pending, nil)),
                 in: now.zone)
         }
         let names = Set(rows.map(\.id))
