@@ -247,6 +247,7 @@ package struct SurveyMachine: Sendable {
         (againAt, rings, refreshAt, written) = (nil, nil, nil, nil)
         failures = 0
         isAsleep = false
+        (insight.surveyed, insight.permission) = (nil, nil)
         return [.load]
     }
 
@@ -330,7 +331,7 @@ package struct SurveyMachine: Sendable {
         case .stopped: insight.state = .idle
         case .loading, .resting: insight.state = .loading
         case .ready:
-            switch insight.permission {
+            switch insight.surveyed == nil ? nil : insight.permission {
             case nil: insight.state = .surveying
             case .notDetermined, .denied: insight.state = .notPermitted
             case .provisional: insight.state = .quiet

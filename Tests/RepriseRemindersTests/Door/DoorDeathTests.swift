@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCore
+import RepriseJournal
 import RepriseReminders
 import RepriseTesting
 import Synchronization

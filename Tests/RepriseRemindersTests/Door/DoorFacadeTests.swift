@@ -1,3 +1,4 @@
+import Foundation
 import Reprise
 import RepriseTesting
 import Synchronization

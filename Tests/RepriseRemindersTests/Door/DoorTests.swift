@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import RepriseCore
+import RepriseJournal
 import RepriseReminders
 import RepriseTesting
 import Synchronization
@@ -345,11 +346,11 @@ struct DoorTests {
         #expect(stage.system.rung.count == 2)
         stage.time.advance(by: .seconds(14 * 3_600))
         #expect(stage.system.rung.count == 2)
+        stage.time.advance(by: .seconds(86_400))
+        #expect(stage.system.rung.count == 4)
         door.reminders.survey()
         try await door.quiet()
         #expect(try await door.rows("SELECT COUNT(*) FROM reminderMark") == [0])
-        stage.time.advance(by: .seconds(86_400))
-        #expect(stage.system.rung.count == 4)
         await door.close()
     }
 

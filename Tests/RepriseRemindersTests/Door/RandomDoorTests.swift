@@ -66,7 +66,7 @@ final class RandomDoor {
     // MARK: Life and death
 
     private func live() async throws {
-        process = try await stage.open(dyingAfter: random.chance(0.5) ? random.below(90) + 1 : nil)
+        process = try await stage.open(dyingAfter: random.chance(0.7) ? random.below(40) + 1 : nil)
     }
 
     private func die() async throws {
