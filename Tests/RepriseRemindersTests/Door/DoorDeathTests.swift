@@ -41,7 +41,8 @@ struct DoorDeathTests {
         try await door.quiet()
         await door.close()
         let changes = calm.system.changes - before
-        #expect(changes == 5)  // one call for what was delivered, one for what was pending, three additions
+        // One call for what was delivered, one for what was pending, three additions.
+        #expect(changes == 5)
         for position in 0...changes {
             let stage = try await scene()
             let dying = try await stage.open(dyingAfter: position + 1)
