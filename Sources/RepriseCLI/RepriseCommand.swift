@@ -33,7 +33,8 @@ struct RepriseCommand: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
-            LedgerCommand.self, DeadLettersCommand.self, TokenCommand.self, ChannelsCommand.self,
+            LedgerCommand.self, DeadLettersCommand.self, RemindersCommand.self,
+            RoutesCommand.self, TokenCommand.self, ChannelsCommand.self,
             MembersCommand.self, HistoryCommand.self, FormsCommand.self, DemoCommand.self,
             SimulateCommand.self, PhoneToolCommand.self, BackupCommand.self, RestoreCommand.self,
             DeviceCommand.self, CatchUpDeviceCommand.self, AppCommand.self,

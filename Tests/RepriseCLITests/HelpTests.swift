@@ -9,7 +9,7 @@ struct HelpTests {
         arguments: [
             [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"], ["demo"], ["simulate"],
             ["channels"], ["members"], ["history"], ["chat"], ["backup"], ["restore"],
-            ["dead-letters"], ["phone"],
+            ["dead-letters"], ["phone"], ["reminders"], ["routes"],
         ])
     func help(command: [String]) async throws {
         let result = try await Tool.run(command + ["--help"])

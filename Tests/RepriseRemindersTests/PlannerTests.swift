@@ -153,7 +153,7 @@ struct PlannerTests {
         #expect(planner.entities == 10_000 && planner.reminders == 30_000)
         // One that is there is replaced, also when it is full.
         #expect(planner.set(RemindedEntity(id: "5", reminders: three)).isEmpty)
-        for number in 0..<1_000 {
+        for number in 0..<20_000 {
             try planner.mark(Self.mark(.skip, "\(number)", until: Self.now, entity: "\(number)"))
         }
         #expect(throws: RepriseError(.full, "")) {
@@ -182,5 +182,27 @@ struct PlannerTests {
         let requests = Set(home.map { ReminderRequest($0, sort: "goal", in: Self.berlin) })
         #expect(requests == Set(away.map { ReminderRequest($0, sort: "goal", in: tokyo) }))
         #expect(planner.plan(at: Self.now, in: Self.berlin).planned == home)
+    }
+
+    @Test("a forecast shows what would ring, what has no place, and what is wrong")
+    func forecast() {
+        var forecast = ReminderForecast()
+        let wrong = forecast.set([
+            RemindedEntity(
+                id: "a",
+                reminders: [
+                    Self.reminder("hourly", Self.hourly),
+                    Self.reminder("none", Schedule(.daily, at: [])),
+                ]),
+            RemindedEntity(id: "b", reminders: [Self.reminder("yearly", Self.once(7, 1))]),
+        ])
+        #expect(wrong.map(\.reminder) == ["none"] && wrong.first?.error.code == .malformed)
+        let next = forecast.next(at: Self.now, in: Self.berlin)
+        #expect(next.count == 60 && next.first?.at == Self.now.advanced(by: .seconds(3_600)))
+        #expect(next.map(\.hasPlace) == Array(repeating: true, count: 59) + [false])
+        #expect(forecast.guaranteedUntil(at: Self.now, in: Self.berlin) == next.last?.at)
+        forecast.remove("a")
+        #expect(forecast.next(at: Self.now, in: Self.berlin).map(\.entity) == ["b"])
+        #expect(forecast.guaranteedUntil(at: Self.now, in: Self.berlin) == nil)
     }
 }

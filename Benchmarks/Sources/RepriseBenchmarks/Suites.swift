@@ -8,7 +8,7 @@ enum Suites {
         ("codec", codec), ("fan-out", fanOut), ("publish", publish), ("catch-up", catchUp),
         ("device", device), ("idle", idle), ("complete", complete), ("channels", manyChannels),
         ("latency", latency), ("stopped", stopped), ("tokens", tokens),
-        ("forms", forms),
+        ("forms", forms), ("reminders", reminders),
     ]
 
     private static func withServer<T>(
@@ -219,6 +219,25 @@ enum Suites {
                     baselineName: "against one form", target: 5, smallerIsBetter: true),
             ]
         }
+    }
+
+    /// Planning alone: what the system is asked for takes its own time.
+    @Sendable private static func reminders() async throws -> [Figure] {
+        let bench = RemindersBench(entities: 1_000)
+        return [
+            Figure(
+                name: "planning 1,000 entities with 3,000 reminders",
+                value: try bench.planned(rounds: 51), unit: "ms",
+                baseline: try bench.barePlanned(rounds: 11),
+                baselineName: "a next date each by Foundation's calendar, sorted", target: 50,
+                smallerIsBetter: true, factor: 1.5),
+            Figure(
+                name: "planning again after the change of one of them",
+                value: try bench.changed(rounds: 501), unit: "ms",
+                baseline: try bench.bareChanged(rounds: 501),
+                baselineName: "3,000 known dates, sorted", target: 5, smallerIsBetter: true,
+                factor: 1.5),
+        ]
     }
 
     /// The first figures again, with tokens, grants and limits on.

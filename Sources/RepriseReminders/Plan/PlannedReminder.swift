@@ -38,6 +38,7 @@ package struct PlannedReminder: Hashable, Sendable, Identifiable {
     ///   - reminder: as in ``Reminder/id``.
     ///   - occurrence: as in ``Occurrence/local``.
     ///   - isTest: a test has a name of its own, whatever it is called.
+    /// - Returns: as in ``id``.
     package static func id(
         entity: String, reminder: String, occurrence: String, isTest: Bool = false
     ) -> String {

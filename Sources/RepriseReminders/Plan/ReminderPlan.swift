@@ -6,7 +6,9 @@ package struct ReminderPlan: Hashable, Sendable {
     package var planned: [PlannedReminder]
     /// The soonest of all, whether they have a place or not.
     package var next: [PlannedReminder]
-    /// The first occurrence without a place: until then everything rings that should, without the app being opened. Nil: for ever.
+    /// The first occurrence without a place; nil: there is none.
+    ///
+    /// Until then everything rings that should, without the app being opened.
     package var guaranteedUntil: WallTime?
 
     package init(

@@ -29,7 +29,9 @@ extension ReminderPlanner {
     /// - Parameters:
     ///   - now: what should ring then or before is past.
     ///   - zone: the device's.
+    /// - Returns: what should be pending.
     package mutating func plan(at now: WallTime, in zone: TimeZone) -> ReminderPlan {
+        hear()
         for slot in slots.indices {
             for line in (slots[slot]?.lines ?? []).indices {
                 slots[slot]?.lines[line].begin(at: now, in: zone)
@@ -154,7 +156,7 @@ extension ReminderPlanner {
 
     // MARK: By what was said
 
-    /// Snoozes and tests that will ring, soonest first. A snooze of what is gone does not ring.
+    /// Snoozes and tests that will ring, soonest first; a snooze of what is gone does not ring.
     private func said(at now: WallTime, in zone: TimeZone) -> [PlannedReminder] {
         marks.values.filter { $0.until > now }.compactMap { said($0, in: zone) }
             .sorted(by: PlannedReminder.precedes)

@@ -26,7 +26,11 @@ package struct ReminderPlanner: Sendable {
     var slots: [Slot?] = []
     private var free: [Int] = []
     private var index: [String: Int] = [:]
-    var marks: [ReminderMark.Key: ReminderMark] = [:]
+    private(set) var marks: [ReminderMark.Key: ReminderMark] = [:]
+    /// Which of them are about an entity.
+    private var told: [String: Set<ReminderMark.Key>] = [:]
+    /// Entities whose lines have not heard of a mark yet.
+    private var unheard: Set<String> = []
 
     /// How many reminders it plans, of how many entities.
     package private(set) var reminders = 0
@@ -57,9 +61,9 @@ package struct ReminderPlanner: Sendable {
             remove(entity.id)
             return [Invalid(entity: entity.id, reminder: nil, error: error)]
         }
-        var (lines, invalid) = lines(
+        let (lines, invalid) = lines(
             of: entity, room: ReminderLimits.reminders - reminders + former)
-        hide(&lines, entity: entity.id)
+        if told[entity.id] != nil { unheard.insert(entity.id) }
         reminders += lines.count - former
         let slot = Slot(entity: entity, lines: lines)
         if let place {
@@ -89,6 +93,8 @@ package struct ReminderPlanner: Sendable {
             } catch {
                 invalid.append(
                     Invalid(entity: entity.id, reminder: reminder.id, error: error))
+                // What is beyond the limit is said once.
+                if error.code == .full { break }
             }
         }
         return (lines, invalid)
@@ -113,13 +119,16 @@ package struct ReminderPlanner: Sendable {
         }
         if case .test(let reminder) = mark.what { try ReminderCheck.content(reminder) }
         marks[mark.key] = mark
-        hide(entity: mark.entity)
+        told[mark.entity, default: []].insert(mark.key)
+        unheard.insert(mark.entity)
     }
 
     /// Forgets it.
     package mutating func unmark(_ key: ReminderMark.Key) {
         guard let mark = marks.removeValue(forKey: key) else { return }
-        hide(entity: mark.entity)
+        told[mark.entity]?.remove(key)
+        if told[mark.entity]?.isEmpty ?? false { told[mark.entity] = nil }
+        unheard.insert(mark.entity)
     }
 
     /// Marks that say nothing any more, soonest first.
@@ -127,31 +136,26 @@ package struct ReminderPlanner: Sendable {
         marks.values.filter { $0.until <= now }.sorted { $0.until < $1.until }.map(\.key)
     }
 
-    private mutating func hide(entity: String) {
-        guard let place = index[entity], var slot = slots[place] else { return }
-        slots[place] = nil
-        hide(&slot.lines, entity: entity)
-        slots[place] = slot
-    }
-
     /// What is skipped or snoozed does not ring by its schedule.
-    private func hide(_ lines: inout [ReminderLine], entity: String) {
-        guard !marks.isEmpty else {
-            for position in lines.indices { lines[position].hide([]) }
-            return
-        }
-        var hidden: [String: Set<Int64>] = [:]
-        for (key, mark) in marks where key.entity == entity {
-            switch mark.what {
-            case .snooze, .skip:
-                guard let minutes = Occurrence.minutes(key.occurrence) else { continue }
-                hidden[key.reminder, default: []].insert(minutes)
-            case .test: continue
+    mutating func hear() {
+        for entity in unheard {
+            guard let place = index[entity] else { continue }
+            var hidden: [String: Set<Int64>] = [:]
+            for key in told[entity] ?? [] {
+                guard let mark = marks[key] else { continue }
+                switch mark.what {
+                case .snooze, .skip:
+                    guard let minutes = Occurrence.minutes(key.occurrence) else { continue }
+                    hidden[key.reminder, default: []].insert(minutes)
+                case .test: continue
+                }
+            }
+            for line in (slots[place]?.lines ?? []).indices {
+                let id = slots[place]?.lines[line].reminder.id ?? ""
+                slots[place]?.lines[line].hide(hidden[id] ?? [])
             }
         }
-        for position in lines.indices {
-            lines[position].hide(hidden[lines[position].reminder.id] ?? [])
-        }
+        unheard = []
     }
 
     func slot(_ entity: String) -> Slot? { index[entity].flatMap { slots[$0] } }

@@ -14,10 +14,9 @@ public struct LocalDate: Hashable, Sendable {
         self.day = day
     }
 
-    /// Reads a day as it is written, `2026-11-21`, which need not exist either.
+    /// Reads a day as it is written, `2026-11-21`, which need not exist either; nil if it is written in any other way.
     ///
     /// - Parameter text: four digits, two and two, with hyphens between them.
-    /// - Returns: nil if it is written in any other way.
     public init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count == 10, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),

@@ -27,7 +27,9 @@ struct Ring: Hashable, Sendable {
 /// The days of the rule are laid out one by one. What is laid out waits until no later day can have anything before it: a clock that is
 /// set forward, or quiet hours, put an occurrence behind those of the next day.
 struct OccurrenceCursor: Sendable {
-    /// So many days of a rule without an occurrence end it. Quiet hours that swallow everything are refused before; what is left are some nights.
+    /// So many days of a rule without an occurrence end it.
+    ///
+    /// Quiet hours that swallow everything are refused before; what is left are some nights.
     private static let barrenDays = 1_500
 
     private let rule: ScheduleRule
@@ -85,7 +87,9 @@ struct OccurrenceCursor: Sendable {
         }
     }
 
-    /// Where quiet hours leave it. Where they end may be skipped by the clock in turn, so it is looked at again, a few times.
+    /// Where quiet hours leave it.
+    ///
+    /// Where they end may be skipped by the clock in turn, so it is looked at again, a few times.
     private func audible(_ moment: ZoneClock.Moment) -> ZoneClock.Moment? {
         guard let quiet = rule.quiet else { return moment }
         var moment = moment

@@ -4,7 +4,7 @@
 /// let schedule = Schedule(
 ///     .weekly(on: [.monday, .thursday]), at: [TimeOfDay(7, 30)], quiet: QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0)))
 /// try schedule.check()
-/// for occurrence in schedule.occurrences(after: now, in: .device("Europe/Berlin")).prefix(3) { print(occurrence.local) }
+/// for occurrence in schedule.occurrences(after: now, in: .current).prefix(3) { print(occurrence.local) }
 /// ```
 ///
 /// What a schedule says is about the rule's own days and times: `start`, `end` and `skipped` too, also where quiet hours then move an

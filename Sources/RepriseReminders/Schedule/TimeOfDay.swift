@@ -11,10 +11,9 @@ public struct TimeOfDay: Hashable, Sendable {
         self.minute = minute
     }
 
-    /// Reads a time as it is written, `07:30`, which need not exist either.
+    /// Reads a time as it is written, `07:30`, which need not exist either; nil if it is written in any other way.
     ///
     /// - Parameter text: two digits and two, with a colon between them.
-    /// - Returns: nil if it is written in any other way.
     public init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count == 5, bytes[2] == UInt8(ascii: ":"),

@@ -1,0 +1,54 @@
+import ArgumentParser
+import Foundation
+import Reprise
+import RepriseReminders
+
+/// `reprise reminders`: what should ring, what the system has, and why they differ.
+struct RemindersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reminders",
+        abstract: "Show what should ring, what the system has, and the difference.",
+        discussion: """
+            Shows the last survey that an app made: what it wanted to be pending, what the
+            system had, what rings next, and until when everything rings without the app
+            being opened. Reads a journal that another process owns without disturbing it.
+
+            A row is pending (the system has it), missing (it should have it), refused (it
+            would not take it), extra (it should not have it), or beyond (one of the next,
+            for which there is no place). --decisions says why each was added or removed.
+
+            EXAMPLES
+              reprise reminders --journal ./goals
+              reprise reminders --journal ./goals --next 5 --decisions
+              reprise reminders --journal ./goals --json | jq .survey.guaranteedUntil
+
+            EXIT CODES
+              0 the system has what it should; 1 it has not, or the last survey failed;
+              65 no journal there. All: reprise --help
+            """)
+
+    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
+    var journal: String
+    @Option(help: ArgumentHelp("How many of the next, 0 to 60.", valueName: "n")) var next = 60
+    @Flag(help: "Show the newest decisions, with their reasons.") var decisions = false
+    @Flag(help: "Print one JSON object.") var json = false
+
+    func validate() throws {
+        guard (0...60).contains(next) else { throw ValidationError("--next is 0 to 60.") }
+    }
+
+    func run() async throws {
+        let reading = try ReminderSurveyReading.read(
+            at: URL(fileURLWithPath: journal), schemas: Reprise.doorSchemas,
+            decisions: decisions ? (json ? 2_000 : 100) : 0)
+        if json {
+            try StandardOutput.write(RemindersJSON.object(reading, next: next))
+        } else {
+            let text = RemindersText(reading, next: next, terminal: .output)
+            try StandardOutput.write(text.lines.joined(separator: "\n"))
+        }
+        if !reading.difference.isEmpty || reading.survey?.fault != nil {
+            throw ExitCode(ExitStatus.incomplete.rawValue)
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import ArgumentParser
+import Foundation
+import Reprise
+import RepriseReminders
+
+/// `reprise routes`: recent taps, what they turned out to be, and whether a person saw it.
+struct RoutesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "routes",
+        abstract: "Show recent taps, what they resolved to and why.",
+        discussion: """
+            Every tap on a reminder, action of it and deep link is recorded before anything
+            else, then resolved by the app's store: active, paused, deleted, missing,
+            superseded or malformed, with the reason. "handed" counts how often the app got
+            it; it is presented when the app says that a person sees it. Newest first.
+            Reads a journal that another process owns without disturbing it.
+
+            EXAMPLES
+              reprise routes --journal ./goals
+              reprise routes --journal ./goals --json | jq -r 'select(.handed == 0).reason'
+
+            EXIT CODES
+              0 done; 65 no journal there. All: reprise --help
+            """)
+
+    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
+    var journal: String
+    @Option(help: ArgumentHelp("How many, 1 to 1,000.", valueName: "n")) var limit = 20
+    @Flag(help: "Print an object a line.") var json = false
+
+    func validate() throws {
+        guard (1...1_000).contains(limit) else { throw ValidationError("--limit is 1 to 1,000.") }
+    }
+
+    func run() async throws {
+        let routes = try ReminderRouteReading.read(
+            at: URL(fileURLWithPath: journal), schemas: Reprise.doorSchemas, limit: limit)
+        if routes.isEmpty, !json {
+            try StandardOutput.write("Nothing was tapped yet, or it is forgotten already.")
+        }
+        for route in routes {
+            try StandardOutput.write(
+                json
+                    ? RemindersJSON.object(route)
+                    : RouteText(route).lines(.output).joined(separator: "\n"))
+        }
+    }
+}

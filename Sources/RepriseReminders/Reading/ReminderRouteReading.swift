@@ -1,0 +1,56 @@
+package import Foundation
+import GRDB
+package import RepriseCore
+package import RepriseJournal
+
+/// A tap, an action or a link, and what became of it, as the owner of a journal wrote it down.
+package struct ReminderRouteReading: Hashable, Sendable {
+    package var entry: String
+    package var at: WallTime
+    /// `tap`, `action`, `link` or `app`.
+    package var source: String
+    /// Nil: what came had none that can be read.
+    package var route: Route?
+    package var action: String?
+    /// The name of the resolution; nil: the store has not been asked yet, or has not answered.
+    package var resolution: String?
+    package var reason: String?
+    package var resolved: WallTime?
+    /// How often it was handed to the app.
+    package var handed: Int
+    package var presented: WallTime?
+
+    /// Reads a journal that another process may own, and does not disturb it.
+    ///
+    /// - Parameters:
+    ///   - folder: the journal's folder.
+    ///   - schemas: all that the doors add.
+    ///   - limit: how many of the newest.
+    /// - Returns: newest first.
+    /// - Throws: as `Journal.peek`.
+    package static func read(
+        at folder: URL, schemas: [JournalSchema], limit: Int
+    ) throws -> [ReminderRouteReading] {
+        try Journal.peek(at: folder, schemas: schemas) { db in
+            try Row.fetchAll(
+                db, sql: "SELECT * FROM reminderRoute ORDER BY at DESC, entry LIMIT ?",
+                arguments: [max(0, limit)]
+            ).map(Self.init)
+        } ?? []
+    }
+
+    private init(_ row: Row) {
+        entry = row["entry"]
+        at = WallTime(milliseconds: row["at"])
+        source = row["source"]
+        route = (row["route"] as String?).flatMap {
+            try? JSONDecoder().decode(Route.self, from: Data($0.utf8))
+        }
+        action = row["action"]
+        resolution = row["resolution"]
+        reason = row["reason"]
+        resolved = (row["resolved"] as Int64?).map(WallTime.init(milliseconds:))
+        handed = row["handed"]
+        presented = (row["presented"] as Int64?).map(WallTime.init(milliseconds:))
+    }
+}
