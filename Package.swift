@@ -202,7 +202,7 @@ let package = Package(
         .testTarget(
             name: "RepriseRemindersTests",
             dependencies: [
-                "Goals", "Reprise", "RepriseCore", "RepriseJournal", "ReprisePhone",
+                "Goals", "Reprise", "RepriseCLI", "RepriseCore", "RepriseJournal", "ReprisePhone",
                 "RepriseReminders", "RepriseTesting", grdb,
             ],
             exclude: ["Vectors"], swiftSettings: strict),

@@ -16,7 +16,7 @@ public final class Forms: Sendable {
     package typealias Answers = @Sendable (_ json: [UInt8], _ id: EntryID, Database) throws -> Void
 
     let driver: FormsDriver
-    private let links: LinkQueue
+    private let links: LentQueue<DeepLink>
 
     private var journal: Journal { driver.store.journal }
 
@@ -38,7 +38,7 @@ public final class Forms: Sendable {
         journal: Journal, configuration: Configuration = Configuration(), answers: Answers? = nil
     ) {
         driver = FormsDriver(journal: journal, configuration: configuration, answers: answers)
-        links = LinkQueue(journal: journal)
+        links = DeepLinks.queue(journal)
     }
 
     // MARK: What comes in

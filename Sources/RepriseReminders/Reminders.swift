@@ -17,6 +17,7 @@ public final class Reminders: Sendable {
     let journal: Journal
     let configuration: Configuration
     let driver: RemindersDriver
+    let routing: ReminderRouting
 
     /// What the door writes down.
     var desk: ReminderDesk { driver.desk }
@@ -28,9 +29,13 @@ public final class Reminders: Sendable {
     package static func kinds(_ configuration: Configuration = Configuration()) -> [EntryKind] {
         let bound = configuration.timeToLive.map { EntryKind.Bound(after: $0, then: .expire) }
         return [
+            // A store that fails for an hour costs nobody a tap: it is asked again for ever.
             EntryKind(
-                ReminderKinds.route, requires: [.store, .ui], bound: bound, parallel: 8),
-            EntryKind(ReminderKinds.action, requires: [.store], parallel: 8),
+                ReminderKinds.route, requires: [.store, .ui], bound: bound, attemptLimit: .max,
+                backoff: ReminderRouting.backoff, parallel: RouteLimits.inHand),
+            EntryKind(
+                ReminderKinds.action, requires: [.store], attemptLimit: .max,
+                backoff: ReminderRouting.backoff, parallel: RouteLimits.inHand),
         ]
     }
 
@@ -42,7 +47,10 @@ public final class Reminders: Sendable {
     package init(journal: Journal, configuration: Configuration = Configuration()) {
         self.journal = journal
         self.configuration = configuration
-        driver = RemindersDriver(journal: journal, configuration: configuration)
+        routing = ReminderRouting(journal: journal, configuration: configuration)
+        driver = RemindersDriver(journal: journal, configuration: configuration) {
+            [resolver = routing.resolver] change in resolver.changed(change)
+        }
     }
 
     /// Plans and hands over, until the task is cancelled or the journal is closed.

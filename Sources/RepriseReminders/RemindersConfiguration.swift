@@ -8,6 +8,14 @@ extension Reminders {
     public struct Configuration: Sendable {
         /// What sort of entity is reminded of, as in ``RepriseCore/Route/sort``.
         public var sort = "goal"
+        /// Who is signed in, as in ``RepriseCore/Route/owner``; nil: there is only one person.
+        ///
+        /// A route to something of another one is `malformed`.
+        public var owner: String?
+        /// What the buttons of reminders do without the app's screen; at most 64.
+        public var actions: [ReminderActionRule] = []
+        /// Read what has none of the formats of Reprise; at most 64.
+        public var readers: [RouteReader] = []
         /// The id of the background refresh in which the door plans again, as declared in the app's `Info.plist`; nil: none.
         public var refreshTask: String?
         /// How long a tap that nobody could be shown is worth showing; then its entry ends as `expired`. Nil: for ever.
@@ -50,6 +58,7 @@ extension Reminders {
             guard patience.allSatisfy({ $0 > .zero && $0 <= .seconds(600) }) else {
                 throw bad("A patience is more than nothing, and at most 10 minutes.", "Set it so.")
             }
+            try checkRouting()
         }
     }
 }

@@ -1,7 +1,6 @@
 public import RepriseCore
 import RepriseJournal
 import RepriseWire
-import Synchronization
 
 /// A place in the app that a form leads to.
 public struct DeepLink: Hashable, Sendable, Identifiable {
@@ -26,106 +25,31 @@ public struct DeepLinks: AsyncSequence, Sendable {
     /// What it brings.
     public typealias Element = DeepLink
 
-    let queue: LinkQueue
+    let queue: LentQueue<DeepLink>
 
     /// Begins to take links.
-    public func makeAsyncIterator() -> Iterator { Iterator(hand: LinkQueue.Hand(queue)) }
+    public func makeAsyncIterator() -> Iterator { Iterator(hand: LentQueue.Hand(queue)) }
 
     /// Takes one link after the other.
     public struct Iterator: AsyncIteratorProtocol {
-        let hand: LinkQueue.Hand
+        let hand: LentQueue<DeepLink>.Hand
 
         /// Says that the link before is done with, and waits for the next.
         ///
         /// - Returns: nil when the task is cancelled.
-        public mutating func next() async -> DeepLink? { await hand.next() }
+        public mutating func next() async -> DeepLink? {
+            for lent in hand.releaseAll() { lent.end() }
+            return await hand.next()?.item
+        }
     }
 }
 
-/// Links that the journal has handed over and nobody has taken, and those who wait for one.
-final class LinkQueue: Sendable {
-    private struct State {
-        var isOpen = false
-        var links: [Lent] = []
-        var waiting: [Int: CheckedContinuation<Lent?, Never>] = [:]
-        var cancelled: Set<Int> = []
-        var nextID = 0
-    }
-
-    private let journal: Journal
-    private let state = Mutex(State())
-
-    init(journal: Journal) { self.journal = journal }
-
-    /// The link in one loop's hand; given back when the loop ends.
-    final class Hand: Sendable {
-        private let queue: LinkQueue
-        private let held = Mutex<Lent?>(nil)
-
-        init(_ queue: LinkQueue) { self.queue = queue }
-
-        deinit { held.withLock { $0 }?.end(as: .back(reason: "The loop over the links ended.")) }
-
-        func next() async -> DeepLink? {
-            held.withLock { $0.take() }?.end()
-            while let lent = await queue.take() {
-                guard let link = DeepLink(lent.entry) else {
-                    lent.end(HandOverFailure.permanent("It is no deep link."))
-                    continue
-                }
-                held.withLock { $0 = lent }
-                return link
-            }
+extension DeepLinks {
+    static func queue(_ journal: Journal) -> LentQueue<DeepLink> {
+        LentQueue(journal: journal, kind: FormsEvent.link) { lent in
+            if let link = DeepLink(lent.entry) { return link }
+            lent.end(HandOverFailure.permanent("It is no deep link."))
             return nil
-        }
-    }
-
-    /// The journal hands links over from the first loop on: without one they would only be in hand.
-    private func begin() {
-        let isFirst = state.withLock { state in
-            defer { state.isOpen = true }
-            return !state.isOpen
-        }
-        guard isFirst else { return }
-        journal.handleBatches(of: FormsEvent.link) { [weak self] batch in
-            for lent in batch { self?.put(lent) }
-        }
-    }
-
-    private func put(_ lent: Lent) {
-        let waiting = state.withLock { state -> CheckedContinuation<Lent?, Never>? in
-            guard let first = state.waiting.keys.min() else {
-                state.links.append(lent)
-                return nil
-            }
-            return state.waiting.removeValue(forKey: first)
-        }
-        waiting?.resume(returning: lent)
-    }
-
-    private func take() async -> Lent? {
-        begin()
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let found: Lent?? = state.withLock { state in
-                    if state.cancelled.remove(id) != nil { return .some(nil) }
-                    if !state.links.isEmpty { return state.links.removeFirst() }
-                    state.waiting[id] = continuation
-                    return nil
-                }
-                if let found { continuation.resume(returning: found) }
-            }
-        } onCancel: {
-            let waiting = state.withLock { state -> CheckedContinuation<Lent?, Never>? in
-                if let waiting = state.waiting.removeValue(forKey: id) { return waiting }
-                state.cancelled.insert(id)
-                return nil
-            }
-            waiting?.resume(returning: nil)
         }
     }
 }

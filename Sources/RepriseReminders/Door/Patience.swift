@@ -7,17 +7,27 @@ import Synchronization
 /// other is made until one returns.
 final class Patience: Sendable {
     private let clock: any Timekeeper
-    private let abandoned = Mutex(0)
+    private let most: Int
+    private let left = Mutex(0)
 
-    init(clock: any Timekeeper) { self.clock = clock }
+    /// - Parameters:
+    ///   - clock: what is waited by.
+    ///   - most: how many calls may be left alone.
+    init(clock: any Timekeeper, most: Int = ReminderDoorLimits.abandoned) {
+        self.clock = clock
+        self.most = most
+    }
+
+    /// How many calls nobody waits for any more.
+    var abandoned: Int { left.withLock { $0 } }
 
     /// - Throws: what `body` throws; ``RepriseCore/RepriseError`` `.timedOut`, `.unavailable`; `CancellationError`.
     func wait<T: Sendable>(
         _ limit: Duration, for what: String, _ body: @escaping @Sendable () async throws -> T
     ) async throws -> T {
-        guard abandoned.withLock({ $0 }) < ReminderDoorLimits.abandoned else {
+        guard abandoned < most else {
             throw RepriseError(
-                .unavailable, "\(ReminderDoorLimits.abandoned) calls have not returned.",
+                .unavailable, "\(most) calls have not returned.",
                 remedy: "\(what) blocks: let it return, or throw.")
         }
         let race = Race<T>()
@@ -31,7 +41,11 @@ final class Patience: Sendable {
         }
         let timer = Task {
             do { try await self.clock.sleep(for: limit) } catch { return }
-            self.leave(task, race, RepriseError(.timedOut, "\(what) took longer than \(limit)."))
+            self.leave(
+                task, race,
+                RepriseError(
+                    .timedOut, "\(what) took longer than \(limit).",
+                    remedy: "Let it return, or throw."))
         }
         defer { timer.cancel() }
         return try await withTaskCancellationHandler {
@@ -41,10 +55,10 @@ final class Patience: Sendable {
         }
     }
 
-    private func returned() { abandoned.withLock { $0 -= 1 } }
+    private func returned() { left.withLock { $0 -= 1 } }
 
     private func leave<T>(_ task: Task<Void, Never>, _ race: Race<T>, _ error: any Error) {
-        abandoned.withLock { $0 += 1 }
+        left.withLock { $0 += 1 }
         guard race.end(.failure(error)) else { return returned() }
         task.cancel()
     }

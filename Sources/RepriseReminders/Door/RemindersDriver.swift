@@ -54,9 +54,16 @@ actor RemindersDriver {
 
     nonisolated var clock: any Timekeeper { configuration.timekeeper }
 
-    init(journal: Journal, configuration: Reminders.Configuration) {
+    /// Hears what the app's store says, at once.
+    private let hears: @Sendable (ReminderChange) -> Void
+
+    init(
+        journal: Journal, configuration: Reminders.Configuration,
+        hears: @escaping @Sendable (ReminderChange) -> Void
+    ) {
         desk = ReminderDesk(journal: journal)
         self.configuration = configuration
+        self.hears = hears
         storePatience = Patience(clock: configuration.timekeeper)
         systemPatience = Patience(clock: configuration.timekeeper)
         machine = SurveyMachine(
@@ -110,8 +117,11 @@ actor RemindersDriver {
 
     func run() async throws {
         guard let store = company?.store else { return }
-        listener = Task { [inbox] in
-            for await change in store.changes { inbox.put(.event(.changed(change))) }
+        listener = Task { [inbox, hears] in
+            for await change in store.changes {
+                hears(change)
+                inbox.put(.event(.changed(change)))
+            }
         }
         let loop = Task { await self.work() }
         self.loop = loop

@@ -59,7 +59,8 @@ package struct ReminderInfo: Hashable, Sendable {
 }
 
 extension JSONWriter {
-    fileprivate mutating func member(_ key: StaticString, _ text: String?) {
+    /// A member that is absent if there is nothing to say.
+    mutating func member(_ key: StaticString, _ text: String?) {
         guard let text else { return }
         self.key(key)
         string(text)
@@ -83,6 +84,7 @@ extension ReminderInfo {
     /// - Parameters:
     ///   - payload: anything.
     ///   - sort: what the two older formats lead to, which do not say it.
+    /// - Returns: what it carries, or what is wrong with it.
     package static func reading(_ payload: [UInt8], sort: String) -> Reading {
         guard payload.count <= RouteLimits.payloadBytes,
             ForeignJSON.isShallow(payload, most: RouteLimits.payloadDepth)

@@ -16,10 +16,10 @@ public enum RouteLimits {
     public static let answer = 16_384
     /// The most readers, and the most rules for actions, that a configuration may have.
     public static let rules = 64
-    /// The most routes that are handed over ahead of the loop that reads them.
-    public static let ahead = 8
-    /// The most looks at the store at the same time.
-    public static let lookUps = 8
+    /// The most taps, and the most actions, that are in hand at the same time, and so the most looks at the store.
+    public static let inHand = 8
+    /// How long one look-up holds up the next, in milliseconds; then both go on.
+    public static let slowLookUpMilliseconds: Int64 = 100
     /// The most look-ups that nobody waits for any more and that have not returned.
     public static let abandonedLookUps = 64
     /// How often an entity is looked up again because it has changed meanwhile.

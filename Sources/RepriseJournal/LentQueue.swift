@@ -1,0 +1,181 @@
+package import RepriseCore
+import Synchronization
+
+/// What the journal has handed over and no loop has taken, and the loops that wait for one.
+///
+/// ```swift
+/// let queue = LentQueue<DeepLink>(journal: journal, kind: FormsEvent.link) { lent in DeepLink(lent.entry) }
+/// let hand = LentQueue<DeepLink>.Hand(queue)
+/// while let (lent, link) = await hand.next() { … lent.end() … }
+/// ```
+///
+/// An entry is made into what the loops take only when one waits for it, so that it is as things stand at that moment; what was made
+/// for a loop that has gone meanwhile is forgotten and made again. Loops get the entries in the order handed over, except that one
+/// whose making lasts does not hold up those behind it.
+package final class LentQueue<Item: Sendable>: Sendable {
+    /// Makes what a loop takes; nil: it has ended the entry itself.
+    package typealias Make = @Sendable (Lent) async -> Item?
+    package typealias Taken = (lent: Lent, item: Item)
+
+    private struct State {
+        var isOpen = false
+        /// In the order handed over.
+        var lents: [Lent] = []
+        var waiting: [Int: CheckedContinuation<Taken?, Never>] = [:]
+        var cancelled: Set<Int> = []
+        /// What is being made and has not lasted yet.
+        var making: Set<Int> = []
+        var nextID = 0
+
+        mutating func id() -> Int {
+            nextID += 1
+            return nextID
+        }
+    }
+
+    private let journal: Journal
+    private let kind: String
+    private let clock: any Timekeeper
+    private let patience: Duration?
+    private let make: Make
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - journal: hands the entries over.
+    ///   - kind: of which; its `parallel` is the bound of this queue.
+    ///   - timekeeper: for the patience.
+    ///   - patience: how long the making of one holds up the next; nil: until it is done.
+    ///   - make: makes what the loops take.
+    package init(
+        journal: Journal, kind: String, timekeeper: any Timekeeper = SystemTimekeeper(),
+        patience: Duration? = nil, make: @escaping Make
+    ) {
+        self.journal = journal
+        self.kind = kind
+        clock = timekeeper
+        self.patience = patience
+        self.make = make
+    }
+
+    /// What one loop has in hand; given back when the loop ends.
+    package final class Hand: Sendable {
+        private let queue: LentQueue
+        private let held = Mutex<[Lent]>([])
+
+        package init(_ queue: LentQueue) { self.queue = queue }
+
+        deinit {
+            for lent in held.withLock({ $0 }) { lent.end(as: .back(reason: "The loop ended.")) }
+        }
+
+        /// - Returns: nil when the task is cancelled.
+        package func next() async -> Taken? {
+            guard let taken = await queue.take() else { return nil }
+            held.withLock { $0.append(taken.lent) }
+            return taken
+        }
+
+        /// Takes out of the hand what is not to be given back: who calls this ends it.
+        package func release(_ id: EntryID) -> Lent? {
+            held.withLock { held in
+                held.firstIndex { $0.entry.id == id }.map { held.remove(at: $0) }
+            }
+        }
+
+        package func releaseAll() -> [Lent] {
+            held.withLock { held in
+                defer { held = [] }
+                return held
+            }
+        }
+    }
+
+    /// The journal hands over from the first loop on: without one the entries would only be in hand.
+    private func begin() {
+        let isFirst = state.withLock { state in
+            defer { state.isOpen = true }
+            return !state.isOpen
+        }
+        guard isFirst else { return }
+        journal.handleBatches(of: kind) { [weak self] batch in
+            guard let self else { return }
+            self.state.withLock { $0.lents += batch }
+            self.makeMore()
+        }
+    }
+
+    // MARK: Making
+
+    /// As many are being made as loops wait.
+    private func makeMore() {
+        while let (id, lent) = next() {
+            Task {
+                let patience = watch(id)
+                let item = await make(lent)
+                patience?.cancel()
+                made(id, lent, item)
+            }
+        }
+    }
+
+    private func next() -> (Int, Lent)? {
+        state.withLock { state in
+            guard !state.lents.isEmpty, state.making.count < state.waiting.count else { return nil }
+            let id = state.id()
+            state.making.insert(id)
+            return (id, state.lents.removeFirst())
+        }
+    }
+
+    /// One that lasts counts no more, and the next begins.
+    private func watch(_ id: Int) -> Task<Void, Never>? {
+        patience.map { patience in
+            Task { [weak self, clock] in
+                do { try await clock.sleep(for: patience) } catch { return }
+                self?.state.withLock { _ = $0.making.remove(id) }
+                self?.makeMore()
+            }
+        }
+    }
+
+    private func made(_ id: Int, _ lent: Lent, _ item: Item?) {
+        let taker = state.withLock { state -> CheckedContinuation<Taken?, Never>? in
+            state.making.remove(id)
+            guard item != nil else { return nil }
+            guard let first = state.waiting.keys.min() else {
+                state.lents.insert(lent, at: 0)
+                return nil
+            }
+            return state.waiting.removeValue(forKey: first)
+        }
+        if let item { taker?.resume(returning: (lent, item)) }
+        makeMore()
+    }
+
+    // MARK: Taking
+
+    private func take() async -> Taken? {
+        begin()
+        let id = state.withLock { $0.id() }
+        // A cancellation that came after the entry has left a note of itself.
+        defer { state.withLock { _ = $0.cancelled.remove(id) } }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    guard !state.cancelled.contains(id) else { return true }
+                    state.waiting[id] = continuation
+                    return false
+                }
+                if isCancelled { return continuation.resume(returning: nil) }
+                makeMore()
+            }
+        } onCancel: {
+            let waiting = state.withLock { state -> CheckedContinuation<Taken?, Never>? in
+                if let waiting = state.waiting.removeValue(forKey: id) { return waiting }
+                state.cancelled.insert(id)
+                return nil
+            }
+            waiting?.resume(returning: nil)
+        }
+    }
+}

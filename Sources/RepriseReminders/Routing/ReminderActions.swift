@@ -1,0 +1,158 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+
+/// Does what was chosen on a notification, without the app's screen.
+///
+/// A snooze and a skip are marks, written in the transaction that ends the entry: exactly once. An answer and a pause are given to the
+/// app's store, which is asked before every attempt but the first whether it has them already.
+struct ReminderActions: Sendable {
+    private let configuration: Reminders.Configuration
+    private let resolver: RouteResolver
+    private let journal: Journal
+    private let done: @Sendable (String?) -> Void
+
+    private var clock: any Timekeeper { configuration.timekeeper }
+
+    init(
+        _ configuration: Reminders.Configuration, _ resolver: RouteResolver, _ journal: Journal,
+        _ done: @escaping @Sendable (String?) -> Void
+    ) {
+        self.configuration = configuration
+        self.resolver = resolver
+        self.journal = journal
+        self.done = done
+    }
+
+    func perform(_ lent: Lent) async {
+        do {
+            try await attempt(lent)
+        } catch let error as RepriseError where error.code == .malformed {
+            lent.end(HandOverFailure.permanent("The entry cannot be read: \(error)"))
+        } catch {
+            lent.end(error)
+        }
+    }
+
+    private func attempt(_ lent: Lent) async throws {
+        let arrival = try RouteArrival(payload: lent.entry.payload)
+        guard let rule = configuration.rule(arrival.action, in: arrival.category) else {
+            // The rule that it was recorded for is no more, or it was a dismissal.
+            let isDismissal = arrival.action == ReminderActionRule.dismissal
+            return lent.end(as: .ended(.applied, reason: isDismissal ? "dismissed" : "no rule"))
+        }
+        let resolved = try await resolver.resolve(arrival)
+        let end = ending(of: lent, resolved)
+        guard let info = resolved.info, let entity = resolved.resolution.entity else {
+            return end(
+                .ended(.dead, reason: "\(resolved.resolution.name): \(resolved.reason)"), nil)
+        }
+        guard !info.route.isTest else { return end(.ended(.applied, reason: "test"), nil) }
+        switch rule.effect {
+        case .snooze(let wait):
+            end(
+                .ended(.applied, reason: "snoozed"),
+                try await snooze(entity, info, arrival, lent.entry, for: wait))
+        case .skipToday:
+            end(
+                .ended(.applied, reason: "skipped"),
+                .skipOfToday(
+                    entity.id, reminder: nil, at: lent.entry.recordedAt, in: configuration.zone()))
+        case .log:
+            let answer = arrival.answer ?? rule.id
+            try await give(.log(answer), lent, info, entity)
+            end(.ended(.applied, reason: "logged"), nil)
+        case .pause:
+            try await give(.pause, lent, info, entity)
+            end(.ended(.applied, reason: "paused"), nil)
+        case .open: end(.ended(.applied, reason: "no rule"), nil)
+        }
+        done(entity.id)
+    }
+
+    /// What it turned out to be, and the mark, are written with the end of the entry.
+    private func ending(of lent: Lent, _ resolved: ResolvedRoute)
+        -> (Lent.Ending, ReminderMark?) -> Void
+    {
+        let (id, now) = (lent.entry.id, clock.wall())
+        return { ending, mark in
+            lent.end(as: ending) { db in
+                try RouteLog.resolved(id, resolved, isHanded: false, at: now, db)
+                guard let mark else { return }
+                do {
+                    try ReminderDesk.mark(mark, in: db)
+                } catch let error as RepriseError where error.code == .full {
+                    // The limit of marks: the reminder stays as it is, and the log says why.
+                    try RouteLog.add("It has no effect: \(error)", to: id, db)
+                }
+            }
+        }
+    }
+
+    // MARK: Effects
+
+    private func snooze(
+        _ entity: Entity, _ info: ReminderInfo, _ arrival: RouteArrival, _ entry: Entry,
+        for wait: Duration
+    ) async throws -> ReminderMark {
+        let now = entry.recordedAt
+        if let reminder = info.reminder, let occurrence = info.occurrence {
+            return try .snooze(
+                entity.id, reminder: reminder, occurrence: occurrence, for: wait, at: now)
+        }
+        // The formats of older versions do not say which reminder has rung: it is the first one about the same part.
+        let store = try resolver.currentStore()
+        let entities = try await resolver.lookUps.ask("reminded") {
+            try await store.reminded([entity.id])
+        }
+        let reminders = entities.first { $0.id == entity.id }?.reminders ?? []
+        guard
+            let reminder = reminders.first(where: { $0.part == info.route.part })
+                ?? reminders.first
+        else { throw HandOverFailure.permanent("Nothing is reminded of that could ring later.") }
+        let rang = local(arrival.rang ?? now)
+        return try .snooze(
+            entity.id, reminder: reminder.id, occurrence: rang, for: wait, at: now)
+    }
+
+    /// The wall clock's time, as in ``Occurrence/local``.
+    private func local(_ moment: WallTime) -> String {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = configuration.zone()
+        let parts = calendar.dateComponents(
+            [.year, .month, .day, .hour, .minute],
+            from: Date(timeIntervalSince1970: Double(moment.milliseconds) / 1_000))
+        func padded(_ number: Int?, _ width: Int) -> String {
+            let digits = String(number ?? 0)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        return "\(padded(parts.year, 4))-\(padded(parts.month, 2))-\(padded(parts.day, 2))"
+            + "T\(padded(parts.hour, 2)):\(padded(parts.minute, 2))"
+    }
+
+    private func give(
+        _ action: ReminderCommand.Action, _ lent: Lent, _ info: ReminderInfo, _ entity: Entity
+    ) async throws {
+        let store = try resolver.currentStore()
+        let id = lent.entry.id
+        if lent.entry.attempt > 1,
+            try await resolver.lookUps.ask("isApplied", { try await store.isApplied(id) })
+        {
+            return
+        }
+        let part = entity.parts.first { $0.id == info.route.part }?.id
+        let command = ReminderCommand(
+            id: id, action: action, entity: entity, part: part, occurrence: info.occurrence)
+        try await resolver.lookUps.ask("apply") { try await store.apply(command) }
+    }
+}
+
+extension Resolution {
+    /// What an action is about: also what is paused, and what has taken the place of what rang.
+    fileprivate var entity: Entity? {
+        switch self {
+        case .active(let entity, _), .paused(let entity), .superseded(let entity): entity
+        case .deleted, .missing, .malformed: nil
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import GRDB
+import RepriseCore
+
+/// What taps, actions and links turned out to be, for people, and which of them the app has presented.
+enum RouteLog {
+    static func recorded(
+        _ id: EntryID, _ arrival: RouteArrival, _ info: ReminderInfo?, at now: WallTime,
+        _ db: Database
+    ) throws {
+        let route = try info.map {
+            String(decoding: try JSONEncoder().encode($0.route), as: UTF8.self)
+        }
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO reminderRoute (entry, at, source, route, action) VALUES (?, ?, ?, ?, ?)
+                ON CONFLICT (entry) DO NOTHING
+                """
+        ).execute(arguments: [
+            id.text, now.milliseconds, arrival.source.rawValue, route, arrival.action,
+        ])
+    }
+
+    static func resolved(
+        _ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool, at now: WallTime, _ db: Database
+    ) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE reminderRoute SET resolution = ?, reason = ?, resolved = ?, handed = handed + ?
+                WHERE entry = ?
+                """
+        ).execute(arguments: [
+            resolved.resolution.name, resolved.reason, now.milliseconds, isHanded ? 1 : 0, id.text,
+        ])
+    }
+
+    /// The app has said so: it is not handed over again.
+    static func presented(_ id: EntryID, at now: WallTime, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: "UPDATE reminderRoute SET presented = ? WHERE entry = ? AND presented IS NULL"
+        ).execute(arguments: [now.milliseconds, id.text])
+    }
+
+    static func isPresented(_ id: EntryID, _ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT presented IS NOT NULL FROM reminderRoute WHERE entry = ?"),
+            arguments: [id.text]) ?? false
+    }
+
+    static func add(_ sentence: String, to id: EntryID, _ db: Database) throws {
+        try db.cachedStatement(
+            sql:
+                "UPDATE reminderRoute SET reason = COALESCE(reason || ' ', '') || ? WHERE entry = ?"
+        ).execute(arguments: [sentence, id.text])
+    }
+}

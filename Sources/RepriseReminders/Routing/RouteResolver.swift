@@ -1,0 +1,171 @@
+public import RepriseCore
+import RepriseJournal
+import Synchronization
+
+/// What something that came in turned out to be, as of one moment.
+package struct ResolvedRoute: Hashable, Sendable {
+    /// nil: it carries none.
+    package var info: ReminderInfo?
+    package var resolution: Resolution
+    /// Why, for people.
+    package var reason: String
+}
+
+/// Reads where something leads, and asks the app's store what that is now.
+package final class RouteResolver: Sendable {
+    private let reading: RouteReading
+    private let sorts: Set<String>
+    private let owner: String?
+    let lookUps: LookUps
+    private let store = Mutex<(any ReminderStore)?>(nil)
+
+    package init(_ configuration: Reminders.Configuration) {
+        reading = RouteReading(sort: configuration.sort, readers: configuration.readers)
+        sorts = [configuration.sort]
+        owner = configuration.owner
+        lookUps = LookUps(
+            timekeeper: configuration.timekeeper, patience: configuration.lookUpPatience)
+    }
+
+    /// The store that is asked; nil while there is none.
+    package func use(_ store: (any ReminderStore)?) { self.store.withLock { $0 = store } }
+
+    /// The app's store has said that something has changed.
+    package func changed(_ change: ReminderChange) {
+        switch change {
+        case .entities(let ids): lookUps.changed(ids)
+        case .everything: lookUps.changed(nil)
+        }
+    }
+
+    /// How many calls of the store nobody waits for any more.
+    package var abandoned: Int { lookUps.abandoned }
+
+    func currentStore() throws -> any ReminderStore {
+        guard let store = store.withLock({ $0 }) else {
+            throw HandOverFailure.notReady("The reminders do not run: nobody can be asked.")
+        }
+        return store
+    }
+
+    // MARK: Resolving
+
+    /// Resolves what came in as things stand now.
+    ///
+    /// - Throws: what the store throws, or that it did not answer in time; then it is to be tried again.
+    package func resolve(_ arrival: RouteArrival) async throws -> ResolvedRoute {
+        switch reading.read(arrival) {
+        case .malformed(let malformation):
+            return .malformed(malformation)
+        case .read(let info):
+            guard sorts.contains(info.route.sort) else {
+                return .malformed(.unknownSort(info.route.sort), info)
+            }
+            guard isOurs(info.route.owner) else { return .malformed(.anotherUser, info) }
+            return try await resolve(info)
+        }
+    }
+
+    private func resolve(_ info: ReminderInfo) async throws -> ResolvedRoute {
+        let store = try currentStore()
+        var looks = 0
+        while true {
+            looks += 1
+            let (finding, hasChanged) = try await lookUps.watching(info.route.id) {
+                try await lookUps.ask("find") { try await store.find(info.route) }
+            }
+            guard hasChanged, looks <= RouteLimits.lookUpsAgain else {
+                var resolved = judge(finding, info)
+                if looks > 1 {
+                    resolved.reason += " It was looked up \(looks) times, for it changed meanwhile."
+                }
+                return resolved
+            }
+        }
+    }
+
+    /// Nobody is named, or nobody is signed in by name, or they are the same.
+    private func isOurs(_ other: String?) -> Bool {
+        guard let owner, let other else { return true }
+        return owner == other
+    }
+
+    private func judge(_ finding: EntityFinding, _ info: ReminderInfo) -> ResolvedRoute {
+        switch finding {
+        case .found(let entity):
+            guard isOurs(entity.owner) else { return .malformed(.anotherUser, info) }
+            return .found(entity, info)
+        case .replaced(let entity):
+            guard isOurs(entity.owner) else { return .malformed(.anotherUser, info) }
+            return ResolvedRoute(
+                info: info, resolution: .superseded(by: entity),
+                reason: "“\(entity.title)” has taken its place.")
+        case .deleted(let when):
+            return ResolvedRoute(
+                info: info, resolution: .deleted(when: when),
+                reason: "The store has a tombstone of it.")
+        case .unknown:
+            return ResolvedRoute(
+                info: info, resolution: .missing(id: info.route.id),
+                reason: "The store has never heard of it.")
+        }
+    }
+}
+
+extension ResolvedRoute {
+    static func malformed(_ malformation: Malformation, _ info: ReminderInfo? = nil) -> Self {
+        Self(info: info, resolution: .malformed(malformation), reason: malformation.reason)
+    }
+
+    fileprivate static func found(_ entity: Entity, _ info: ReminderInfo) -> Self {
+        guard entity.state == .active else {
+            return Self(
+                info: info, resolution: .paused(entity),
+                reason: "“\(entity.title)” is \(entity.state.rawValue).")
+        }
+        guard let id = info.route.part else {
+            return Self(
+                info: info, resolution: .active(entity, .whole),
+                reason: "“\(entity.title)” is in use.")
+        }
+        guard let part = entity.parts.first(where: { $0.id == id }) else {
+            return Self(
+                info: info, resolution: .active(entity, .partGone(id: id)),
+                reason:
+                    "“\(entity.title)” is in use; its part is no more, so the whole stands for it.")
+        }
+        return Self(
+            info: info, resolution: .active(entity, .part(part)),
+            reason: "“\(entity.title)” is in use, and so is “\(part.title)”.")
+    }
+}
+
+extension Resolution {
+    /// One word for the log: `active`, `paused`, `deleted`, `missing`, `superseded`, `malformed`.
+    public var name: String {
+        switch self {
+        case .active: "active"
+        case .paused: "paused"
+        case .deleted: "deleted"
+        case .missing: "missing"
+        case .superseded: "superseded"
+        case .malformed: "malformed"
+        }
+    }
+}
+
+extension Malformation {
+    /// What is wrong, for people.
+    var reason: String {
+        switch self {
+        case .notJSON: "What it carries is no JSON object, or one beyond the limits."
+        case .noRoute: "It carries no route: somebody else has made it."
+        case .missing(let field): "Its \(field) is not there."
+        case .invalid(let field): "Its \(field) is not what it should be."
+        case .newer(let version): "It is of version \(version) of the format, which is newer."
+        case .anotherUser: "It leads to something of another user."
+        case .unknownSort(let sort):
+            "It leads to a \(sort.prefix(64)), which this app does not have."
+        }
+    }
+}

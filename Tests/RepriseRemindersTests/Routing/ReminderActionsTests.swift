@@ -1,0 +1,249 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+import RepriseReminders
+import RepriseTesting
+import Testing
+
+@Suite("Actions of notifications")
+struct ReminderActionsTests {
+    private static let info =
+        #"{"reprise":{"v":2,"sort":"goal","id":"g","part":"q","reminder":"r","at":"2026-11-21T07:30"}}"#
+    private static let goal = Entity(
+        id: "g", title: "Read", parts: [.init(id: "q", title: "Pages?")])
+
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func door(
+        _ store: ScriptedStore, timekeeper: (any Timekeeper)? = nil
+    ) async throws -> RoutingDoor {
+        try await RoutingDoor(in: folder, store, timekeeper: timekeeper, ui: false) {
+            configuration in
+            configuration.zone = { TimeZone(secondsFromGMT: 0) ?? .current }
+            configuration.actions = [
+                ReminderActionRule(
+                    "log", category: "goal", title: "Log…", does: .log, asksForText: true),
+                ReminderActionRule("yes", category: "goal", title: "Yes", does: .log),
+                ReminderActionRule(
+                    "later", category: "goal", title: "Later", does: .snooze(.seconds(600))),
+                ReminderActionRule("skip", category: "goal", title: "Not today", does: .skipToday),
+                ReminderActionRule("pause", category: "goal", title: "Pause", does: .pause),
+                ReminderActionRule("show", category: "goal", title: "Show", does: .open),
+                ReminderActionRule("yes", category: "other", title: "Yes", does: .pause),
+            ]
+        }
+    }
+
+    private func act(
+        _ action: NotificationResponse.Action, info: String = Self.info, category: String = "goal"
+    ) -> NotificationResponse {
+        tap("a", at: 1_800_000_000_000, info: info, category: category, action: action)
+    }
+
+    @Test("An answer and a pause go to the store without a screen, with what the store has now")
+    func store() async throws {
+        let store = ScriptedStore(Self.goal)
+        let door = try await door(store)
+        let log = try await door.reminders.received(act(.text("log", answer: "12")))
+        let yes = try await door.reminders.received(act(.button("yes")))
+        let pause = try await door.reminders.received(act(.button("yes"), category: "other"))
+        try await door.ended(log, .applied, "logged")
+        try await door.ended(yes, .applied, "logged")
+        try await door.ended(pause, .applied, "paused")
+        func command(_ id: EntryID, _ action: ReminderCommand.Action) -> ReminderCommand {
+            ReminderCommand(
+                id: id, action: action, entity: Self.goal, part: "q",
+                occurrence: "2026-11-21T07:30")
+        }
+        #expect(
+            Set(store.commands)
+                == [command(log, .log("12")), command(yes, .log("yes")), command(pause, .pause)])
+        #expect(try await door.route(log).resolution == "active")
+        await door.journal.close()
+    }
+
+    @Test("A snooze and a skip are marks, counted from when they were chosen")
+    func marks() async throws {
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await door(ScriptedStore(Self.goal), timekeeper: time)
+        let later = try await door.reminders.received(act(.button("later")))
+        let skip = try await door.reminders.received(act(.button("skip")))
+        try await door.ended(later, .applied, "snoozed")
+        try await door.ended(skip, .applied, "skipped")
+        #expect(
+            try await door.marks() == [
+                "g  2027-01-15 skip 1800057600000",
+                "g r 2026-11-21T07:30 snooze 1800000600000",
+            ])
+        await door.journal.close()
+    }
+
+    @Test("A store that throws is given the command again, and one that has it is not")
+    func exactlyOnce() async throws {
+        let store = ScriptedStore(Self.goal)
+        // It takes effect, and the answer is lost.
+        store.applies { command in
+            store.store(command)
+            throw RepriseError(.diskFailed, "The disk.")
+        }
+        let first = try await door(store)
+        let id = try await first.reminders.received(act(.text("log", answer: "12")))
+        try await first.ended(id, .applied, "logged")
+        #expect(store.commands.count == 1)
+        #expect(store.finds >= 2)
+        await first.journal.close()
+    }
+
+    @Test("Killed before its effect, it is done at the next launch")
+    func killed() async throws {
+        let first = try await RoutingDoor(in: folder, nil) { configuration in
+            configuration.actions = [
+                ReminderActionRule("log", category: "goal", title: "Log", does: .log)
+            ]
+        }
+        let id = try await first.reminders.received(act(.text("log", answer: "12")))
+        try await first.kill()
+        let store = ScriptedStore(Self.goal)
+        let door = try await door(store)
+        try await door.ended(id, .applied, "logged")
+        #expect(store.commands.map(\.id) == [id])
+        await door.journal.close()
+    }
+
+    @Test(
+        "On a test reminder nothing is done",
+        arguments: ["yes", "later", "skip", "pause"])
+    func test(action: String) async throws {
+        let store = ScriptedStore(Self.goal)
+        let door = try await door(store)
+        let info = Self.info.replacingOccurrences(of: "\"v\":2", with: "\"v\":2,\"test\":true")
+        let id = try await door.reminders.received(act(.button(action), info: info))
+        try await door.ended(id, .applied, "test")
+        #expect(store.commands.isEmpty)
+        #expect(try await door.marks().isEmpty)
+        await door.journal.close()
+    }
+
+    @Test(
+        "What it is about is judged when it is done",
+        arguments: [
+            (.found(paused), .applied, "logged", "paused"),
+            (.replaced(by: goal), .applied, "logged", "superseded"),
+            (.deleted(when: nil), .dead, "deleted: ", "deleted"),
+            (.unknown, .dead, "missing: ", "missing"),
+        ] as [(EntityFinding, Outcome, String, String)])
+    func states(
+        finding: EntityFinding, outcome: Outcome, reason: String, resolution: String
+    ) async throws {
+        let store = ScriptedStore { _ in finding }
+        let door = try await door(store)
+        let id = try await door.reminders.received(act(.text("log", answer: "12")))
+        try await door.ended(id, outcome, reason)
+        #expect(try await door.route(id).resolution == resolution)
+        #expect(store.commands.count == (outcome == .applied ? 1 : 0))
+        await door.journal.close()
+    }
+
+    private static var paused: Entity {
+        var goal = goal
+        goal.state = .paused
+        return goal
+    }
+
+    @Test("A payload that cannot be read is a dead letter with its reason")
+    func malformed() async throws {
+        let door = try await door(ScriptedStore(Self.goal))
+        let id = try await door.reminders.received(act(.button("yes"), info: "{}"))
+        try await door.ended(id, .dead, "malformed: ")
+        await door.journal.close()
+    }
+
+    @Test("What the store can never do is a dead letter at once")
+    func permanent() async throws {
+        let store = ScriptedStore(Self.goal)
+        store.applies { _ in throw HandOverFailure.permanent("No such answer.") }
+        let door = try await door(store)
+        let id = try await door.reminders.received(act(.text("log", answer: "?")))
+        try await door.ended(id, .dead, "No such answer.")
+        await door.journal.close()
+    }
+
+    @Test("A dismissal is recorded and does nothing")
+    func dismissal() async throws {
+        let door = try await door(ScriptedStore(Self.goal))
+        let id = try await door.reminders.received(act(.dismiss))
+        try await door.ended(id, .applied, "dismissed")
+        await door.journal.close()
+    }
+
+    @Test(
+        "A button that opens the app, and one of which nobody knows what it does, are taps that name it",
+        arguments: ["show", "of another version"])
+    func taps(action: String) async throws {
+        let door = try await door(ScriptedStore(Self.goal))
+        try await door.reminders.received(act(.button(action)))
+        await door.journal.open(.ui)
+        var routes = door.reminders.routes.makeAsyncIterator()
+        let tap = try #require(await routes.next())
+        #expect(tap.action == action && tap.source == .action)
+        #expect(tap.reminder == "r" && tap.occurrence == "2026-11-21T07:30")
+        await door.journal.close()
+    }
+
+    @Test(
+        "A snooze on a notification of an older version is of the reminder about the same question")
+    func olderSnooze() async throws {
+        let store = ScriptedStore(Self.goal)
+        let schedule = Schedule(.daily, at: [TimeOfDay(7, 30)])
+        store.reminds([
+            RemindedEntity(
+                id: "g",
+                reminders: [
+                    Reminder(id: "whole", schedule: schedule, title: "T"),
+                    Reminder(id: "mine", part: "q", schedule: schedule, title: "T"),
+                ])
+        ])
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await door(store, timekeeper: time)
+        let info = #"{"goalId":"g","questionId":"q"}"#
+        let id = try await door.reminders.received(act(.button("later"), info: info))
+        try await door.ended(id, .applied, "snoozed")
+        #expect(
+            try await door.marks() == ["g mine 2027-01-15T08:00 snooze 1800000600000"])
+        await door.journal.close()
+    }
+
+    @Test("Categories are made of the rules, and rules that cannot be used are refused")
+    func categories() throws {
+        var configuration = Reminders.Configuration()
+        configuration.actions = [
+            ReminderActionRule("a", category: "x", title: "A", does: .log, asksForText: true),
+            ReminderActionRule("b", category: "y", title: "B", does: .open),
+            ReminderActionRule("c", category: "x", title: "C", does: .snooze(.seconds(60))),
+            ReminderActionRule("dismiss", category: "y", title: "", does: .skipToday),
+        ]
+        try configuration.check()
+        #expect(
+            configuration.categories == [
+                NotificationCategory(
+                    id: "x",
+                    actions: [
+                        .init(id: "a", title: "A", asksForText: true), .init(id: "c", title: "C"),
+                    ]),
+                NotificationCategory(
+                    id: "y", actions: [.init(id: "b", title: "B", opensApp: true)],
+                    reportsDismissal: true),
+            ])
+        for bad in [
+            ReminderActionRule("a", category: "x", title: "A", does: .pause),
+            ReminderActionRule("", category: "x", title: "A", does: .pause),
+            ReminderActionRule("s", category: "x", title: "A", does: .snooze(.seconds(1))),
+        ] {
+            var wrong = configuration
+            wrong.actions.append(bad)
+            #expect(throws: RepriseError(.badConfiguration, "")) { try wrong.check() }
+        }
+    }
+}

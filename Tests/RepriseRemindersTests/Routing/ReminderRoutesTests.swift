@@ -1,0 +1,230 @@
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseReminders
+import RepriseTesting
+import Testing
+
+@Suite("Taps on their way to a screen")
+struct ReminderRoutesTests {
+    private static let info = #"{"reprise":{"v":2,"sort":"goal","id":"g","part":"q"}}"#
+    private static let goal = Entity(
+        id: "g", title: "Read", parts: [.init(id: "q", title: "Pages?")])
+
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test("A tap is handed over when store and screen are there, and ends when it is presented")
+    func presented() async throws {
+        let store = ScriptedStore(Self.goal)
+        let door = try await RoutingDoor(in: folder, store, ui: false)
+        let id = try await door.reminders.received(tap("a", info: Self.info))
+        #expect(try await door.entry(id)?.state == .pending)
+        var routes = door.reminders.routes.makeAsyncIterator()
+        await door.journal.open(.ui)
+        let tap = try #require(await routes.next())
+        #expect(tap.id == id)
+        #expect(tap.resolution == .active(Self.goal, .part(Self.goal.parts[0])))
+        #expect(tap.source == .tap && tap.attempt == 1 && !tap.isTest)
+        try await tap.presented()
+        try await door.ended(id, .applied, "active")
+        try await comesTrue("the log has it") {
+            try await door.route(id) == ("active", 1, true)
+        }
+        try await tap.presented()
+        #expect(try await door.journal.ledger().isBalanced)
+        await door.journal.close()
+    }
+
+    @Test("The same tap through both entrances is one entry, handed over once")
+    func twice() async throws {
+        let store = ScriptedStore(Self.goal)
+        let door = try await RoutingDoor(in: folder, store)
+        let first = try await door.reminders.received(tap("a", info: Self.info))
+        let again = try await door.reminders.received(tap("a", info: Self.info))
+        let other = try await door.reminders.received(tap("a", at: 2, info: Self.info))
+        #expect(first == again && other != first)
+        var routes = door.reminders.routes.makeAsyncIterator()
+        for expected in [first, other] {
+            let tap = try #require(await routes.next())
+            #expect(tap.id == expected)
+            try await tap.presented()
+        }
+        try await door.ended(other, .applied, "active")
+        #expect(store.finds == 2)
+        await door.journal.close()
+    }
+
+    @Test("Killed between hand-over and presentation it is handed over again, and resolved anew")
+    func killedBefore() async throws {
+        let first = try await RoutingDoor(in: folder, ScriptedStore(Self.goal))
+        let id = try await first.reminders.received(tap("a", info: Self.info))
+        var routes = first.reminders.routes.makeAsyncIterator()
+        _ = try #require(await routes.next())
+        try await first.kill()
+        let door = try await RoutingDoor(
+            in: folder, ScriptedStore { _ in .deleted(when: nil) })
+        var next = door.reminders.routes.makeAsyncIterator()
+        let tap = try #require(await next.next())
+        #expect(tap.id == id && tap.attempt == 2)
+        #expect(tap.resolution == .deleted(when: nil))
+        try await tap.presented()
+        try await door.ended(id, .applied, "deleted")
+        await door.journal.close()
+    }
+
+    @Test("Killed after the app has said that it is presented, it is not handed over again")
+    func killedAfter() async throws {
+        let first = try await RoutingDoor(in: folder, ScriptedStore(Self.goal))
+        let id = try await first.reminders.received(tap("a", info: Self.info))
+        var routes = first.reminders.routes.makeAsyncIterator()
+        let tap = try #require(await routes.next())
+        // As it stands on disk after a kill between the app's word and the end of the entry.
+        try await first.journal.write { db in
+            try db.execute(sql: "UPDATE reminderRoute SET presented = 1")
+        }
+        _ = tap
+        try await first.kill()
+        let store = ScriptedStore(Self.goal)
+        let door = try await RoutingDoor(in: folder, store)
+        let loop = Task {
+            for await tap in door.reminders.routes { Issue.record("\(tap.id) came again") }
+        }
+        try await door.ended(id, .applied, "presented before")
+        #expect(store.finds == 0)
+        loop.cancel()
+        await door.journal.close()
+    }
+
+    @Test("What the app declines ends with its reason")
+    func declined() async throws {
+        let door = try await RoutingDoor(in: folder, ScriptedStore())
+        let id = try await door.reminders.open(url: "goals://goal/nobody")
+        var routes = door.reminders.routes.makeAsyncIterator()
+        let tap = try #require(await routes.next())
+        #expect(tap.resolution == .missing(id: "nobody") && tap.source == .link)
+        try await tap.declined("no screen for this")
+        try await door.ended(id, .applied, "declined: no screen for this")
+        await door.journal.close()
+    }
+
+    @Test("A loop that ends gives back what it has not presented, and the next loop gets it")
+    func loops() async throws {
+        let door = try await RoutingDoor(in: folder, ScriptedStore(Self.goal))
+        let id = try await door.reminders.received(tap("a", info: Self.info))
+        let loop = Task { [reminders = door.reminders] in
+            for await tap in reminders.routes { return tap.attempt }
+            return 0
+        }
+        #expect(await loop.value == 1)
+        var routes = door.reminders.routes.makeAsyncIterator()
+        let tap = try #require(await routes.next())
+        #expect(tap.id == id && tap.attempt == 2)
+        try await tap.presented()
+        try await door.ended(id, .applied, "active")
+        await door.journal.close()
+    }
+
+    @Test("A loop that is cancelled while it waits takes nothing with it")
+    func cancelled() async throws {
+        let door = try await RoutingDoor(in: folder, ScriptedStore(Self.goal))
+        let loop = Task { [reminders = door.reminders] in
+            var routes = reminders.routes.makeAsyncIterator()
+            return await routes.next()?.id
+        }
+        try await Task.sleep(for: .milliseconds(10))
+        loop.cancel()
+        #expect(await loop.value == nil)
+        let id = try await door.reminders.received(tap("a", info: Self.info))
+        var routes = door.reminders.routes.makeAsyncIterator()
+        #expect(await routes.next()?.id == id)
+        await door.journal.close()
+    }
+
+    @Test(
+        "What cannot be read is recorded, and handed to the app as malformed",
+        arguments: [
+            ("no JSON", .notJSON), (#"{"aps":{}}"#, .noRoute),
+            (#"{"goalId":7}"#, .invalid(field: "goalId")),
+            (#"{"reprise":{"v":9}}"#, .newer(version: 9)), ("large", .notJSON),
+        ] as [(String, Malformation)])
+    func malformed(info: String, malformation: Malformation) async throws {
+        let door = try await RoutingDoor(in: folder, ScriptedStore())
+        let payload = info == "large" ? String(repeating: "x", count: 300_000) : info
+        let id = try await door.reminders.received(tap("a", info: payload))
+        var routes = door.reminders.routes.makeAsyncIterator()
+        let tap = try #require(await routes.next())
+        #expect(tap.resolution == .malformed(malformation))
+        #expect(tap.route == nil)
+        try await tap.presented()
+        try await door.ended(id, .applied, "malformed")
+        await door.journal.close()
+    }
+
+    @Test("A store that throws is asked again until it answers, and the tap waits")
+    func throwing() async throws {
+        let store = ScriptedStore(Self.goal)
+        store.answer { _ in
+            guard store.finds > 3 else { throw RepriseError(.diskFailed, "The disk.") }
+            return .found(Self.goal)
+        }
+        let door = try await RoutingDoor(in: folder, store)
+        try await door.reminders.received(tap("a", info: Self.info))
+        var routes = door.reminders.routes.makeAsyncIterator()
+        let tap = try #require(await routes.next())
+        #expect(tap.attempt == 4)
+        await door.journal.close()
+    }
+
+    @Test("A look-up that blocks does not hold up the taps behind it")
+    func blocking() async throws {
+        let latch = Latch()
+        defer { latch.open() }
+        let store = ScriptedStore { route in
+            if route.id == "slow" { await latch.wait() }
+            return .found(Self.goal)
+        }
+        let door = try await RoutingDoor(in: folder, store)
+        try await door.reminders.open(Route(sort: "goal", id: "slow"))
+        let quick = try await door.reminders.open(Route(sort: "goal", id: "g"))
+        var routes = door.reminders.routes.makeAsyncIterator()
+        let tap = try #require(await routes.next())
+        #expect(tap.id == quick)
+        await door.journal.close()
+    }
+
+    @Test("What nobody waits for is resolved when a loop asks for it, not before")
+    func late() async throws {
+        let store = ScriptedStore(Self.goal)
+        let door = try await RoutingDoor(in: folder, store)
+        var routes = door.reminders.routes.makeAsyncIterator()
+        try await door.reminders.open(Route(sort: "goal", id: "g"))
+        _ = try #require(await routes.next())
+        try await door.reminders.open(Route(sort: "goal", id: "g"))
+        try await comesTrue("it is in hand") {
+            try await door.journal.read { db in
+                try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM entry WHERE incarnation NOT NULL")
+            } == 2
+        }
+        #expect(store.finds == 1)
+        store.answer { _ in .deleted(when: nil) }
+        let tap = try #require(await routes.next())
+        #expect(tap.resolution == .deleted(when: nil))
+        await door.journal.close()
+    }
+
+    @Test("A tap whose time is up expires")
+    func expires() async throws {
+        let time = ManualTimekeeper()
+        let door = try await RoutingDoor(
+            in: folder, ScriptedStore(Self.goal), timekeeper: time, ui: false
+        ) { $0.timeToLive = .seconds(60) }
+        let id = try await door.reminders.received(tap("a", info: Self.info))
+        time.advance(by: .seconds(61))
+        try await comesTrue("it expires") {
+            try await door.entry(id)?.state == .finished(.expired)
+        }
+        await door.journal.close()
+    }
+}
