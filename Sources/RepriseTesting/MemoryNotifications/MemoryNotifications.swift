@@ -96,11 +96,13 @@ public final class MemoryNotifications: Sendable {
     ///
     /// - Parameter zone: the new one.
     public func travel(to zone: TimeZone) {
+        let now = clock.now
         with { state in
             guard zone != state.zone else { return }
             state.zone = zone
             for (id, pending) in state.pending {
-                state.pending[id]?.due = Self.due(pending.request, after: pending.added, in: zone)
+                state.pending[id]?.due = Self.due(
+                    pending.request, after: min(pending.added, now), in: zone)
             }
         }
     }
