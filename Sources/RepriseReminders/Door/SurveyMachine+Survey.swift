@@ -119,7 +119,7 @@ extension SurveyMachine {
         return [.ask(work.number, .look(routes))]
     }
 
-    /// - Parameter inUse: nil if nobody knows.
+    /// What is in use of what is not in the plan; nil if nobody knows.
     private mutating func decide(inUse: Set<String>?, at now: Moment) -> [Action] {
         guard var work else { return [] }
         work.aim = plan.aim(

@@ -203,7 +203,7 @@ struct SurveyPlan: Sendable {
 
     /// Notifications of what is not in use any more, or is another user's.
     ///
-    /// - Parameter inUse: of those that are not in the plan; nil: nobody knows, so they stay.
+    /// In use are these of those that are not in the plan; nil: nobody knows, so they stay.
     func gone(_ delivered: [DeliveredNotification], inUse: Set<String>?) -> [SurveyChange.Removal] {
         delivered.compactMap { notification in
             guard notification.request.isOurs, let info = info(notification.request),
