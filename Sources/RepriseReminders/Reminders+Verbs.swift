@@ -23,7 +23,7 @@ extension Reminders {
         try await self.mark(mark)
     }
 
-    /// A snooze is taken back: what it put off does not ring.
+    /// A snooze is taken back: it does not ring, and an occurrence that is still to come rings at its own time.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.

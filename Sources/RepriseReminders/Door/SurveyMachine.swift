@@ -179,8 +179,8 @@ package struct SurveyMachine: Sendable {
     /// Whether nothing is under way: what has failed waits for its time.
     package var isIdle: Bool {
         switch phase {
-        case .stopped, .resting: true
-        case .loading: false
+        case .resting: true
+        case .stopped, .loading: false
         case .ready: work == nil && (wanted == nil || againAt != nil)
         }
     }
@@ -247,6 +247,7 @@ package struct SurveyMachine: Sendable {
         (againAt, rings, refreshAt, written) = (nil, nil, nil, nil)
         failures = 0
         isAsleep = false
+        (insight.surveyed, insight.permission) = (nil, nil)
         return [.load]
     }
 
@@ -330,7 +331,7 @@ package struct SurveyMachine: Sendable {
         case .stopped: insight.state = .idle
         case .loading, .resting: insight.state = .loading
         case .ready:
-            switch insight.permission {
+            switch insight.surveyed == nil ? nil : insight.permission {
             case nil: insight.state = .surveying
             case .notDetermined, .denied: insight.state = .notPermitted
             case .provisional: insight.state = .quiet

@@ -129,13 +129,28 @@ public final class MemoryNotifications: Sendable {
         }
     }
 
+    /// Makes a request pending although its time has come, as a system does that is late; it rings in an hour.
+    ///
+    /// - Parameter request: with a trigger.
+    public func plantLate(_ request: NotificationRequest) {
+        let now = clock.now
+        with { state in
+            state.order += 1
+            state.pending[request.id] = Pending(
+                request: request, added: now, order: state.order,
+                due: now.advanced(by: .seconds(3_600)))
+        }
+    }
+
     // MARK: What it has
 
     /// The requests that have not rung, soonest first.
     public var pending: [NotificationRequest] {
         with { state in
-            state.pending.values.sorted { ($0.due ?? .distant, $0.order) < ($1.due ?? .distant, $1.order) }
-                .map(\.request)
+            state.pending.values.sorted {
+                ($0.due ?? .distant, $0.order) < ($1.due ?? .distant, $1.order)
+            }
+            .map(\.request)
         }
     }
 
@@ -166,7 +181,9 @@ public final class MemoryNotifications: Sendable {
 
     private static func ring(_ state: inout State, at now: WallTime) {
         let due = state.pending.values.filter { ($0.due ?? .distant) <= now }
-        for pending in due.sorted(by: { ($0.due ?? .distant, $0.order) < ($1.due ?? .distant, $1.order) }) {
+        for pending in due.sorted(by: {
+            ($0.due ?? .distant, $0.order) < ($1.due ?? .distant, $1.order)
+        }) {
             rearm(&state, pending, at: now)
             guard [.authorized, .provisional].contains(state.settings.authorization) else {
                 continue

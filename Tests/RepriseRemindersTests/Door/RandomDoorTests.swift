@@ -66,7 +66,7 @@ final class RandomDoor {
     // MARK: Life and death
 
     private func live() async throws {
-        process = try await stage.open(dyingAfter: random.chance(0.5) ? random.below(90) + 1 : nil)
+        process = try await stage.open(dyingAfter: random.chance(0.7) ? random.below(40) + 1 : nil)
     }
 
     private func die() async throws {
@@ -309,14 +309,15 @@ final class RandomDoor {
         try await process?.reminders.test(reminder, of: id, after: .seconds(seconds))
         let names: [String]? = try await process?.rows(
             "SELECT occurrence FROM reminderMark WHERE reminderJSON LIKE '%test \(nextMinute)\"%'")
-        guard let name = names?.first else { return Issue.record("The test is not marked.") }
+        let name = try #require(names?.first)
         let mark = PlanModel.Mark(
             entity: id, rule: "try", occurrence: name, until: model.now + seconds)
         model.tests.append((mark, reminder.title))
     }
 
     private func permission() {
-        let authorization = random.element(NotificationSettings.Authorization.allCases + [.authorized])
+        let authorization = random.element(
+            NotificationSettings.Authorization.allCases + [.authorized])
         note("\(authorization)")
         model.isAllowed = authorization == .authorized || authorization == .provisional
         stage.system.allow(authorization)
@@ -332,8 +333,9 @@ final class RandomDoor {
 
     /// What is over by now stays over, whatever the calendar does then.
     private func forget() {
-        model.snoozes.removeAll { $0.until <= model.now }
-        model.tests.removeAll { $0.mark.until <= model.now }
+        let now = model.now
+        model.snoozes.removeAll { $0.until <= now }
+        model.tests.removeAll { $0.mark.until <= now }
     }
 
     /// What is put off by an hour rings an hour later, whatever the calendar says.
