@@ -48,7 +48,8 @@ struct ReminderActionsTests {
         let door = try await door(store)
         let log = try await door.reminders.received(act(.text("log", answer: "12")))
         let yes = try await door.reminders.received(act(.button("yes")))
-        let pause = try await door.reminders.received(act(.button("yes"), category: "other"))
+        let pause = try await door.reminders.received(
+            tap("b", info: Self.info, category: "other", action: .button("yes")))
         try await door.ended(log, .applied, "logged")
         try await door.ended(yes, .applied, "logged")
         try await door.ended(pause, .applied, "paused")

@@ -185,7 +185,7 @@ struct ReminderRoutesTests {
             if route.id == "slow" { await latch.wait() }
             return .found(Self.goal)
         }
-        let door = try await RoutingDoor(in: folder, store)
+        let door = try await RoutingDoor(in: folder, store) { $0.lookUpPatience = .seconds(600) }
         try await door.reminders.open(Route(sort: "goal", id: "slow"))
         let quick = try await door.reminders.open(Route(sort: "goal", id: "g"))
         var routes = door.reminders.routes.makeAsyncIterator()
