@@ -1,5 +1,5 @@
 import Crypto
-import Foundation
+public import Foundation
 import Synchronization
 
 /// A stand-in for Apple's push service: what its documentation says, and each error by its rule.

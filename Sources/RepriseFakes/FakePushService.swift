@@ -1,5 +1,5 @@
 import Crypto
-import Foundation
+public import Foundation
 import Synchronization
 
 /// A stand-in for the push service of a browser, and for the browsers behind it.

@@ -182,6 +182,11 @@ extension Accounts {
         return Step(last: isFull ? edge?["last"] : nil, targets: targets)
     }
 
+    /// Sets where a service stands in a channel.
+    package func savePush(_ walk: PushWalk, _ service: PushService) async throws {
+        try await write { try Self.save(walk, service, $0) }
+    }
+
     private static func save(_ walk: PushWalk, _ service: PushService, _ db: Database) throws {
         try db.cachedStatement(
             sql: """

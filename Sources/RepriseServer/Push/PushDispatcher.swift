@@ -174,7 +174,7 @@ package actor PushDispatcher {
 
     private func finish() async {
         let deadline = ContinuousClock.now + .milliseconds(1_500)
-        while machine.underWay > 0, ContinuousClock.now < deadline {
+        while machine.underWay > 0, !Task.isCancelled, ContinuousClock.now < deadline {
             try? await Task.sleep(for: .milliseconds(10))
         }
     }
@@ -196,9 +196,15 @@ package actor PushDispatcher {
                 guard let last = names.last else { break }
                 for name in names {
                     let head = try await log.state(of: name).head
-                    guard let walk = try await accounts.pushWalk(provider.service, in: name),
-                        walk.through < head
-                    else { continue }
+                    guard var walk = try await accounts.pushWalk(provider.service, in: name) else {
+                        continue
+                    }
+                    if walk.through > head {
+                        // A log that was restored gives sequences again, and what gets them is new.
+                        walk = PushWalk(channel: name, through: head, target: nil, user: "")
+                        try await accounts.savePush(walk, provider.service)
+                    }
+                    guard walk.through < head else { continue }
                     machine.stored(head, in: name, now: clock.uptime())
                 }
                 after = last
