@@ -123,7 +123,8 @@ let package = Package(
         // Stand-ins for the push services: NIO, so not in RepriseTesting, which unit tests of apps import.
         .target(
             name: "RepriseFakes",
-            dependencies: [tls, crypto, .product(name: "NIOHTTP2", package: "swift-nio-http2")] + nio,
+            dependencies: [tls, crypto, .product(name: "NIOHTTP2", package: "swift-nio-http2")]
+                + nio,
             swiftSettings: strict),
         // The stand-in device: processes, Chromium, sockets, so not in RepriseTesting, which unit tests of apps import.
         .target(

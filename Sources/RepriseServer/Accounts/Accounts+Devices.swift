@@ -128,6 +128,7 @@ extension Device {
         self.init(
             id: try EntryID(row["id"]), platform: row["platform"],
             pushToken: try token.map { try PushToken($0) },
-            subscription: WebPushSubscription(row: row), lastSeen: WallTime(milliseconds: row["seen"]))
+            subscription: WebPushSubscription(row: row),
+            lastSeen: WallTime(milliseconds: row["seen"]))
     }
 }

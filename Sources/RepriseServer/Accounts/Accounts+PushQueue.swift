@@ -244,7 +244,8 @@ extension DuePush {
                 number: row["id"], user: try UserID(row["user"]),
                 device: try EntryID(row["device"]), kind: kind,
                 channel: try ChannelName(row["channel"]), seq: row["seq"],
-                message: try message.map { try EntryID($0) }, from: try sender.map { try UserID($0) },
+                message: try message.map { try EntryID($0) },
+                from: try sender.map { try UserID($0) },
                 attempts: row["attempts"], expires: WallTime(milliseconds: row["expires"])),
             address: service == .apns
                 ? try token.map { .apns(try PushToken($0)) }

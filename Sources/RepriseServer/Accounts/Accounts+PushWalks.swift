@@ -81,7 +81,10 @@ extension Accounts {
         try await read { db in
             try String.fetchAll(
                 db,
-                sql: "SELECT name FROM channels WHERE name > ? AND members > 0 ORDER BY name LIMIT ?",
+                sql: """
+                    SELECT name FROM channels WHERE name > ? AND members > 0
+                    ORDER BY name LIMIT ?
+                    """,
                 arguments: [after?.text ?? "", PushLimits.channelsPerPage]
             ).map { try ChannelName($0) }
         }
@@ -97,7 +100,10 @@ extension Accounts {
             guard let members, members > 0 else { return nil }
             let row = try Row.fetchOne(
                 db,
-                sql: "SELECT through, target, user FROM push_walks WHERE service = ? AND channel = ?",
+                sql: """
+                    SELECT through, target, user FROM push_walks
+                    WHERE service = ? AND channel = ?
+                    """,
                 arguments: [service.rawValue, channel.text])
             if let row {
                 return PushWalk(

@@ -19,8 +19,9 @@ package struct PushContent: Hashable, Sendable {
     /// Said of a message that says nothing of itself.
     package static let unspoken = "New message"
 
+    /// Nil for a message that is not to be pushed.
+    ///
     /// - Parameter body: JSON, as it was stored.
-    /// - Returns: nil for a message that is not to be pushed.
     package init?(_ body: [UInt8]) {
         self.body = Self.unspoken
         life = PushLimits.life

@@ -101,10 +101,13 @@ package enum PushDrop: String, Hashable, Sendable, CaseIterable {
 
 /// Decides about a push at the moment in which it would be sent.
 package enum PushRules {
+    /// Looks at all that is known of a push.
+    ///
     /// - Parameters:
     ///   - due: all that is known.
     ///   - now: the calendar.
     ///   - mayExpire: whether the calendar may be believed.
+    /// - Returns: what is to be done with it.
     package static func verdict(
         _ due: DuePush, now: WallTime, mayExpire: Bool
     ) -> PushVerdict {

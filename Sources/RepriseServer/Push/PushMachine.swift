@@ -171,6 +171,7 @@ package struct PushMachine: Sendable {
     ///   - rows: those that are to be sent, in their order.
     ///   - isAll: whether there are no more that are due.
     ///   - next: when the soonest of the others is due.
+    ///   - now: the uptime.
     package mutating func loaded(
         _ rows: [Row], isAll: Bool, next: Duration?, now: Duration
     ) {

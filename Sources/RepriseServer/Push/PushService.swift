@@ -9,7 +9,9 @@ package enum PushAddress: Hashable, Sendable {
     case apns(PushToken)
     case webPush(WebPushSubscription)
 
-    /// Whoever takes the pushes: what is down for one address of a lane is down for all. Apple is one, each push service of the web another.
+    /// Whoever takes the pushes: what is down for one address of a lane is down for all.
+    ///
+    /// Apple is one, each push service of the web another.
     package var lane: String {
         switch self {
         case .apns: ""

@@ -25,7 +25,8 @@ struct APNsUnderTest {
         let authority = try TestAuthority()
         let files = try authority.certify()
         let server = try await FakePushServer.start(
-            .init(certificate: files.certificate, key: files.key)) { fake.answer($0) }
+            .init(certificate: files.certificate, key: files.key)
+        ) { fake.answer($0) }
         let path = authority.folder.url.appendingPathComponent("AuthKey.p8").path
         try Data(fake.makeKey("KEY0000001", team: "TEAM000001").utf8)
             .write(to: URL(filePath: path))
@@ -122,10 +123,16 @@ struct APNsTests {
             (410, "ExpiredToken", .dead(since: nil)),
             (410, "Unregistered", .dead(since: nil)),
             (413, "PayloadTooLarge", .refused("PayloadTooLarge")),
-            (429, "TooManyProviderTokenUpdates", .unavailable(.seconds(60), "TooManyProviderTokenUpdates")),
+            (
+                429, "TooManyProviderTokenUpdates",
+                .unavailable(.seconds(60), "TooManyProviderTokenUpdates")
+            ),
             (429, "TooManyRequests", .later(nil, "TooManyRequests")),
             (500, "InternalServerError", .later(.seconds(900), "InternalServerError")),
-            (503, "ServiceUnavailable", .unavailable(nil, "ServiceUnavailable", again: .seconds(900))),
+            (
+                503, "ServiceUnavailable",
+                .unavailable(nil, "ServiceUnavailable", again: .seconds(900))
+            ),
             (503, "Shutdown", .unavailable(nil, "Shutdown", again: .seconds(900))),
             // Those that Apple may come to give.
             (400, "SomethingNew", .refused("SomethingNew")),
@@ -184,7 +191,7 @@ struct APNsTests {
         }
     }
 
-    @Test("a token that Apple takes to be old is renewed, but not if it is young: then the clocks are apart")
+    @Test("a token that Apple takes to be old is renewed, unless it is young: then clocks differ")
     func expired() async throws {
         try await APNsUnderTest.with { test in
             #expect(await test.provider.send(test.push()) == .accepted)
@@ -203,8 +210,6 @@ struct APNsTests {
     @Test("a calendar ahead of Apple's and an unknown key are said to be ours to mend")
     func skew() async throws {
         try await APNsUnderTest.with { test in
-            let fake = test.fake
-            _ = fake
             // The stand-in's clock is this one, so the calendar is moved between signing and looking.
             test.clock.jumpWall(by: .seconds(7_200))
             #expect(await test.provider.send(test.push()) == .accepted)
@@ -265,7 +270,9 @@ struct APNsTests {
 
 @Suite("What is sent to Apple")
 struct APNsPayloadTests {
-    private func json(_ title: String, _ body: String) throws -> (bytes: [UInt8], alert: [String: String]) {
+    private func json(
+        _ title: String, _ body: String
+    ) throws -> (bytes: [UInt8], alert: [String: String]) {
         var hint = PushHint(kind: .alert, channel: channel("room"), seq: 1, head: 1)
         hint.id = try EntryID("m1")
         let push = Push(

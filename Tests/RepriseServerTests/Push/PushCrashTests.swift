@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Pushes and the end of a process", .timeLimit(.minutes(2)))
 struct PushCrashTests {
-    @Test("a message that was durable when the server was killed, and of which nobody had been told, is pushed by the next one")
+    @Test("a message that was durable when the server was killed is pushed by the next one")
     func betweenCommitAndNote() async throws {
         let push = try PushUnderTest()
         try await push.start()
@@ -22,7 +22,7 @@ struct PushCrashTests {
         await push.end()
     }
 
-    @Test("a push that was not answered when the server was killed is sent again; one that was is not")
+    @Test("a push that was not answered at the kill is sent again; one that was is not")
     func underWay() async throws {
         let push = try PushUnderTest()
         try await push.start()
@@ -82,7 +82,7 @@ struct PushCrashTests {
         await push.end()
     }
 
-    @Test("a provider that is down for an hour is asked now and then, and then gets all that is still wanted")
+    @Test("a provider that is down for an hour gets all that is still wanted then, and no more")
     func anHour() async throws {
         let provider = RecordingProvider { _, _ in .unavailable(nil, "down") }
         try await withPush(provider) { push in

@@ -114,7 +114,7 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("who has no device with an address costs nothing, and one who registers is not told of the past")
+    @Test("who has no device costs nothing, and a device that registers is not told of the past")
     func late() async throws {
         try await withPush { push in
             try await push.make(members: ["bob"])

@@ -28,7 +28,7 @@ struct PushKeyTests {
             (P384.Signing.PrivateKey().pemRepresentation, "P-384"),
             (P521.Signing.PrivateKey().pemRepresentation, "P-521"),
             (P256.Signing.PrivateKey().publicKey.pemRepresentation, "public half"),
-            ("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----", "encrypted"),
+            ("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n", "encrypted"),
             ("nonsense", "no key"), ("", "no key"), (nil, "cannot be read"),
         ] as [(String?, String)])
     func refused(text: String?, says: String) throws {

@@ -24,7 +24,7 @@ struct PushMachineTests {
         return machine
     }
 
-    @Test("walks a channel when its message has had its time, and messages that come together together")
+    @Test("walks a channel when its message has had its time; what comes together goes together")
     func grace() {
         var machine = machine()
         let room = channel("room")
@@ -100,7 +100,7 @@ struct PushMachineTests {
             machine.answered(outcome, attempts: attempts, now: .zero, jitter: 0.5) == expected)
     }
 
-    @Test("after five failures in a row nothing is sent for a while, then one, and after its success all")
+    @Test("after five failures in a row nothing is sent, then one, and after its success all")
     func circuit() {
         var machine = machine(concurrency: 10)
         machine.othersQueued(dueAfter: .zero, now: .zero)

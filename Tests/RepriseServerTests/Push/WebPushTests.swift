@@ -25,7 +25,8 @@ struct WebPushUnderTest {
         let authority = try TestAuthority()
         let files = try authority.certify()
         let server = try await FakePushServer.start(
-            .init(certificate: files.certificate, key: files.key)) { service.answer($0) }
+            .init(certificate: files.certificate, key: files.key)
+        ) { service.answer($0) }
         service.listens(at: server.url)
         let path = authority.folder.url.appendingPathComponent("vapid.pem").path
         try Data(P256.Signing.PrivateKey().pemRepresentation.utf8).write(to: URL(filePath: path))
@@ -61,7 +62,7 @@ struct WebPushUnderTest {
 
 @Suite("Web Push, over TLS", .timeLimit(.minutes(2)))
 struct WebPushTests {
-    @Test("is sealed for the browser, signed for the service, and says how long and how urgent it is")
+    @Test("is sealed for the browser, signed for the service, and says how urgent it is")
     func sends() async throws {
         try await WebPushUnderTest.with { test in
             let browser = test.service.subscribe("b1", serverKey: test.provider.publicKey)
@@ -120,7 +121,7 @@ struct WebPushTests {
         #expect(WebPushProvider.outcome(status, .seconds(30)) == expected)
     }
 
-    @Test("a subscription that is gone is dead, one with another key is refused alone, and what cannot be understood is nobody's death")
+    @Test("a subscription that is gone is dead; one with another key is refused alone")
     func gone() async throws {
         try await WebPushUnderTest.with { test in
             let browser = test.service.subscribe("b1")
@@ -142,12 +143,14 @@ struct WebPushTests {
         }
     }
 
-    @Test("a name that leads into a private network is found out when it is connected, before anything is said")
+    @Test("a connection that leads into a private network is not used")
     func leads() async throws {
         let log = ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1"]
         for address in log {
             let socket = try SocketAddress(ipAddress: address, port: 443)
-            #expect(!EndpointGuard().allows(socket) && EndpointGuard(allowsPrivate: true).allows(socket))
+            #expect(
+                !EndpointGuard().allows(socket) && EndpointGuard(allowsPrivate: true).allows(socket)
+            )
         }
         try await WebPushUnderTest.with(allowsPrivate: false) { test in
             let browser = test.service.subscribe("b1")
