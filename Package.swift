@@ -49,6 +49,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -110,7 +111,7 @@ let package = Package(
             name: "RepriseServer",
             dependencies: [
                 "RepriseCore", "RepriseWire", grdb, sqlite, hummingbird, lifecycle, logging, jwt,
-                tls, metrics, httpClient,
+                tls, metrics, httpClient, crypto,
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
@@ -119,6 +120,12 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "RepriseTesting", dependencies: ["RepriseCore", "RepriseWire"],
+            swiftSettings: strict),
+        // Stand-ins for the push services: NIO, so not in RepriseTesting, which unit tests of apps import.
+        .target(
+            name: "RepriseFakes",
+            dependencies: [tls, crypto, .product(name: "NIOHTTP2", package: "swift-nio-http2")]
+                + nio,
             swiftSettings: strict),
         // The stand-in device: processes, Chromium, sockets, so not in RepriseTesting, which unit tests of apps import.
         .target(
@@ -244,9 +251,9 @@ let package = Package(
         .testTarget(
             name: "RepriseServerTests",
             dependencies: [
-                "log-workload", "RepriseCore", "RepriseNIO", "RepriseServer", "RepriseTesting",
-                "RepriseWire", grdb,
-                hummingbird, lifecycle, logging, jwt, tls, metrics, httpClient,
+                "log-workload", "RepriseCore", "RepriseFakes", "RepriseNIO", "RepriseServer",
+                "RepriseTesting", "RepriseWire", grdb,
+                hummingbird, lifecycle, logging, jwt, tls, metrics, httpClient, crypto,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),

@@ -20,6 +20,10 @@ struct ServeCommand: AsyncParsableCommand {
                           [--publishes-per-second COUNT]
                           [--keep-messages COUNT] [--keep-days DAYS]
                           [--backups DIR] [--restored]
+                          [--apns-key FILE --apns-key-id ID --apns-team ID
+                           --apns-topic NAME [--apns-environment NAME]]
+                          [--vapid-key FILE --vapid-subject URL]
+                          [--web-push-private] [--push-dry-run]
                           [--config FILE] [--log-level LEVEL] [--json]
             """,
         discussion: """
@@ -50,6 +54,13 @@ struct ServeCommand: AsyncParsableCommand {
               id what they have, and count the rest as lost. Where a file was put in
               place by hand, --restored does the same for one start.
 
+            PUSH
+              A message that a member's device has not received within 5 s is pushed to
+              it: by Apple's service with a .p8 key, its id, the team and the app's
+              bundle id as topic; by those of browsers with a key of your own on P-256
+              and a mailto: or https: URL. --push-dry-run does all but the sending, and
+              logs it. docs/push.md has the rest.
+
             CONFIGURATION
               A flag goes before the environment, the environment before the file.
 
@@ -71,6 +82,18 @@ struct ServeCommand: AsyncParsableCommand {
                        REPRISE_CONNECTIONS_PER_USER   connectionsPerUser
               --publishes-per-second
                        REPRISE_PUBLISHES_PER_SECOND   publishesPerSecond
+              --apns-key       REPRISE_APNS_KEY       apnsKey
+              --apns-key-id    REPRISE_APNS_KEY_ID    apnsKeyId
+              --apns-team      REPRISE_APNS_TEAM      apnsTeam
+              --apns-topic     REPRISE_APNS_TOPIC     apnsTopic
+              --apns-environment
+                       REPRISE_APNS_ENVIRONMENT       apnsEnvironment
+              --apns-ca        REPRISE_APNS_CA        apnsCa
+              --vapid-key      REPRISE_VAPID_KEY      vapidKey
+              --vapid-subject  REPRISE_VAPID_SUBJECT  vapidSubject
+              --web-push-private
+                       REPRISE_WEB_PUSH_PRIVATE       webPushPrivate
+              --push-dry-run   REPRISE_PUSH_DRY_RUN   pushDryRun
               --log-level      REPRISE_LOG_LEVEL      logLevel
 
               The file is JSON: {"port": 8080, "data": "/var/lib/reprise"}
@@ -137,6 +160,7 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "How many messages a user publishes a second. (default: 200)", valueName: "count"))
     var publishesPerSecond: Int?
+    @OptionGroup(title: "Push") var push: PushOptions
     @Option(help: ArgumentHelp("Read settings from a JSON file.", valueName: "file"))
     var config: String?
     @Option(
@@ -155,7 +179,7 @@ struct ServeCommand: AsyncParsableCommand {
                 jwks: jwks, audience: audience, tlsCertificate: tlsCert, tlsKey: tlsKey,
                 origins: origin,
                 connectionsPerUser: connectionsPerUser, publishesPerSecond: publishesPerSecond,
-                logLevel: logLevel),
+                push: push.flags, logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         var logger = Logger(label: "reprise")

@@ -45,6 +45,8 @@ public struct Server: Service {
     private let openLog: @Sendable () throws -> any MessageLog
     private let entrances = Entrances()
     private let admission: Admission?
+    /// In place of those of the configuration; for tests.
+    private let givenProviders: [any PushProvider]?
 
     /// Makes a server that is not running yet.
     ///
@@ -72,13 +74,15 @@ public struct Server: Service {
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
-        openLog: @escaping @Sendable () throws -> any MessageLog, admission: Admission? = nil
+        openLog: @escaping @Sendable () throws -> any MessageLog, admission: Admission? = nil,
+        providers: [any PushProvider]? = nil
     ) {
         self.configuration = configuration
         self.logger = logger
         self.onReady = onReady
         self.openLog = openLog
         self.admission = admission
+        givenProviders = providers
     }
 
     /// Serves until a graceful shutdown or cancellation.
@@ -90,11 +94,18 @@ public struct Server: Service {
         let log = MeasuredLog(try openLog(), metrics: metrics, clock: clock)
         let entrance: Entrance
         let accounts: Accounts
+        var providers: (providers: [any PushProvider], webPushKey: String?) =
+            (givenProviders ?? [], nil)
         do {
+            if givenProviders == nil {
+                providers = try Pushing.providers(
+                    configuration.push, clock: clock, logger: logger)
+            }
             entrance = try await Entrance(configuration, clock: clock, logger: logger)
             accounts = try Accounts.open(
                 at: configuration.data, implicitChannels: configuration.implicitChannels)
         } catch {
+            for provider in providers.providers { await provider.close() }
             await log.close()
             throw error
         }
@@ -104,16 +115,26 @@ public struct Server: Service {
             ?? entrance.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
+        let pushing = Pushing(
+            providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
+            metrics: metrics, clock: clock, logger: logger)
         let committer = Committer(
-            log: log, onCommit: { hub.committed($0) },
+            log: log,
+            onCommit: {
+                hub.committed($0)
+                pushing.committed($0)
+            },
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
             admission: admission, metrics: metrics, clock: clock, logger: logger)
         async let storing: Void = committer.run()
-        let result = await serve(on: group, gateway, log, accounts, entrance)
+        async let pushed: Void = pushing.run()
+        let result = await serve(on: group, gateway, log, accounts, entrance, pushing)
         committer.shutdown()
+        await pushing.stop()
         await storing
+        await pushed
         await accounts.close()
         await log.close()
         try result.get()
@@ -122,7 +143,7 @@ public struct Server: Service {
     /// Serves, keeping house meanwhile; when it returns nothing uses the log but the committer.
     private func serve(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ accounts: Accounts, _ entrance: Entrance
+        _ accounts: Accounts, _ entrance: Entrance, _ pushing: Pushing
     ) async -> Result<Void, any Error> {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
@@ -130,7 +151,7 @@ public struct Server: Service {
             log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()
         do {
-            try await listen(on: group, gateway, log, accounts, entrance)
+            try await listen(on: group, gateway, log, accounts, entrance, pushing)
             return .success(())
         } catch {
             return .failure(Self.explain(error, configuration))
@@ -159,12 +180,12 @@ public struct Server: Service {
     /// Returns when every connection has ended.
     private func listen(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ accounts: Accounts, _ entrance: Entrance
+        _ accounts: Accounts, _ entrance: Entrance, _ pushing: Pushing
     ) async throws {
         let isSecure = entrance.certificate != nil
         let router = Router()
         router.add(middleware: BrowserGuard(rules: entrance.browsers, isSecure: isSecure))
-        HTTPRoutes(services(gateway, log, accounts)).add(to: router)
+        HTTPRoutes(services(gateway, log, accounts, pushing)).add(to: router)
         UpgradeRequiredRoute().add(to: router)
         if let issuer = entrance.issuer {
             DevelopmentTokenRoute(issuer: issuer, clock: gateway.clock).add(to: router)
@@ -190,13 +211,16 @@ public struct Server: Service {
 
     /// What the HTTP API works with.
     private func services(
-        _ gateway: Gateway, _ log: any MessageLog, _ accounts: Accounts
+        _ gateway: Gateway, _ log: any MessageLog, _ accounts: Accounts, _ pushing: Pushing
     ) -> HTTPServices {
         var services = HTTPServices(
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
         services.metrics = { gateway.metrics.text() }
         services.formsDone = { gateway.metrics.formsDone($0) }
+        services.webPushKey = pushing.webPushKey
+        services.endpoints = EndpointGuard(
+            allowsPrivate: configuration.push.webPush?.allowsPrivate ?? false)
         services.backup = configuration.backups.map { folder in
             let backups = Backups(of: configuration.data, in: folder)
             return { try await backups.make(at: gateway.clock.wall()) }

@@ -36,6 +36,8 @@ public struct ServerConfiguration: Hashable, Sendable {
     public var tls: TLSFiles?
     /// Web pages of these origins may connect, beside the server's own: `https://chat.example.org`.
     public var origins: [String] = []
+    /// What it pushes by, to devices that are not connected.
+    public var push = PushConfiguration()
     private var makesChannels: Bool?
 
     /// Whether a channel that nobody made is public, and made by its first publish.
@@ -72,6 +74,7 @@ extension ServerConfiguration {
         try checkAccess()
         if case .tokens(.jwks(let url)) = access { _ = try KeySetURL(url) }
         _ = try BrowserRules(origins: origins, asksNobody: false)
+        try push.check()
     }
 
     /// Whether only this machine reaches the server.

@@ -24,6 +24,7 @@ struct ServeSettings: Sendable {
         var origins: [String] = []
         var connectionsPerUser: Int?
         var publishesPerSecond: Int?
+        var push = PushFlags()
         var logLevel: String?
     }
 
@@ -40,6 +41,7 @@ struct ServeSettings: Sendable {
     let origins: [String]
     let connectionsPerUser: Int?
     let publishesPerSecond: Int?
+    let push: PushConfiguration
     let logLevel: Logger.Level
 
     /// Reads the settings.
@@ -73,11 +75,13 @@ struct ServeSettings: Sendable {
         let jwks = reader.string(forKey: "jwks")
         let certificate = reader.string(forKey: "tlsCert")
         let key = reader.string(forKey: "tlsKey")
+        let push = PushFlags(reader)
         let level = reader.string(forKey: "logLevel", default: isDevelopment ? "info" : "notice")
         if let fault = faults.first { throw fault }
         logLevel = try Self.level(level)
         access = try Self.access(keys, jwks, isDevelopment)
         tls = try Self.tls(certificate, key)
+        self.push = try push.configuration
         try check()
     }
 
@@ -90,6 +94,7 @@ struct ServeSettings: Sendable {
         configuration.audience = audience
         configuration.tls = tls
         configuration.origins = origins
+        configuration.push = push
         if let connectionsPerUser { configuration.limits.connectionsPerUser = connectionsPerUser }
         if let publishesPerSecond { configuration.limits.publishesPerSecond = publishesPerSecond }
         return configuration
@@ -161,11 +166,11 @@ struct ServeSettings: Sendable {
 
     // MARK: The file
 
-    private static let keys: Set<String> = [
+    private static let keys = Set([
         "host", "port", "data", "keepMessages", "keepDays", "dev", "logLevel",
         "keys", "jwks", "audience", "tlsCert", "tlsKey", "origins",
         "connectionsPerUser", "publishesPerSecond", "backups",
-    ]
+    ]).union(PushFlags.names)
 
     private static func provider(_ path: String) async throws -> any ConfigProvider {
         guard let data = FileManager.default.contents(atPath: path) else {
@@ -223,6 +228,9 @@ extension ServeSettings.Flags {
         }
         if !origins.isEmpty {
             values["origins"] = ConfigValue(.stringArray(origins), isSecret: false)
+        }
+        for (name, value) in push.values {
+            values[AbsoluteConfigKey([name])] = ConfigValue(value, isSecret: false)
         }
         if let logLevel { values["logLevel"] = ConfigValue(.string(logLevel), isSecret: false) }
         return InMemoryProvider(name: "flags", values: values)

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 package import RepriseCore
 package import RepriseWire
@@ -31,15 +32,28 @@ extension Accounts {
                     sql: "UPDATE devices SET push_token = NULL WHERE push_token = ?",
                     arguments: [token.text])
             }
+            if let subscription = device.subscription {
+                try db.execute(
+                    sql: """
+                        UPDATE devices SET web_endpoint = NULL, web_key = NULL, web_secret = NULL
+                        WHERE web_endpoint = ?
+                        """, arguments: [subscription.endpoint])
+            }
             try db.execute(
                 sql: """
-                    INSERT INTO devices (user, id, platform, push_token, seen)
-                    VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+                    INSERT INTO devices (user, id, platform, push_token, push_since,
+                    web_endpoint, web_key, web_secret, seen)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
                     platform = excluded.platform, push_token = excluded.push_token,
+                    push_since = excluded.push_since, web_endpoint = excluded.web_endpoint,
+                    web_key = excluded.web_key, web_secret = excluded.web_secret,
                     seen = max(seen, excluded.seen)
                     """,
                 arguments: [
                     user.text, device.id.text, device.platform, device.pushToken?.text,
+                    device.lastSeen.milliseconds, device.subscription?.endpoint,
+                    (device.subscription?.key).map { Data($0) },
+                    (device.subscription?.secret).map { Data($0) },
                     device.lastSeen.milliseconds,
                 ])
         }
@@ -100,6 +114,9 @@ extension Accounts {
             sql: "DELETE FROM device_positions WHERE user = ? AND device = ?",
             arguments: [user.text, id])
         try db.execute(
+            sql: "DELETE FROM quiet_hours WHERE user = ? AND device = ?",
+            arguments: [user.text, id])
+        try db.execute(
             sql: "DELETE FROM devices WHERE user = ? AND id = ?", arguments: [user.text, id])
         return db.changesCount > 0
     }
@@ -111,6 +128,7 @@ extension Device {
         self.init(
             id: try EntryID(row["id"]), platform: row["platform"],
             pushToken: try token.map { try PushToken($0) },
+            subscription: WebPushSubscription(row: row),
             lastSeen: WallTime(milliseconds: row["seen"]))
     }
 }

@@ -1,6 +1,7 @@
 import GRDB
 import RepriseCore
 package import RepriseWire
+import Synchronization
 
 extension Accounts {
     /// Moves positions forward; one that would go back changes nothing, and costs no commit.
@@ -12,7 +13,17 @@ extension Accounts {
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/waitingWrites``; what the disk throws: then it may be stored
     ///   or not, and asking again is harmless.
     package func move(_ move: PositionMove) async throws -> ServerFrame.Position {
-        try await write { try Self.move(move, $0) }
+        let queued = pushQueued.withLock { $0 }
+        let (position, pushes) = try await write { db in
+            let former = try Self.position(of: move.user, in: move.channel, db)
+            let position = try Self.move(move, db)
+            let pushes = try queued.map {
+                try Self.queueDismissals(move, formerRead: former?.read ?? 0, $0, db)
+            }
+            return (position, pushes ?? 0)
+        }
+        if pushes > 0 { queued?.told(.apns, pushes) }
+        return position
     }
 
     private static func move(
@@ -74,6 +85,27 @@ extension Accounts {
                         channel.text, first?.text ?? "", max(limit - positions.count, 0),
                     ]
                 ).map(ServerFrame.Position.init(row:))
+        }
+    }
+
+    /// The channels of a user, each with the last message before those that can be unread; at most ``PushLimits/badgeChannels``.
+    package func unreadStarts(
+        of user: UserID
+    ) async throws -> [(ChannelName, after: Int64)] {
+        try await read { db in
+            let select = try db.cachedStatement(
+                sql: """
+                    SELECT m.channel, max(m.joined, coalesce(p.read, 0)) FROM members m
+                    LEFT JOIN positions p ON p.channel = m.channel AND p.user = m.user
+                    WHERE m.user = ? LIMIT ?
+                    """)
+            let rows = try Row.fetchCursor(
+                select, arguments: [user.text, PushLimits.badgeChannels])
+            var starts: [(ChannelName, after: Int64)] = []
+            while let row = try rows.next() {
+                starts.append((try ChannelName(row[0]), after: row[1]))
+            }
+            return starts
         }
     }
 

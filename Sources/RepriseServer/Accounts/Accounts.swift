@@ -18,6 +18,8 @@ package final class Accounts: Sendable {
     private let folder: LogFolder
     private let pool: DatabasePool
     private let writer: GroupedWriter
+    /// Told when a push was queued; nil where nothing is pushed.
+    let pushQueued = Mutex<PushQueued?>(nil)
     private let accessChanged = Mutex<(@Sendable (ChannelName, UserID?) -> Void)?>(nil)
 
     /// Opens what is in the folder, and makes it where there is nothing yet.

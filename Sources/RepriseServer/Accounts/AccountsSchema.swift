@@ -5,6 +5,9 @@ import GRDB
 /// - `channels`: the records. `members` counts the rows in `members`, so that nobody counts them again for each receipt.
 /// - `members`, `positions`: clustered by channel and user. `device_positions`: by user and device, because they leave with a device.
 /// - `forms`: catalogues; the greatest `n` of a company is the current one.
+/// - `push_services`: those that have begun; `push_walks`: how far each has gone through a channel's messages, and, while `target` is set, behind
+///   which member it is on the way there. `push_queue`: the pushes that wait; there is at most one of a kind but `alert` for a device and channel.
+/// - `mutes`, `quiet_hours`: what users do not want to hear of, and when; a device's own quiet hours come before those of no device.
 enum AccountsSchema {
     static func migrator() -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -24,7 +27,63 @@ enum AccountsSchema {
                     );
                     """)
         }
+        migrator.registerMigration("3 push", migrate: addPush)
         return migrator
+    }
+
+    @Sendable
+    private static func addPush(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                ALTER TABLE devices ADD COLUMN push_since INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE devices ADD COLUMN web_endpoint TEXT;
+                ALTER TABLE devices ADD COLUMN web_key BLOB;
+                ALTER TABLE devices ADD COLUMN web_secret BLOB;
+                CREATE INDEX devices_by_endpoint ON devices (web_endpoint)
+                WHERE web_endpoint IS NOT NULL;
+                ALTER TABLE device_positions ADD COLUMN pushed INTEGER NOT NULL DEFAULT 0;
+                CREATE TABLE push_services (service TEXT PRIMARY KEY) WITHOUT ROWID;
+                CREATE TABLE push_walks (
+                  service TEXT NOT NULL,
+                  channel TEXT NOT NULL,
+                  through INTEGER NOT NULL,
+                  target INTEGER,
+                  user TEXT NOT NULL DEFAULT '',
+                  PRIMARY KEY (service, channel)
+                ) WITHOUT ROWID;
+                CREATE TABLE push_queue (
+                  id INTEGER PRIMARY KEY,
+                  service TEXT NOT NULL,
+                  due INTEGER NOT NULL,
+                  user TEXT NOT NULL,
+                  device TEXT NOT NULL,
+                  kind TEXT NOT NULL,
+                  channel TEXT NOT NULL,
+                  seq INTEGER NOT NULL,
+                  message TEXT,
+                  sender TEXT,
+                  attempts INTEGER NOT NULL DEFAULT 0,
+                  expires INTEGER NOT NULL
+                );
+                CREATE INDEX push_queue_by_due ON push_queue (service, due, id);
+                CREATE UNIQUE INDEX push_queue_one ON push_queue (user, device, channel, kind, service)
+                WHERE kind <> 'alert';
+                CREATE TABLE mutes (
+                  user TEXT NOT NULL,
+                  kind TEXT NOT NULL,
+                  name TEXT NOT NULL,
+                  until INTEGER,
+                  PRIMARY KEY (user, kind, name)
+                ) WITHOUT ROWID;
+                CREATE TABLE quiet_hours (
+                  user TEXT NOT NULL,
+                  device TEXT NOT NULL,
+                  start_minute INTEGER NOT NULL,
+                  end_minute INTEGER NOT NULL,
+                  zone TEXT NOT NULL,
+                  PRIMARY KEY (user, device)
+                ) WITHOUT ROWID;
+                """)
     }
 
     @Sendable

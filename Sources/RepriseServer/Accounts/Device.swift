@@ -29,14 +29,17 @@ package struct Device: Hashable, Sendable {
     /// `ios`, `web`, …; nil if it has only been seen connecting.
     package var platform: String?
     package var pushToken: PushToken?
+    package var subscription: WebPushSubscription?
     package var lastSeen: WallTime
 
     package init(
-        id: EntryID, platform: String? = nil, pushToken: PushToken? = nil, lastSeen: WallTime
+        id: EntryID, platform: String? = nil, pushToken: PushToken? = nil,
+        subscription: WebPushSubscription? = nil, lastSeen: WallTime
     ) {
         self.id = id
         self.platform = platform
         self.pushToken = pushToken
+        self.subscription = subscription
         self.lastSeen = lastSeen
     }
 }

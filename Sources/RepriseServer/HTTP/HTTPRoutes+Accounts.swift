@@ -56,12 +56,31 @@ extension HTTPRoutes {
                 try PushToken(try object.string("pushToken"))
             }
             return Device(
-                id: id, platform: platform, pushToken: token, lastSeen: services.clock.wall())
+                id: id, platform: platform, pushToken: token,
+                subscription: try subscription(object), lastSeen: services.clock.wall())
         } _: { device in
             try await services.accounts.setDevice(device, of: user)
             var json = JSONWriter()
             device.write(to: &json)
             return Response(json: json.bytes)
+        }
+    }
+}
+
+extension HTTPRoutes {
+    /// `webPush`: what `PushSubscription.toJSON()` has, its other members passed over.
+    private func subscription(_ object: Envelope) throws -> WebPushSubscription? {
+        guard object.optional("webPush") != nil else { return nil }
+        return try object.raw("webPush").withUnsafeBufferPointer { bytes in
+            let subscription = try Envelope(bytes)
+            let endpoint = try subscription.string("endpoint")
+            try services.endpoints.check(endpoint)
+            return try subscription.raw("keys").withUnsafeBufferPointer { bytes in
+                let keys = try Envelope(bytes)
+                return try WebPushSubscription(
+                    endpoint: endpoint, key: try keys.string("p256dh"),
+                    secret: try keys.string("auth"))
+            }
         }
     }
 }
@@ -78,6 +97,8 @@ extension Device {
             }
             device.key("hasPushToken")
             device.bool(pushToken != nil)
+            device.key("hasWebPush")
+            device.bool(subscription != nil)
             device.key("seen")
             device.integer(lastSeen.milliseconds)
         }

@@ -39,6 +39,7 @@ package struct HTTPRoutes: Sendable {
         addChannels(to: router)
         addMessages(to: router)
         addPositions(to: router)
+        addNotices(to: router)
         addForms(to: router)
         addOperation(to: router)
     }

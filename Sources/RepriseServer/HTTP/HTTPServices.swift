@@ -21,6 +21,10 @@ package struct HTTPServices: Sendable {
     }
     /// Counts what came of a request for forms.
     package var formsDone: @Sendable (FormsOutcome) -> Void = { _ in }
+    /// What browsers subscribe with; nil where there is no Web Push.
+    package var webPushKey: String?
+    /// Decides which push services may be registered.
+    package var endpoints = EndpointGuard()
     /// The figures of `/metrics`, in Prometheus' text format.
     package var metrics: @Sendable () async throws -> String = { "" }
     /// Makes a backup in the configured folder and names it; nil if no folder is configured.

@@ -43,6 +43,15 @@ package protocol MessageLog: Sendable {
     /// - Throws: ``RepriseCore/RepriseError``.
     func unread(of user: UserID, in channel: ChannelName, after: Int64) async throws -> Unread
 
+    /// What a user has not read of several channels together, counted up to ``RepriseWire/WireLimits/unreadCounted``.
+    ///
+    /// - Parameters:
+    ///   - user: whose own messages do not count.
+    ///   - channels: each with what `Unread/start(read:joined:floor:)` says.
+    /// - Returns: the sum.
+    /// - Throws: ``RepriseCore/RepriseError``.
+    func unread(of user: UserID, in channels: [(ChannelName, after: Int64)]) async throws -> Int64
+
     /// Takes the messages up to and including `through` away and says where the channel stands then.
     ///
     /// Beyond the head it takes all there is and leaves the head.
@@ -62,6 +71,17 @@ extension MessageLog {
     /// ``trim(_:now:overrides:)`` where no channel has a policy of its own.
     package func trim(_ policy: RetentionPolicy, now: WallTime) async throws {
         try await trim(policy, now: now, overrides: nil)
+    }
+
+    /// One channel after the other.
+    package func unread(
+        of user: UserID, in channels: [(ChannelName, after: Int64)]
+    ) async throws -> Int64 {
+        var sum: Int64 = 0
+        for (channel, after) in channels where sum < WireLimits.unreadCounted {
+            sum += try await unread(of: user, in: channel, after: after).count
+        }
+        return min(sum, WireLimits.unreadCounted)
     }
 
     /// The messages behind `after`, for people and tools; beyond the head there are none.

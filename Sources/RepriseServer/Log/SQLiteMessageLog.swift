@@ -120,6 +120,18 @@ package final class SQLiteMessageLog: MessageLog {
         }
     }
 
+    package func unread(
+        of user: UserID, in channels: [(ChannelName, after: Int64)]
+    ) async throws -> Int64 {
+        try await read { [reading] db in
+            var sum: Int64 = 0
+            for (channel, after) in channels where sum < WireLimits.unreadCounted {
+                sum += try reading.unread(of: user, in: channel, after: after, db).count
+            }
+            return min(sum, WireLimits.unreadCounted)
+        }
+    }
+
     package func close() async {
         await withCheckedContinuation { done in
             writing.async { [pool, folder] in

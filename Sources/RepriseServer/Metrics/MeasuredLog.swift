@@ -43,6 +43,12 @@ package struct MeasuredLog: MessageLog {
         try await log.unread(of: user, in: channel, after: after)
     }
 
+    package func unread(
+        of user: UserID, in channels: [(ChannelName, after: Int64)]
+    ) async throws -> Int64 {
+        try await log.unread(of: user, in: channels)
+    }
+
     package func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
         try await log.trim(channel, through: through)
     }

@@ -24,6 +24,7 @@ package final class ServerMetrics: Sendable {
     private let closes: [UInt16: Counter]
     private let authFailures: [String: Counter]
     private let forms: [String: Counter]
+    private let pushes: [PushService: [String: Counter]]
 
     /// - Parameter factory: gets everything too, beside the registry: what the program bootstrapped swift-metrics with.
     package init(also factory: (any MetricsFactory)? = nil) {
@@ -65,6 +66,17 @@ package final class ServerMetrics: Sendable {
         forms = Self.counters(FormsOutcome.allCases.map(\.rawValue)) {
             counter("reprise_forms_total", [("outcome", $0)])
         }
+        pushes = Dictionary(
+            uniqueKeysWithValues: PushService.allCases.map { service in
+                (
+                    service,
+                    Self.counters(Self.pushOutcomes) {
+                        counter(
+                            "reprise_pushes_total",
+                            [("service", service.rawValue), ("outcome", $0)])
+                    }
+                )
+            })
         authFailures = Self.counters(Self.authFailureNames) {
             counter("reprise_auth_failures_total", [("reason", $0)])
         }
@@ -126,6 +138,19 @@ package final class ServerMetrics: Sendable {
     /// A request for forms was answered.
     package func formsDone(_ outcome: FormsOutcome) { forms[outcome.rawValue]?.increment() }
 
+    /// Something became of a push.
+    package func pushed(_ service: PushService, _ settlement: PushMachine.Settlement) {
+        let outcome =
+            switch settlement {
+            case .pushed: "sent"
+            case .dropped(let why): why.rawValue
+            case .dead: PushDrop.dead.rawValue
+            case .again(_, isAttempt: true): "retried"
+            case .again(_, isAttempt: false): "waited"
+            }
+        pushes[service]?[outcome]?.increment()
+    }
+
     func caughtUp(after time: Duration) { catchUps.recordNanoseconds(time.nanoseconds) }
 
     // MARK: Names
@@ -137,6 +162,8 @@ package final class ServerMetrics: Sendable {
         "tooLarge", "tooManyChannels", "forbidden", "unavailable", "rateLimited", "overloaded",
         "other",
     ]
+    private static let pushOutcomes =
+        ["sent", "retried", "waited"] + PushDrop.allCases.map(\.rawValue)
     private static let closeCodes: [CloseCode] = [
         .protocolError, .notText, .invalidText, .frameTooLarge, .idle, .notReading,
         .handshakeTimedOut, .tokenExpired, .goingAway, .overloaded, .tooManyConnections,
@@ -165,6 +192,9 @@ package final class ServerMetrics: Sendable {
         "reprise_log_errors_total": .init("Times that the log failed, by operation."),
         "reprise_messages_total": .init("Messages that reached the log, by outcome."),
         "reprise_publishes_waiting": .init("Messages that wait to be stored."),
+        "reprise_pushes_total": .init("What became of pushes, by service and outcome."),
+        "reprise_pushes_waiting": .init("Pushes that wait on the disk, by service."),
+        "reprise_push_providers_down": .init("Providers that are taken to be down."),
         "reprise_reads_waiting": .init("Catch-ups that wait for a reader of the log."),
         "reprise_receipts_told_total": .init("Moves of positions that were told to subscribers."),
         "reprise_refusals_total": .init("Requests refused before the log was asked, by code."),

@@ -1,7 +1,7 @@
 /// Bodies of which one field is missing, of another type, or out of range.
 enum BadFields {
     static let all: [(operation: String, body: String)] =
-        settings + members + messages + positions + devices
+        settings + members + messages + positions + devices + subscriptions + notices
 
     private static let settings = [
         #"{}"#, #"{"visibility":1}"#, #"{"visibility":null}"#, #"{"visibility":"secret"}"#,
@@ -43,4 +43,26 @@ enum BadFields {
         #"{"platform":"ios","pushToken":7}"#,
         #"{"platform":""# + String(repeating: "x", count: 65) + "\"}",
     ].map { ("PUT /v1/devices/{device}", $0) }
+
+    private static let subscriptions = [
+        "7", "{}", #"{"endpoint":"https://push.example.org/x"}"#,
+        #"{"endpoint":"https://push.example.org/x","keys":{"p256dh":"AA","auth":"AA"}}"#,
+        good("https://127.0.0.1/x"), good("http://push.example.org/x"), good("x"),
+        good("https://10.0.0.7/x"),
+    ].map { ("PUT /v1/devices/{device}", #"{"platform":"web","webPush":\#($0)}"#) }
+
+    private static func good(_ endpoint: String) -> String {
+        #"{"endpoint":"\#(endpoint)","keys":{"#
+            + #""p256dh":"\#(RFC8291.receiver)","auth":"\#(RFC8291.secret)"}}"#
+    }
+
+    private static let notices =
+        [
+            "{}", #"{"from":"22:00","to":"22:00","timeZone":"UTC"}"#,
+            #"{"from":"24:00","to":"07:00","timeZone":"UTC"}"#,
+            #"{"from":"7:00","to":"08:00","timeZone":"UTC"}"#,
+            #"{"from":"22:00","to":"07:00","timeZone":"Mars/Base"}"#,
+            #"{"from":"22:00","to":"07:00","timeZone":"UTC","device":""}"#,
+        ].map { ("PUT /v1/quiet-hours", $0) }
+        + [#"{"until":-1}"#, #"{"until":"soon"}"#].map { ("PUT /v1/mutes/users/{user}", $0) }
 }

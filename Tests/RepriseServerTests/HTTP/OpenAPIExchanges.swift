@@ -30,6 +30,9 @@ final class OpenAPIExchanges {
         "PATCH /v1/channels/{channel}/messages/{id}": #"{"body":2}"#,
         "PUT /v1/channels/{channel}/positions": #"{"read":1}"#,
         "PUT /v1/devices/{device}": #"{"platform":"ios"}"#,
+        "PUT /v1/mutes/channels/{channel}": #"{"until":1900000000000}"#,
+        "PUT /v1/mutes/users/{user}": "{}",
+        "PUT /v1/quiet-hours": #"{"from":"22:00","to":"07:00","timeZone":"Europe/Berlin"}"#,
         "PUT /v1/forms": #"{"format":"forms/1","version":"1","forms":[]}"#,
     ]
 
@@ -38,14 +41,16 @@ final class OpenAPIExchanges {
         operation.name == "PUT /v1/forms" ? "root" : "ada"
     }
 
-    private func ask(
+    func ask(
         _ operation: String, as user: String? = "ada", channel: String = "general",
         user member: String = "grace", id: String = "m1", device: String = "phone-1",
-        query: [(String, String)] = [], type: String = "application/json", _ body: String? = nil
+        seq: String = "1", query: [(String, String)] = [], type: String = "application/json",
+        _ body: String? = nil
     ) -> ExchangeRecorder.Ask {
         ExchangeRecorder.Ask(
             operation: operation, token: user.map(TableAuthenticator.token),
-            path: ["channel": channel, "user": member, "id": id, "device": device], query: query,
+            path: ["channel": channel, "user": member, "id": id, "device": device, "seq": seq],
+            query: query,
             type: type, body: body ?? Self.bodies[operation] ?? "")
     }
 
@@ -59,8 +64,8 @@ final class OpenAPIExchanges {
     // MARK: What happens on a server where all is well, in this order
 
     private func tale() -> [(ExchangeRecorder.Ask, Int)] {
-        channels() + members() + messages() + changes() + positions() + devices() + forms()
-            + operation()
+        channels() + members() + messages() + changes() + positions() + devices() + notices()
+            + forms() + operation()
     }
 
     private func forms() -> [(ExchangeRecorder.Ask, Int)] {
@@ -184,6 +189,12 @@ final class OpenAPIExchanges {
         return [
             (ask(put), 200),
             (ask(put, device: "web%2F2", #"{"platform":"web","pushToken":"{\"a\":1}"}"#), 200),
+            (
+                ask(
+                    put, device: "web-3",
+                    #"{"platform":"web","webPush":{"endpoint":"https://push.example.org/x","keys":"#
+                        + #"{"p256dh":"\#(RFC8291.receiver)","auth":"\#(RFC8291.secret)"}}}"#), 200
+            ),
             (ask("GET /v1/devices"), 200), (ask("GET /v1/devices", as: "eve"), 200),
             (ask("DELETE /v1/devices/{device}"), 204),
         ]
@@ -225,6 +236,11 @@ final class OpenAPIExchanges {
                 ask("GET /v1/channels/{channel}/positions", channel: "a%20b"),
                 ask("PUT /v1/devices/{device}", device: "%5C"),
                 ask("DELETE /v1/devices/{device}", device: "%7F"),
+                ask("DELETE /v1/mutes/channels/{channel}", channel: "-a"),
+                ask("DELETE /v1/mutes/users/{user}", user: "%C3%A4"),
+                ask("DELETE /v1/quiet-hours", query: [("device", "")]),
+                ask("GET /v1/channels/{channel}/deliveries/{seq}", seq: "0"),
+                ask("GET /v1/channels/{channel}/deliveries/{seq}", seq: "x"),
             ].map { ($0, 400) }
             + operations.filter { $0.hasBody && $0.name != "PUT /v1/forms" }.flatMap { operation in
                 ["[]", "{", "nul", #"{"x":1,"x":2}"#, "{}{}", "{\"a\":\"\u{1}\"}"]
@@ -260,7 +276,8 @@ final class OpenAPIExchanges {
     private func whereNobodyIsAsked() async throws {
         try await withServer({ $0.authenticator = nil }) { port in
             try await expect(200, ask("GET /v1/me", as: nil), port)
-            for operation in operations where operation.name.contains("/v1/devices") {
+            let own = ["/v1/devices", "/v1/mutes", "/v1/quiet-hours"]
+            for operation in operations where own.contains(where: operation.name.contains) {
                 try await expect(403, ask(operation.name, as: nil), port)
             }
             try await expect(403, ask("PUT /v1/channels/{channel}/positions", as: nil), port)

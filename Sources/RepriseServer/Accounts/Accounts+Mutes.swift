@@ -1,0 +1,141 @@
+import GRDB
+package import RepriseCore
+package import RepriseWire
+
+/// What a user does not want to hear of.
+package struct Mute: Hashable, Sendable {
+    package enum Subject: Hashable, Sendable {
+        case channel(ChannelName)
+        /// Whatever this user publishes, in every channel.
+        case user(UserID)
+    }
+
+    package var subject: Subject
+    /// Until when; nil for ever.
+    package var until: WallTime?
+
+    package init(_ subject: Subject, until: WallTime? = nil) {
+        self.subject = subject
+        self.until = until
+    }
+}
+
+/// Mutes and quiet hours: the same on all devices, because the server keeps them.
+extension Accounts {
+    /// The mutes of a user that have not ended.
+    package func mutes(of user: UserID, at time: WallTime) async throws -> [Mute] {
+        try await read { db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT kind, name, until FROM mutes
+                    WHERE user = ? AND (until IS NULL OR until > ?) ORDER BY kind, name
+                    """, arguments: [user.text, time.milliseconds]
+            ).map(Mute.init(row:))
+        }
+    }
+
+    /// Mutes something, or changes until when.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``PushLimits/mutes``.
+    package func setMute(_ mute: Mute, of user: UserID, at time: WallTime) async throws {
+        let (kind, name) = mute.subject.columns
+        try await write { db in
+            try db.execute(
+                sql: "DELETE FROM mutes WHERE user = ? AND until <= ?",
+                arguments: [user.text, time.milliseconds])
+            let others = try Int.fetchOne(
+                db,
+                sql: "SELECT count(*) FROM mutes WHERE user = ? AND NOT (kind = ? AND name = ?)",
+                arguments: [user.text, kind, name])
+            guard (others ?? 0) < PushLimits.mutes else {
+                throw RepriseError(.full, "A user has at most \(PushLimits.mutes) mutes.")
+            }
+            try db.execute(
+                sql: """
+                    INSERT INTO mutes (user, kind, name, until) VALUES (?, ?, ?, ?)
+                    ON CONFLICT DO UPDATE SET until = excluded.until
+                    """, arguments: [user.text, kind, name, mute.until?.milliseconds])
+        }
+    }
+
+    /// Ends a mute; one that is not there is none already.
+    package func removeMute(_ subject: Mute.Subject, of user: UserID) async throws {
+        let (kind, name) = subject.columns
+        try await write { db in
+            try db.execute(
+                sql: "DELETE FROM mutes WHERE user = ? AND kind = ? AND name = ?",
+                arguments: [user.text, kind, name])
+        }
+    }
+
+    /// The quiet hours of a user: those of a device for it alone, those of no device for all that have none of their own.
+    package func quietHours(
+        of user: UserID
+    ) async throws -> [(device: EntryID?, hours: QuietHours)] {
+        try await read { db in
+            try Row.fetchAll(
+                db, sql: "SELECT * FROM quiet_hours WHERE user = ? ORDER BY device",
+                arguments: [user.text]
+            ).map { row in
+                let device: String = row["device"]
+                return (
+                    device.isEmpty ? nil : try EntryID(device),
+                    try QuietHours(
+                        start: row["start_minute"], end: row["end_minute"], zone: row["zone"])
+                )
+            }
+        }
+    }
+
+    /// Sets quiet hours of a user, or of one device, which is to be registered; nil ends them.
+    ///
+    /// - Returns: whether there is such a device.
+    /// - Throws: ``RepriseCore/RepriseError``.
+    @discardableResult
+    package func setQuietHours(
+        _ hours: QuietHours?, of user: UserID, on device: EntryID? = nil
+    ) async throws -> Bool {
+        try await write { db in
+            guard let hours else {
+                try db.execute(
+                    sql: "DELETE FROM quiet_hours WHERE user = ? AND device = ?",
+                    arguments: [user.text, device?.text ?? ""])
+                return true
+            }
+            if let device {
+                let isThere = try Bool.fetchOne(
+                    db, sql: "SELECT EXISTS (SELECT 1 FROM devices WHERE user = ? AND id = ?)",
+                    arguments: [user.text, device.text])
+                guard isThere == true else { return false }
+            }
+            try db.execute(
+                sql: """
+                    INSERT OR REPLACE INTO quiet_hours (user, device, start_minute, end_minute, zone)
+                    VALUES (?, ?, ?, ?, ?)
+                    """,
+                arguments: [user.text, device?.text ?? "", hours.start, hours.end, hours.zone])
+            return true
+        }
+    }
+}
+
+extension Mute.Subject {
+    fileprivate var columns: (kind: String, name: String) {
+        switch self {
+        case .channel(let channel): ("channel", channel.text)
+        case .user(let user): ("user", user.text)
+        }
+    }
+}
+
+extension Mute {
+    fileprivate init(row: Row) throws {
+        let kind: String = row["kind"]
+        let until: Int64? = row["until"]
+        self.init(
+            kind == "user"
+                ? .user(try UserID(row["name"])) : .channel(try ChannelName(row["name"])),
+            until: until.map { WallTime(milliseconds: $0) })
+    }
+}

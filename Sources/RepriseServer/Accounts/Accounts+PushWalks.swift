@@ -1,0 +1,242 @@
+import GRDB
+package import RepriseCore
+package import RepriseWire
+
+/// How far a service has gone through a channel's messages.
+package struct PushWalk: Hashable, Sendable {
+    package var channel: ChannelName
+    /// The message up to which all members are done.
+    package var through: Int64
+    /// The message up to which this walk goes; nil if it has yet to be said.
+    package var target: Int64?
+    /// The member up to which this walk is done; empty at its beginning.
+    package var user: String
+}
+
+/// A message that members are to be pushed about.
+package struct PushCandidate: Hashable, Sendable {
+    package var seq: Int64
+    package var id: EntryID
+    package var from: UserID?
+    package var expires: WallTime
+
+    package init(seq: Int64, id: EntryID, from: UserID?, expires: WallTime) {
+        self.seq = seq
+        self.id = id
+        self.from = from
+        self.expires = expires
+    }
+}
+
+/// The queue of pushes, filled by walks over the members of channels.
+///
+/// The log is the queue of messages, so that no message is forgotten between its commit and a push's: a walk goes from where the last one
+/// ended, and where it is stands in the same transaction as the pushes that it has queued.
+extension Accounts {
+    /// Begins with a service: what was stored before is not pushed.
+    ///
+    /// - Parameters:
+    ///   - service: the service.
+    ///   - head: the newest message of a channel.
+    /// - Throws: ``RepriseCore/RepriseError``; begun again, it goes on.
+    package func beginPush(
+        _ service: PushService, head: @Sendable (ChannelName) async throws -> Int64
+    ) async throws {
+        if try await hasBegunPush(service) { return }
+        var after: ChannelName?
+        while true {
+            let names = try await pushChannels(after: after)
+            guard let last = names.last else { break }
+            var heads: [(ChannelName, Int64)] = []
+            for name in names { heads.append((name, try await head(name))) }
+            try await write { [heads] db in
+                for (name, head) in heads {
+                    try db.execute(
+                        sql: """
+                            INSERT OR IGNORE INTO push_walks (service, channel, through)
+                            VALUES (?, ?, ?)
+                            """, arguments: [service.rawValue, name.text, head])
+                }
+            }
+            after = last
+        }
+        try await write { db in
+            try db.execute(
+                sql: "INSERT OR IGNORE INTO push_services (service) VALUES (?)",
+                arguments: [service.rawValue])
+        }
+    }
+
+    /// Whether a service has begun.
+    package func hasBegunPush(_ service: PushService) async throws -> Bool {
+        try await read { db in
+            try Bool.fetchOne(
+                db, sql: "SELECT EXISTS (SELECT 1 FROM push_services WHERE service = ?)",
+                arguments: [service.rawValue]) ?? false
+        }
+    }
+
+    /// The channels that have members, in the order of their names.
+    package func pushChannels(after: ChannelName?) async throws -> [ChannelName] {
+        try await read { db in
+            try String.fetchAll(
+                db,
+                sql: """
+                    SELECT name FROM channels WHERE name > ? AND members > 0
+                    ORDER BY name LIMIT ?
+                    """,
+                arguments: [after?.text ?? "", PushLimits.channelsPerPage]
+            ).map { try ChannelName($0) }
+        }
+    }
+
+    /// Where a service stands in a channel; nil for a channel without members.
+    package func pushWalk(
+        _ service: PushService, in channel: ChannelName
+    ) async throws -> PushWalk? {
+        try await read { db in
+            let members = try Int.fetchOne(
+                db, sql: "SELECT members FROM channels WHERE name = ?", arguments: [channel.text])
+            guard let members, members > 0 else { return nil }
+            let row = try Row.fetchOne(
+                db,
+                sql: """
+                    SELECT through, target, user FROM push_walks
+                    WHERE service = ? AND channel = ?
+                    """,
+                arguments: [service.rawValue, channel.text])
+            if let row {
+                return PushWalk(
+                    channel: channel, through: row["through"], target: row["target"],
+                    user: row["user"])
+            }
+            // Of what was stored before the first member came nobody is to hear.
+            let first = try Int64.fetchOne(
+                db, sql: "SELECT min(joined) FROM members WHERE channel = ?",
+                arguments: [channel.text])
+            return PushWalk(channel: channel, through: first ?? 0, target: nil, user: "")
+        }
+    }
+
+    /// Queues pushes about messages for the next members of a channel, and notes in the same transaction that it has.
+    ///
+    /// - Parameters:
+    ///   - walk: where it stands; the walk after this step comes back in it.
+    ///   - service: the service.
+    ///   - target: the message up to which the walk goes.
+    ///   - candidates: the messages, in order.
+    ///   - now: when the pushes are due.
+    /// - Returns: how many were queued.
+    /// - Throws: ``RepriseCore/RepriseError``; then nothing was queued.
+    package func stepPush(
+        _ walk: inout PushWalk, _ service: PushService, to target: Int64,
+        _ candidates: [PushCandidate], now: WallTime
+    ) async throws -> Int {
+        let limit = max(1, PushLimits.membersPerStep / max(candidates.count, 1))
+        let (channel, after) = (walk.channel, walk.user)
+        let found =
+            candidates.isEmpty
+            ? Step(last: nil, targets: [])
+            : try await read {
+                try Self.step(service, channel, after: after, limit: limit, $0)
+            }
+        if let last = found.last {
+            walk.user = last
+            walk.target = target
+        } else {
+            walk = PushWalk(channel: channel, through: target, target: nil, user: "")
+        }
+        return try await write { [walk] db in
+            try Self.save(walk, service, db)
+            return try Self.queue(found.targets, candidates, service, channel, now, db)
+        }
+    }
+
+    /// Members and their devices.
+    private struct Step: Sendable {
+        /// The last member, if there may be more behind.
+        var last: String?
+        var targets: [(user: String, device: String, floor: Int64)]
+    }
+
+    private static func step(
+        _ service: PushService, _ channel: ChannelName, after: String, limit: Int, _ db: Database
+    ) throws -> Step {
+        let page = """
+            SELECT user, joined FROM members WHERE channel = :channel AND user > :after
+            ORDER BY user LIMIT :limit
+            """
+        let arguments: StatementArguments = [
+            "channel": channel.text, "after": after, "limit": limit,
+        ]
+        let edge = try Row.fetchOne(
+            db, sql: "SELECT count(*) AS n, max(user) AS last FROM (\(page))", arguments: arguments)
+        let select = try db.cachedStatement(
+            sql: """
+                SELECT d.user, d.id,
+                max(m.joined, coalesce(p.read, 0), coalesce(dp.delivered, 0)) AS floor
+                FROM (\(page)) m JOIN devices d ON d.user = m.user
+                LEFT JOIN positions p ON p.channel = :channel AND p.user = m.user
+                LEFT JOIN device_positions dp
+                ON dp.user = d.user AND dp.device = d.id AND dp.channel = :channel
+                WHERE d.\(service.addressColumn) IS NOT NULL
+                """)
+        let rows = try Row.fetchCursor(select, arguments: arguments)
+        var targets: [(String, String, Int64)] = []
+        while let row = try rows.next() { targets.append((row[0], row[1], row[2])) }
+        let isFull = edge?["n"] == limit
+        return Step(last: isFull ? edge?["last"] : nil, targets: targets)
+    }
+
+    /// Sets where a service stands in a channel.
+    package func savePush(_ walk: PushWalk, _ service: PushService) async throws {
+        try await write { try Self.save(walk, service, $0) }
+    }
+
+    private static func save(_ walk: PushWalk, _ service: PushService, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO push_walks (service, channel, through, target, user)
+                VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+                through = excluded.through, target = excluded.target, user = excluded.user
+                """
+        ).execute(arguments: [
+            service.rawValue, walk.channel.text, walk.through, walk.target, walk.user,
+        ])
+    }
+
+    private static func queue(
+        _ targets: [(user: String, device: String, floor: Int64)], _ candidates: [PushCandidate],
+        _ service: PushService, _ channel: ChannelName, _ now: WallTime, _ db: Database
+    ) throws -> Int {
+        let insert = try db.cachedStatement(
+            sql: """
+                INSERT INTO push_queue
+                (service, due, user, device, kind, channel, seq, message, sender, expires)
+                VALUES (?, ?, ?, ?, 'alert', ?, ?, ?, ?, ?)
+                """)
+        var count = 0
+        for candidate in candidates {
+            for target in targets
+            where candidate.seq > target.floor && candidate.from?.text != target.user {
+                try insert.execute(arguments: [
+                    service.rawValue, now.milliseconds, target.user, target.device, channel.text,
+                    candidate.seq, candidate.id.text, candidate.from?.text,
+                    candidate.expires.milliseconds,
+                ])
+                count += 1
+            }
+        }
+        return count
+    }
+}
+
+extension PushService {
+    /// The column of `devices` that says where its pushes go.
+    var addressColumn: String {
+        switch self {
+        case .apns: "push_token"
+        case .webPush: "web_endpoint"
+        }
+    }
+}

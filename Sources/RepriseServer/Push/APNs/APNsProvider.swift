@@ -1,0 +1,145 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+package import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// Apple's push service, over HTTP/2 with token authentication.
+///
+/// - SeeAlso: Apple, "Sending notification requests to APNs".
+package final class APNsProvider: PushProvider {
+    package let service = PushService.apns
+    package let concurrency: Int
+
+    private struct State {
+        var token = APNsToken()
+        /// Whether Apple has ever known a device of ours: else the environment may be the wrong one, and no device is to blame.
+        var hasSucceeded = false
+    }
+
+    private let settings: APNsSettings
+    private let base: String
+    private let key: PushKey
+    private let client: HTTPClient
+    private let clock: any Timekeeper
+    private let state = Mutex(State())
+
+    /// Makes a provider; nothing is connected before the first push.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
+    package init(
+        _ settings: APNsSettings, clock: any Timekeeper,
+        concurrency: Int = PushLimits.apnsConcurrency
+    ) throws {
+        try settings.check()
+        self.settings = settings
+        self.clock = clock
+        self.concurrency = concurrency
+        base = try settings.base()
+        key = try PushKey.read(settings.keyFile, setting: "--apns-key")
+        var configuration = try PushHTTP.configuration(settings.authorities)
+        configuration.httpVersion = .automatic
+        client = PushHTTP.client(configuration)
+    }
+
+    package func send(_ push: Push) async -> PushOutcome {
+        guard case .apns(let device) = push.address else {
+            return .refused("The address is none of APNs.")
+        }
+        guard Self.isToken(device.text) else { return .dead(since: nil) }
+        do {
+            let token = try token()
+            let request = request(push, device, token)
+            let answer = try await PushHTTP.send(
+                request, by: client,
+                now: Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000))
+            return outcome(answer, token)
+        } catch {
+            return .unavailable(nil, PushHTTP.words(error))
+        }
+    }
+
+    package func close() async { try? await client.shutdown() }
+
+    /// Bytes in hexadecimal, as Apple asks for; a token is of no fixed length.
+    package static func isToken(_ text: String) -> Bool {
+        (2...512).contains(text.utf8.count) && text.utf8.count % 2 == 0
+            && text.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x46).contains($0)
+                    || (0x61...0x66).contains($0)
+            }
+    }
+
+    private func token() throws -> String {
+        try state.withLock { state in
+            let now = clock.uptime()
+            if let text = state.token.current(now: now) { return text }
+            let text = try key.token {
+                $0.key("alg")
+                $0.plain("ES256")
+                $0.key("kid")
+                $0.plain(settings.keyID)
+            } claims: {
+                $0.key("iss")
+                $0.plain(settings.teamID)
+                // Whole seconds: Apple refuses a fraction.
+                $0.key("iat")
+                $0.integer(clock.wall().milliseconds / 1_000)
+            }
+            state.token.renewed(text, now: now)
+            return text
+        }
+    }
+
+    private func request(
+        _ push: Push, _ device: PushToken, _ token: String
+    ) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: "\(base)/3/device/\(device.text)")
+        request.method = .POST
+        let isBackground = push.hint.kind == .dismiss
+        // A background push that asks for more than 5 is refused.
+        let priority = push.hint.kind == .alert && !push.isQuiet ? "10" : "5"
+        request.headers = [
+            "authorization": "bearer \(token)",
+            "apns-topic": settings.topic,
+            "apns-push-type": isBackground ? "background" : "alert",
+            "apns-priority": priority,
+            "apns-expiration": "\(max(0, push.expires.milliseconds / 1_000))",
+            "apns-collapse-id": Self.collapse(push.collapse),
+            "apns-id": UUID().uuidString.lowercased(),
+            "content-type": "application/json",
+        ]
+        request.body = .bytes(ByteBuffer(bytes: APNsPayload.json(push)))
+        return request
+    }
+
+    /// At most 64 bytes: an id that is longer goes by its hash.
+    package static func collapse(_ text: String) -> String {
+        text.utf8.count <= PushLimits.apnsCollapseBytes
+            ? text : EntryID.hash(of: text, prefix: "h-").text
+    }
+
+    private func outcome(_ answer: PushAnswer, _ token: String) -> PushOutcome {
+        let meaning = APNsAnswer.meaning(
+            status: answer.status, body: answer.body, retryAfter: answer.retryAfter)
+        return state.withLock { state in
+            switch meaning {
+            case .outcome(let outcome):
+                if outcome == .accepted { state.hasSucceeded = true }
+                return outcome
+            case .tokenExpired:
+                guard state.token.expired(token, now: clock.uptime()) else {
+                    return .unauthorized("ExpiredProviderToken: the clocks are apart")
+                }
+                return .later(.zero, "ExpiredProviderToken")
+            case .strangeDevice(let reason):
+                guard state.hasSucceeded else {
+                    return .refused("\(reason): perhaps the environment or topic is wrong")
+                }
+                return .dead(since: nil)
+            }
+        }
+    }
+}

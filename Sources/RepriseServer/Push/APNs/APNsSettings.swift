@@ -1,0 +1,91 @@
+import Foundation
+import RepriseCore
+
+/// How a server reaches Apple's push service.
+public struct APNsSettings: Hashable, Sendable {
+    /// Which of Apple's services: a token of one is not known to the other.
+    public enum Environment: Hashable, Sendable {
+        /// Of apps from the App Store and TestFlight.
+        case production
+        /// Of apps that Xcode has installed.
+        case sandbox
+        /// A stand-in, for tests: over https, or over http on this machine.
+        case custom(String)
+    }
+
+    /// The path of the `.p8` file.
+    public var keyFile: String
+    /// The 10 characters that name the key.
+    public var keyID: String
+    /// The 10 characters that name the team.
+    public var teamID: String
+    /// The app's bundle id.
+    public var topic: String
+    /// Which of Apple's services.
+    public var environment: Environment
+    /// A PEM file of authorities, for a stand-in; nil trusts those of the system.
+    public var authorities: String?
+
+    /// Makes settings.
+    ///
+    /// - Parameters:
+    ///   - keyFile: the path of the `.p8` file.
+    ///   - keyID: the 10 characters that name the key.
+    ///   - teamID: the 10 characters that name the team.
+    ///   - topic: the app's bundle id.
+    ///   - environment: which of Apple's services.
+    public init(
+        keyFile: String, keyID: String, teamID: String, topic: String,
+        environment: Environment = .production
+    ) {
+        self.keyFile = keyFile
+        self.keyID = keyID
+        self.teamID = teamID
+        self.topic = topic
+        self.environment = environment
+    }
+
+    /// Refuses what cannot be right, without reading a file.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
+    public func check() throws {
+        for (name, text) in [("key id", keyID), ("team id", teamID)] {
+            guard text.utf8.count == 10, text.utf8.allSatisfy(Self.isAlphanumeric) else {
+                throw RepriseError(
+                    .badConfiguration, "The \(name) of APNs has 10 letters and digits.",
+                    remedy: "It stands in your developer account, beside the key or the name.")
+            }
+        }
+        guard (1...255).contains(topic.utf8.count),
+            topic.utf8.allSatisfy({ Self.isAlphanumeric($0) || $0 == 0x2d || $0 == 0x2e })
+        else {
+            throw RepriseError(
+                .badConfiguration, "The topic of APNs is the bundle id of an app.",
+                remedy: "It looks like org.example.chat.")
+        }
+        _ = try base()
+    }
+
+    /// The service's URL, without a slash at its end.
+    func base() throws -> String {
+        switch environment {
+        case .production: return "https://api.push.apple.com"
+        case .sandbox: return "https://api.sandbox.push.apple.com"
+        case .custom(let text):
+            guard let url = URLComponents(string: text), let host = url.host, !host.isEmpty,
+                url.path.isEmpty, url.query == nil, url.user == nil,
+                url.scheme == "https" || url.scheme == "http" && LoopbackName.isOne(host)
+            else {
+                throw RepriseError(
+                    .badConfiguration, "The environment of APNs is production or sandbox.",
+                    remedy: "For a stand-in give its URL: https://localhost:8443.")
+            }
+            return text
+        }
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte)
+            || (0x61...0x7a).contains(byte)
+    }
+}

@@ -1,0 +1,331 @@
+package import Logging
+package import RepriseCore
+package import RepriseWire
+import Synchronization
+
+/// Pushes what was stored, by one service: performs what ``PushMachine`` decides.
+///
+/// ```swift
+/// let dispatcher = PushDispatcher(provider, accounts: accounts, log: log, clock: clock, logger: logger)
+/// async let pushing: Void = dispatcher.run()
+/// dispatcher.committed(events)  // from the committer
+/// await dispatcher.stop()
+/// ```
+package actor PushDispatcher {
+    /// What has come from others since the machine was told last.
+    private struct Mail {
+        var stored: [ChannelName: Int64] = [:]
+        var hasOverflowed = false
+        var othersQueued = false
+    }
+
+    let provider: any PushProvider
+    let accounts: Accounts
+    let maker: PushMaker
+    let log: any MessageLog
+    private let metrics: ServerMetrics?
+    let clock: any Timekeeper
+    private let logger: Logger
+    private let mail = Mutex(Mail())
+    let (signals, signal) = AsyncStream<Void>.makeStream(
+        bufferingPolicy: .bufferingNewest(1))
+
+    var machine: PushMachine
+    private var calendar: WallClockGuard
+    /// Pushes in memory, by row.
+    private var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
+    var walks: [ChannelName: Walk] = [:]
+    private var unsettled: [PushSettled] = []
+    private var isSettling = false
+    var isStopping = false
+    private var timer: (moment: Duration, task: Task<Void, Never>)?
+
+    /// A walk that is under way, with the messages that it is about.
+    struct Walk {
+        var walk: PushWalk
+        var target: Int64
+        var candidates: [PushCandidate]
+    }
+
+    package init(
+        _ provider: any PushProvider, accounts: Accounts, log: any MessageLog,
+        metrics: ServerMetrics? = nil, clock: any Timekeeper, logger: Logger
+    ) {
+        self.provider = provider
+        self.accounts = accounts
+        self.log = log
+        self.metrics = metrics
+        self.clock = clock
+        self.logger = logger
+        machine = PushMachine(concurrency: provider.concurrency)
+        calendar = WallClockGuard(stored: nil, now: clock.sighting())
+        maker = PushMaker(accounts: accounts, log: log, clock: clock)
+    }
+
+    // MARK: What others tell
+
+    /// Messages are durable; does not block.
+    package nonisolated func committed(_ events: [ServerFrame.Event]) {
+        mail.withLock { mail in
+            for event in events {
+                if mail.stored.count >= PushLimits.notedSlots, mail.stored[event.channel] == nil {
+                    mail.hasOverflowed = true
+                } else {
+                    mail.stored[event.channel] = max(mail.stored[event.channel] ?? 0, event.seq)
+                }
+            }
+        }
+        signal.yield()
+    }
+
+    /// Others have queued pushes; does not block.
+    package nonisolated func othersQueued() {
+        mail.withLock { $0.othersQueued = true }
+        signal.yield()
+    }
+
+    /// Ends ``run()``: what is under way has a moment to be answered.
+    package func stop() {
+        isStopping = true
+        signal.yield()
+    }
+
+    /// How many pushes wait, and whether the provider is taken to be down.
+    package var figures: (queued: Int, down: Int) { (machine.queued, machine.downCount) }
+
+    // MARK: The loop
+
+    /// Pushes until ``stop()``; called once.
+    package func run() async {
+        await begin()
+        await withDiscardingTaskGroup { group in
+            for await _ in signals {
+                if isStopping { break }
+                step(&group)
+            }
+            await finish()
+            group.cancelAll()
+        }
+        timer?.task.cancel()
+        await settleRest()
+    }
+
+    private func begin() async {
+        while !isStopping {
+            do {
+                try await accounts.beginPush(provider.service) { [log] in
+                    try await log.state(of: $0).head
+                }
+                try await accounts.hurryPushes(provider.service, now: clock.wall())
+                machine.started(queued: try await accounts.queuedPushes(provider.service))
+                break
+            } catch {
+                failed("begin", error)
+                try? await clock.sleep(for: PushLimits.afterFailure)
+            }
+        }
+        signal.yield()
+    }
+
+    private func step(_ group: inout DiscardingTaskGroup) {
+        let now = clock.uptime()
+        let mail = mail.withLock { mail in
+            defer { mail = Mail() }
+            return mail
+        }
+        for (channel, seq) in mail.stored { machine.stored(seq, in: channel, now: now) }
+        if mail.hasOverflowed { machine.overflowed() }
+        if mail.othersQueued {
+            machine.othersQueued(dueAfter: PushLimits.dismissAfter, now: now)
+        }
+        for action in machine.next(now: now) { perform(action, &group) }
+        settle(&group)
+        arm(machine.wake(now: now))
+    }
+
+    private func perform(_ action: PushMachine.Action, _ group: inout DiscardingTaskGroup) {
+        switch action {
+        case .recover: group.addTask { await self.recover() }
+        case .walk(let channel, let through):
+            group.addTask { await self.walk(channel, through: through) }
+        case .load(let limit): group.addTask { await self.load(limit) }
+        case .send(let number):
+            guard let push = pushes[number] else { preconditionFailure("a push is lost") }
+            group.addTask { await self.send(push.due, push.kind, isQuiet: push.isQuiet) }
+        case .release(let numbers): for number in numbers { pushes[number] = nil }
+        case .postpone(let number, let wait):
+            guard let push = pushes[number] else { preconditionFailure("a push is lost") }
+            note(push.due, .again(after: wait, isAttempt: false))
+        }
+    }
+
+    /// One timer, for the soonest moment.
+    private func arm(_ moment: Duration?) {
+        guard moment != timer?.moment else { return }
+        timer?.task.cancel()
+        timer = moment.map { moment in
+            let task = Task { [clock, signal] in
+                do { try await clock.sleep(until: moment) } catch { return }
+                signal.yield()
+            }
+            return (moment, task)
+        }
+    }
+
+    private func finish() async {
+        let deadline = ContinuousClock.now + .milliseconds(1_500)
+        while machine.underWay > 0, !Task.isCancelled, ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    func failed(_ what: String, _ error: any Error) {
+        logger.warning(
+            "push: \(what) failed",
+            metadata: ["service": "\(provider.service.rawValue)", "error": "\(error)"])
+    }
+
+    func mayExpire() -> Bool {
+        calendar.observe(clock.sighting())
+        return calendar.mayExpire
+    }
+
+    // MARK: The queue
+
+    private func load(_ limit: Int) async {
+        do {
+            let wall = clock.wall()
+            let page = try await accounts.duePushes(provider.service, now: wall, limit: limit)
+            if !page.broken.isEmpty {
+                logger.error("push: rows that cannot be read are taken out of the queue")
+                try await accounts.removePushes(page.broken)
+            }
+            take(page, wall, isAll: page.pushes.count + page.broken.count < limit)
+        } catch {
+            failed("reading the queue", error)
+            machine.loadFailed(now: clock.uptime())
+        }
+        signal.yield()
+    }
+
+    private func take(_ page: Accounts.DuePage, _ wall: WallTime, isAll: Bool) {
+        let mayExpire = mayExpire()
+        var rows: [PushMachine.Row] = []
+        for due in page.pushes where !machine.holds(due.entry.number) {
+            switch PushRules.verdict(due, now: wall, mayExpire: mayExpire) {
+            case .send(let kind, let isQuiet):
+                pushes[due.entry.number] = (due, kind, isQuiet)
+                rows.append(
+                    .init(
+                        number: due.entry.number, target: due.entry.target,
+                        lane: due.address?.lane ?? ""))
+            case .drop(let why):
+                machine.dropped(due.entry.number)
+                note(due, .dropped(why))
+            }
+        }
+        // A calendar that was put back must not make anything wait for longer than it was to.
+        let next = page.next.map {
+            clock.uptime()
+                + min(max(wall.duration(to: $0), .zero), PushLimits.retryAfterLongest)
+        }
+        machine.loaded(rows, isAll: isAll, next: next, now: clock.uptime())
+    }
+
+    private func send(_ due: DuePush, _ kind: PushHint.Kind, isQuiet: Bool) async {
+        let outcome: PushOutcome
+        var stale: PushDrop?
+        do {
+            switch try await maker.push(due, as: kind, isQuiet: isQuiet) {
+            case .push(let push): outcome = await provider.send(push)
+            case .gone:
+                stale = .gone
+                outcome = .refused("The message is gone.")
+            }
+        } catch {
+            failed("making a push", error)
+            stale = nil
+            outcome = .later(PushLimits.afterFailure, "The store failed.")
+        }
+        ended(due, outcome, stale)
+    }
+
+    private func ended(_ due: DuePush, _ outcome: PushOutcome, _ stale: PushDrop?) {
+        let settlement = machine.answered(
+            outcome, lane: due.address?.lane ?? "", attempts: due.entry.attempts,
+            now: clock.uptime(),
+            jitter: .random(in: 0..<1))
+        tell(outcome)
+        note(due, stale.map { .dropped($0) } ?? settlement)
+        signal.yield()
+    }
+
+    /// Never an address, a text or a key.
+    private func tell(_ outcome: PushOutcome) {
+        switch outcome {
+        case .accepted, .dead, .later: break
+        case .refused(let why):
+            logger.info(
+                "a push was refused",
+                metadata: ["service": "\(provider.service.rawValue)", "reason": "\(why)"])
+        case .unavailable(_, let why, _):
+            logger.warning(
+                "pushes wait: the provider does not answer",
+                metadata: ["service": "\(provider.service.rawValue)", "reason": "\(why)"])
+        case .unauthorized(let why):
+            logger.error(
+                "pushes wait: the provider does not know us; check key, key id, team and topic",
+                metadata: ["service": "\(provider.service.rawValue)", "reason": "\(why)"])
+        }
+    }
+
+    // MARK: Writing down
+
+    private func note(_ due: DuePush, _ settlement: PushMachine.Settlement) {
+        metrics?.pushed(provider.service, settlement)
+        unsettled.append(
+            PushSettled(entry: due.entry, address: due.address, settlement: settlement))
+    }
+
+    private func settle(_ group: inout DiscardingTaskGroup) {
+        guard !unsettled.isEmpty, !isSettling else { return }
+        isSettling = true
+        group.addTask { await self.settleAll() }
+    }
+
+    private func settleAll() async {
+        let batch = unsettled
+        unsettled = []
+        do {
+            try await accounts.settlePushes(batch, now: clock.wall())
+            settled(batch)
+        } catch {
+            failed("writing down what became of pushes", error)
+            unsettled = batch + unsettled
+            try? await clock.sleep(for: PushLimits.afterFailure)
+        }
+        isSettling = false
+        signal.yield()
+    }
+
+    private func settled(_ batch: [PushSettled]) {
+        var removed = 0
+        var soonest: Duration?
+        for one in batch {
+            pushes[one.entry.number] = nil
+            if one.isRemoved, one.entry.kind == .alert { removed += 1 }
+            guard case .again(let wait, _) = one.settlement else { continue }
+            soonest = min(soonest ?? wait, wait)
+        }
+        let now = clock.uptime()
+        machine.settled(
+            batch.map(\.entry.number), removed: removed, next: soonest.map { now + $0 })
+    }
+
+    /// At the end: what was answered is written down, if the disk lets it; what is not is pushed once more.
+    private func settleRest() async {
+        guard !unsettled.isEmpty else { return }
+        try? await accounts.settlePushes(unsettled, now: clock.wall())
+        unsettled = []
+    }
+}

@@ -1,0 +1,90 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import RepriseCore
+
+/// What a provider answered, as far as it is looked at.
+struct PushAnswer: Hashable, Sendable {
+    var status: Int
+    /// `Retry-After` in seconds or as a date, as a duration.
+    var retryAfter: Duration?
+    var body: [UInt8]
+}
+
+/// Sends one request and reads an answer that is not to be trusted: bounded in time and size.
+enum PushHTTP {
+    static func configuration(_ authorities: String?) throws -> HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration()
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout.connect = TimeAmount(PushLimits.connect)
+        configuration.connectionPool.retryConnectionEstablishment = false
+        // A push is not idempotent to who counts it; ours may be repeated, but by us.
+        if let authorities {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            do {
+                tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authorities))
+            } catch {
+                throw RepriseError(
+                    .badConfiguration, "The authorities \(authorities) cannot be used.",
+                    remedy: "Give a PEM file with certificates.", cause: error)
+            }
+            configuration.tlsConfiguration = tls
+        }
+        return configuration
+    }
+
+    static func client(_ configuration: HTTPClient.Configuration) -> HTTPClient {
+        HTTPClient(
+            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),
+            configuration: configuration)
+    }
+
+    /// - Throws: what the client throws, and `CancellationError`.
+    static func send(
+        _ request: HTTPClientRequest, by client: HTTPClient, now: Date
+    ) async throws -> PushAnswer {
+        let response = try await client.execute(
+            request, timeout: TimeAmount(PushLimits.answer))
+        var bytes: [UInt8] = []
+        // Read to its end, so that the connection can be used again; what is too long ends it.
+        for try await piece in response.body {
+            bytes.append(contentsOf: piece.readableBytesView)
+            guard bytes.count <= PushLimits.answerBytes else { break }
+        }
+        return PushAnswer(
+            status: Int(response.status.code),
+            retryAfter: retryAfter(response.headers.first(name: "retry-after"), now: now),
+            body: Array(bytes.prefix(PushLimits.answerBytes)))
+    }
+
+    /// RFC 9110 §10.2.3.
+    static func retryAfter(_ text: String?, now: Date) -> Duration? {
+        guard let text = text?.trimmingCharacters(in: .whitespaces), !text.isEmpty else {
+            return nil
+        }
+        if text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            let seconds = Int64(text) ?? .max
+            return min(.seconds(min(seconds, 1 << 40)), PushLimits.retryAfterLongest)
+        }
+        let format = DateFormatter()
+        format.locale = Locale(identifier: "en_US_POSIX")
+        format.timeZone = TimeZone(identifier: "GMT")
+        format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        guard let date = format.date(from: text) else { return nil }
+        let seconds = max(0, min(date.timeIntervalSince(now), 1e9))
+        return min(.milliseconds(Int64(seconds * 1_000)), PushLimits.retryAfterLongest)
+    }
+
+    /// Says what went wrong without what was sent: an endpoint is a secret.
+    static func words(_ error: any Error) -> String {
+        switch error {
+        case let error as HTTPClientError: error.shortDescription
+        case is CancellationError: "The server is ending."
+        case let error as RepriseError: error.message
+        default: "\(type(of: error))"
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import RepriseCore
+import RepriseWire
+
+/// Makes what is shown of a push that is due: the message's text, its channel's title, the badge.
+actor PushMaker {
+    enum Made {
+        case push(Push)
+        /// The message has been deleted or is not kept any more.
+        case gone
+    }
+
+    private struct Message {
+        var content: PushContent?
+        var time: WallTime
+        var head: Int64
+        var until: Duration
+    }
+
+    private struct Key: Hashable {
+        let channel: ChannelName
+        let seq: Int64
+    }
+
+    private let accounts: Accounts
+    private let log: any MessageLog
+    private let clock: any Timekeeper
+    private var messages: [Key: Message] = [:]
+    private var counted = WallTime(milliseconds: 0)
+
+    init(accounts: Accounts, log: any MessageLog, clock: any Timekeeper) {
+        self.accounts = accounts
+        self.log = log
+        self.clock = clock
+    }
+
+    func push(_ due: DuePush, as kind: PushHint.Kind, isQuiet: Bool) async throws -> Made {
+        guard let address = due.address else { return .gone }
+        let entry = due.entry
+        let message = try await message(entry)
+        var hint = PushHint(
+            kind: kind, channel: entry.channel, seq: entry.seq, head: message.head)
+        hint.badge = try await badge(of: entry.user)
+        guard kind == .alert else {
+            return .push(
+                Push(address: address, hint: hint, isQuiet: true, expires: entry.expires))
+        }
+        guard let content = message.content else { return .gone }
+        hint.id = entry.message
+        hint.from = entry.from
+        hint.time = message.time
+        return .push(
+            Push(
+                address: address, hint: hint,
+                title: content.title ?? due.title ?? entry.channel.text, body: content.body,
+                isQuiet: isQuiet, category: content.category, expires: entry.expires))
+    }
+
+    /// A later count has a later moment, whatever the calendar does meanwhile.
+    private func badge(of user: UserID) async throws -> PushHint.Badge {
+        // The moment is that before counting: what is stored while it counts may or may not be in it.
+        counted = max(clock.wall(), WallTime(milliseconds: counted.milliseconds))
+        let asOf = counted
+        let starts = try await accounts.unreadStarts(of: user)
+        return PushHint.Badge(count: try await log.unread(of: user, in: starts), asOf: asOf)
+    }
+
+    /// Messages are pushed to many devices one after the other, so the last ones are kept for a moment.
+    private func message(_ entry: PushEntry) async throws -> Message {
+        let key = Key(channel: entry.channel, seq: entry.seq)
+        let now = clock.uptime()
+        if let message = messages[key], message.until > now { return message }
+        let page = try await log.page(
+            of: entry.channel,
+            missing: SequenceRange(after: entry.seq - 1, through: entry.seq).map { [$0] } ?? [],
+            limit: 1, byteLimit: WireLimits.bodyBytes)
+        let event = page.events.first { $0.seq == entry.seq && !$0.isDeleted }
+        let message = Message(
+            content: event.flatMap { PushContent($0.body) },
+            time: event?.time ?? WallTime(milliseconds: 0), head: page.state.head,
+            until: now + PushLimits.contentStays)
+        if messages.count >= PushLimits.contents { messages.removeAll() }
+        messages[key] = message
+        return message
+    }
+}

@@ -1,0 +1,99 @@
+/// Makes text from strangers fit for a banner: no controls, no unfinished change of direction, no more bytes than there is room for.
+package enum PushText {
+    /// Changes of direction that may be open at a time; more are left out.
+    private static let openDirections = 8
+    private static let ellipsis = "…"
+
+    /// A title: one line, and nothing in it that changes the direction of what stands beside it.
+    package static func title(_ text: String, atMost bytes: Int) -> String {
+        var kept = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars where !isDirection(scalar) {
+            if !isControl(scalar) {
+                kept.append(scalar)
+            } else if scalar == "\n" || scalar == "\t" {
+                kept.append(" ")
+            }
+        }
+        return cut(String(kept), toJSONBytes: bytes).text
+    }
+
+    /// A text without controls, in which every change of direction ends where the text ends.
+    package static func clean(_ text: String) -> String {
+        var kept = String.UnicodeScalarView()
+        var open: [Unicode.Scalar] = []
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0x202a, 0x202b, 0x202d, 0x202e:
+                guard open.count < openDirections else { continue }
+                open.append("\u{202c}")
+            case 0x2066...0x2068:
+                guard open.count < openDirections else { continue }
+                open.append("\u{2069}")
+            case 0x202c, 0x2069:
+                // One that ends nothing could end what the system has put around the text.
+                guard open.last == scalar else { continue }
+                open.removeLast()
+            default:
+                guard !isControl(scalar) || scalar == "\n" else { continue }
+            }
+            kept.append(scalar)
+        }
+        kept.append(contentsOf: open.reversed())
+        return String(kept)
+    }
+
+    /// The text of a banner within so many bytes of JSON text.
+    ///
+    /// - Returns: the text, cut between two characters as people count them, and whether it was cut.
+    package static func body(
+        _ text: String, atMost bytes: Int
+    ) -> (text: String, isCut: Bool) {
+        let whole = clean(text)
+        if jsonBytes(whole) <= bytes { return (whole, false) }
+        // Room for the ends of what is open where it is cut: three bytes each.
+        let cut = cut(whole, toJSONBytes: bytes - 3 * openDirections)
+        return (clean(cut.text), cut.isCut)
+    }
+
+    private static func cut(
+        _ text: String, toJSONBytes bytes: Int
+    ) -> (text: String, isCut: Bool) {
+        var used = 0
+        var end = text.startIndex
+        // Up to where there is room for an ellipsis too.
+        let room = bytes - ellipsis.utf8.count
+        for index in text.indices {
+            used += jsonBytes(text[index])
+            if used <= room { end = text.index(after: index) }
+            if used > bytes { return (String(text[..<end]) + (room < 0 ? "" : ellipsis), true) }
+        }
+        return (text, false)
+    }
+
+    /// How many bytes a text has between the quotes of JSON.
+    package static func jsonBytes(_ text: some StringProtocol) -> Int {
+        text.utf8.reduce(0) { $0 + jsonBytes($1) }
+    }
+
+    private static func jsonBytes(_ character: Character) -> Int {
+        character.utf8.reduce(0) { $0 + jsonBytes($1) }
+    }
+
+    private static func jsonBytes(_ byte: UInt8) -> Int {
+        switch byte {
+        case 0x0a, UInt8(ascii: "\""), UInt8(ascii: "\\"): 2
+        case 0..<0x20: 6
+        default: 1
+        }
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
+            || scalar.value == 0x2028 || scalar.value == 0x2029
+    }
+
+    private static func isDirection(_ scalar: Unicode.Scalar) -> Bool {
+        (0x202a...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
+            || scalar.value == 0x200e || scalar.value == 0x200f || scalar.value == 0x061c
+    }
+}

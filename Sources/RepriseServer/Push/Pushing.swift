@@ -1,0 +1,70 @@
+import Logging
+import RepriseCore
+import RepriseWire
+
+/// All that a server pushes: a dispatcher for each service that is configured.
+struct Pushing: Sendable {
+    let dispatchers: [PushDispatcher]
+    /// What browsers subscribe with; nil where there is no Web Push.
+    let webPushKey: String?
+    private let providers: [any PushProvider]
+
+    /// Reads the keys.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
+    static func providers(
+        _ configuration: PushConfiguration, clock: any Timekeeper, logger: Logger
+    ) throws -> (providers: [any PushProvider], webPushKey: String?) {
+        let apns = try configuration.apns.map { try APNsProvider($0, clock: clock) }
+        let web = try configuration.webPush.map { try WebPushProvider($0, clock: clock) }
+        let providers = ([apns, web] as [(any PushProvider)?]).compactMap(\.self)
+        guard configuration.isDryRun else { return (providers, web?.publicKey) }
+        let rehearsals = providers.map { provider in
+            DryRun(provider.service) { push in
+                logger.notice(
+                    "push: dry run",
+                    metadata: [
+                        "service": "\(provider.service.rawValue)",
+                        "kind": "\(push.hint.kind.rawValue)", "channel": "\(push.hint.channel)",
+                        "seq": "\(push.hint.seq)", "collapse": "\(push.collapse)",
+                    ])
+            }
+        }
+        return (rehearsals, web?.publicKey)
+    }
+
+    init(
+        _ providers: [any PushProvider], webPushKey: String?, accounts: Accounts,
+        log: any MessageLog, metrics: ServerMetrics, clock: any Timekeeper, logger: Logger
+    ) {
+        self.providers = providers
+        self.webPushKey = webPushKey
+        let dispatchers = providers.map {
+            PushDispatcher(
+                $0, accounts: accounts, log: log, metrics: metrics, clock: clock, logger: logger)
+        }
+        self.dispatchers = dispatchers
+        guard !providers.isEmpty else { return }
+        accounts.onPushQueued(
+            PushQueued(
+                services: Set(providers.map(\.service)), clock: clock,
+                told: { _, _ in for dispatcher in dispatchers { dispatcher.othersQueued() } }))
+    }
+
+    /// Messages are durable; does not block.
+    func committed(_ events: [ServerFrame.Event]) {
+        for dispatcher in dispatchers { dispatcher.committed(events) }
+    }
+
+    /// Pushes until ``stop()``.
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            for dispatcher in dispatchers { group.addTask { await dispatcher.run() } }
+        }
+        for provider in providers { await provider.close() }
+    }
+
+    func stop() async {
+        for dispatcher in dispatchers { await dispatcher.stop() }
+    }
+}

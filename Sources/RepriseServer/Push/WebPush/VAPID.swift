@@ -1,0 +1,49 @@
+package import RepriseCore
+import RepriseWire
+
+/// Says who we are to push services (RFC 8292): a token for each, used for some hours.
+package struct VAPID: Sendable {
+    private let key: PushKey
+    private let subject: String
+    private var tokens: [String: (text: String, made: Duration)] = [:]
+
+    /// - Parameters:
+    ///   - key: what browsers have subscribed with.
+    ///   - subject: `mailto:` or `https:`, by which the people behind a push service reach those behind the server.
+    package init(key: PushKey, subject: String) {
+        self.key = key
+        self.subject = subject
+    }
+
+    /// The value of `Authorization`.
+    ///
+    /// - Parameters:
+    ///   - origin: the push service.
+    ///   - clock: both clocks.
+    /// - Returns: the same one for hours.
+    /// - Throws: what signing throws.
+    package mutating func authorization(
+        for origin: String, clock: any Timekeeper
+    ) throws -> String {
+        let now = clock.uptime()
+        if let token = tokens[origin], now - token.made < PushLimits.vapidAge { return token.text }
+        let expires = clock.wall().advanced(by: PushLimits.vapidLife).milliseconds / 1_000
+        let token = try key.token {
+            $0.key("typ")
+            $0.plain("JWT")
+            $0.key("alg")
+            $0.plain("ES256")
+        } claims: {
+            $0.key("aud")
+            $0.string(origin)
+            $0.key("exp")
+            $0.integer(expires)
+            $0.key("sub")
+            $0.string(subject)
+        }
+        let text = "vapid t=\(token), k=\(key.publicText)"
+        if tokens.count >= PushLimits.vapidTokens { tokens.removeAll() }
+        tokens[origin] = (text, now)
+        return text
+    }
+}

@@ -1,0 +1,116 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+package import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// The push services of browsers (RFC 8030), each of which is down or up for itself.
+package final class WebPushProvider: PushProvider {
+    package let service = PushService.webPush
+    package let concurrency: Int
+    /// What browsers subscribe with: `applicationServerKey`, in base64url.
+    package let publicKey: String
+
+    private let guardian: EndpointGuard
+    private let client: HTTPClient
+    private let clock: any Timekeeper
+    private let vapid: Mutex<VAPID>
+
+    /// Makes a provider; nothing is connected before the first push.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
+    package init(
+        _ settings: WebPushSettings, clock: any Timekeeper,
+        concurrency: Int = PushLimits.webPushConcurrency
+    ) throws {
+        try settings.check()
+        self.clock = clock
+        self.concurrency = concurrency
+        let key = try PushKey.read(settings.keyFile, setting: "--vapid-key")
+        publicKey = key.publicText
+        vapid = Mutex(VAPID(key: key, subject: settings.subject))
+        let guardian = EndpointGuard(allowsPrivate: settings.allowsPrivate)
+        self.guardian = guardian
+        var configuration = try PushHTTP.configuration(settings.authorities)
+        configuration.httpVersion = .automatic
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
+        // Where a name leads is known when it is connected, and nothing has been said by then.
+        let look: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
+            if guardian.allows(channel.remoteAddress) {
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+            channel.close(promise: nil)
+            return channel.eventLoop.makeFailedFuture(PrivateEndpoint())
+        }
+        configuration.http1_1ConnectionDebugInitializer = look
+        configuration.http2ConnectionDebugInitializer = look
+        client = PushHTTP.client(configuration)
+    }
+
+    private struct PrivateEndpoint: Error {}
+
+    package func send(_ push: Push) async -> PushOutcome {
+        guard case .webPush(let subscription) = push.address else {
+            return .refused("The address is none of Web Push.")
+        }
+        do {
+            try guardian.check(subscription.endpoint)
+        } catch {
+            return .dead(since: nil)
+        }
+        do {
+            let request = try request(push, subscription)
+            let answer = try await PushHTTP.send(
+                request, by: client,
+                now: Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000))
+            return Self.outcome(answer.status, answer.retryAfter)
+        } catch is PrivateEndpoint {
+            return .refused("The endpoint leads into a private network.")
+        } catch {
+            return .unavailable(nil, PushHTTP.words(error))
+        }
+    }
+
+    package func close() async { try? await client.shutdown() }
+
+    private func request(
+        _ push: Push, _ subscription: WebPushSubscription
+    ) throws -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: subscription.endpoint)
+        request.method = .POST
+        let life = clock.wall().duration(to: push.expires).milliseconds / 1_000
+        let authorization = try vapid.withLock {
+            try $0.authorization(for: subscription.origin, clock: clock)
+        }
+        request.headers = [
+            "authorization": authorization,
+            "ttl": "\(max(0, life))",
+            "urgency": push.isQuiet ? "low" : "high",
+            "topic": Self.topic(push.collapse),
+            "content-encoding": "aes128gcm",
+            "content-type": "application/octet-stream",
+        ]
+        let sealed = try WebPushSeal.seal(WebPushPayload.json(push), for: subscription)
+        request.body = .bytes(ByteBuffer(bytes: sealed))
+        return request
+    }
+
+    /// At most 32 characters of base64url (RFC 8030 §5.4).
+    package static func topic(_ text: String) -> String {
+        EntryID.hash(of: text, prefix: "").text
+    }
+
+    /// What an answer means (RFC 8030 §5, §7.3, §8.4).
+    package static func outcome(_ status: Int, _ retryAfter: Duration?) -> PushOutcome {
+        switch status {
+        case 200...299: .accepted
+        case 404, 410: .dead(since: nil)
+        case 429: .later(retryAfter, "429")
+        case 500...599: .unavailable(retryAfter, "\(status)")
+        // Whoever subscribed with another key is told so for this subscription; it says nothing of the others.
+        default: .refused("\(status)")
+        }
+    }
+}

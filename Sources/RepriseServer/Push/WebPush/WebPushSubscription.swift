@@ -1,0 +1,75 @@
+import Crypto
+import Foundation
+import GRDB
+import RepriseCore
+
+/// Where a browser's pushes go and how they are sealed for it (RFC 8030, RFC 8291): a secret, which descriptions do not show.
+package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible {
+    /// An absolute URL of a push service.
+    package let endpoint: String
+    /// The browser's public key on P-256, uncompressed: `p256dh`.
+    package let key: [UInt8]
+    /// 16 bytes: `auth`.
+    package let secret: [UInt8]
+
+    /// Takes a subscription as a browser gives it.
+    ///
+    /// - Parameters:
+    ///   - endpoint: an absolute URL; who may be reached by it is up to ``EndpointGuard``.
+    ///   - key: `p256dh`, in base64url.
+    ///   - secret: `auth`, in base64url.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it is none, `.tooLarge` beyond ``PushLimits/endpointBytes``.
+    package init(endpoint: String, key: String, secret: String) throws {
+        guard endpoint.utf8.count <= PushLimits.endpointBytes else {
+            throw RepriseError(
+                .tooLarge, "An endpoint has at most \(PushLimits.endpointBytes) bytes.")
+        }
+        guard let key = Self.bytes(key), let secret = Self.bytes(secret), secret.count == 16,
+            (try? P256.KeyAgreement.PublicKey(x963Representation: key)) != nil
+        else {
+            throw RepriseError(
+                .malformed, "A subscription has a key on P-256 and a secret of 16 bytes.",
+                remedy: "Send p256dh and auth as PushSubscription.toJSON() has them.")
+        }
+        self.init(unchecked: endpoint, key: key, secret: secret)
+    }
+
+    private init(unchecked endpoint: String, key: [UInt8], secret: [UInt8]) {
+        self.endpoint = endpoint
+        self.key = key
+        self.secret = secret
+    }
+
+    /// Padding is passed over, because some browsers have written it.
+    private static func bytes(_ text: String) -> [UInt8]? {
+        guard text.utf8.count <= 128 else { return nil }
+        var text = text[...]
+        while text.last == "=" { text = text.dropLast() }
+        return Base64URL.decoded(text.utf8)
+    }
+
+    /// Scheme, host and port of the endpoint: the push service.
+    package var origin: String {
+        let parts = URLComponents(string: endpoint)
+        let port = parts?.port.map { ":\($0)" } ?? ""
+        return "\(parts?.scheme ?? "")://\(parts?.host ?? "")\(port)".lowercased()
+    }
+
+    package var description: String { "(subscription)" }
+}
+
+extension WebPushSubscription: CustomDebugStringConvertible, CustomReflectable {
+    package var debugDescription: String { description }
+    /// Nothing, so that `dump` shows nothing.
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension WebPushSubscription {
+    /// Nil if the row has none.
+    init?(row: Row) {
+        guard let endpoint: String = row["web_endpoint"], let key: Data = row["web_key"],
+            let secret: Data = row["web_secret"]
+        else { return nil }
+        self.init(unchecked: endpoint, key: Array(key), secret: Array(secret))
+    }
+}

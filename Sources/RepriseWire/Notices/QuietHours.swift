@@ -1,0 +1,85 @@
+import Foundation
+public import RepriseCore
+
+/// The hours of each day in which a person is not to be disturbed, by the clock on a wall of their own.
+///
+/// From `start` up to and without `end`; where `end` is the earlier one they go over midnight. In the night in which clocks change they
+/// begin and end by what the wall shows, so they may last an hour more or less.
+public struct QuietHours: Hashable, Sendable {
+    /// Minutes after midnight: 0 to 1,439.
+    public let start: Int
+    /// Minutes after midnight: 0 to 1,439, another one than ``start``.
+    public let end: Int
+    /// The name of a time zone: `Europe/Berlin`.
+    public let zone: String
+
+    /// Makes quiet hours.
+    ///
+    /// - Parameters:
+    ///   - start: minutes after midnight.
+    ///   - end: minutes after midnight.
+    ///   - zone: a name of the IANA time zone database, at most 64 bytes.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for minutes that no day has, for hours of no length, for an unknown zone.
+    public init(start: Int, end: Int, zone: String) throws {
+        guard (0..<1_440).contains(start), (0..<1_440).contains(end), start != end else {
+            throw RepriseError(
+                .malformed, "Quiet hours begin and end at two different minutes of a day.",
+                remedy: "They look like 22:00 and 07:00.")
+        }
+        guard zone.utf8.count <= 64, TimeZone(identifier: zone) != nil else {
+            throw RepriseError(
+                .malformed, "The time zone of quiet hours is not known.",
+                remedy: "It looks like Europe/Berlin.")
+        }
+        self.start = start
+        self.end = end
+        self.zone = zone
+    }
+
+    /// Makes quiet hours from what a clock shows: `22:00`, `07:00`.
+    ///
+    /// - Parameters:
+    ///   - start: hours and minutes, two digits each.
+    ///   - end: hours and minutes, two digits each.
+    ///   - zone: a name of the IANA time zone database.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
+    public init(from start: String, to end: String, zone: String) throws {
+        guard let start = Self.minutes(start), let end = Self.minutes(end) else {
+            throw RepriseError(
+                .malformed, "A time of day has two digits for the hour and two for the minute.",
+                remedy: "It looks like 22:00.")
+        }
+        try self.init(start: start, end: end, zone: zone)
+    }
+
+    /// Whether a moment lies in them; a zone that this machine does not know any more has none.
+    public func contains(_ moment: WallTime) -> Bool {
+        guard let zone = TimeZone(identifier: zone) else { return false }
+        let seconds = Double(moment.milliseconds) / 1_000
+        let offset = zone.secondsFromGMT(for: Date(timeIntervalSince1970: seconds))
+        let local = (moment.milliseconds / 1_000 + Int64(offset)) % 86_400
+        let minute = Int((local + 86_400) % 86_400) / 60
+        return start < end
+            ? (start..<end).contains(minute) : minute >= start || minute < end
+    }
+
+    /// When they begin, as a clock shows it.
+    public var startText: String { Self.text(start) }
+
+    /// When they end, as a clock shows it.
+    public var endText: String { Self.text(end) }
+
+    private static func minutes(_ text: String) -> Int? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ $0.utf8.count == 2 }),
+            parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),
+            let hours = Int(parts[0]), let minutes = Int(parts[1]), hours < 24, minutes < 60
+        else { return nil }
+        return hours * 60 + minutes
+    }
+
+    private static func text(_ minutes: Int) -> String {
+        let (hours, rest) = (minutes / 60, minutes % 60)
+        return (hours < 10 ? "0" : "") + "\(hours)" + (rest < 10 ? ":0" : ":") + "\(rest)"
+    }
+}

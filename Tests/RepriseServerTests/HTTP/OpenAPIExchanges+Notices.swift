@@ -1,0 +1,23 @@
+/// Mutes, quiet hours and deliveries.
+extension OpenAPIExchanges {
+    func notices() -> [(ExchangeRecorder.Ask, Int)] {
+        let channels = "/v1/mutes/channels/{channel}"
+        let users = "/v1/mutes/users/{user}"
+        let hours = "PUT /v1/quiet-hours"
+        let list = "GET /v1/channels/{channel}/deliveries/{seq}"
+        return [
+            (ask("PUT \(channels)"), 200), (ask("PUT \(users)"), 200),
+            (ask("GET /v1/mutes"), 200), (ask("DELETE \(channels)"), 204),
+            (ask("DELETE \(users)"), 204), (ask(hours), 200),
+            (
+                ask(
+                    hours,
+                    #"{"device":"none","from":"22:00","to":"07:00","timeZone":"Europe/Berlin"}"#),
+                404
+            ),
+            (ask("GET /v1/quiet-hours"), 200), (ask("DELETE /v1/quiet-hours"), 204),
+            (ask("GET /v1/push"), 200), (ask(list), 200), (ask(list, seq: "999"), 404),
+            (ask(list, as: "eve", channel: "den"), 403), (ask(list, query: [("limit", "1")]), 200),
+        ]
+    }
+}

@@ -1,0 +1,344 @@
+import Foundation
+import RepriseCore
+import RepriseFakes
+import RepriseServer
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// A stand-in for Apple over TLS and HTTP/2, and a provider that talks to it.
+struct APNsUnderTest {
+    static let device = "00aa11bb22cc33dd44ee55ff00aa11bb22cc33dd44ee55ff00aa11bb22cc33dd"
+
+    let fake: FakeAPNs
+    let server: FakePushServer
+    let provider: APNsProvider
+    let clock: ManualTimekeeper
+
+    static func with(
+        keyID: String = "KEY0000001", _ body: (APNsUnderTest) async throws -> Void
+    ) async throws {
+        let clock = ManualTimekeeper()
+        let fake = FakeAPNs(
+            topic: "org.example.chat",
+            now: { Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000) })
+        let authority = try TestAuthority()
+        let files = try authority.certify()
+        let server = try await FakePushServer.start(
+            .init(certificate: files.certificate, key: files.key)
+        ) { fake.answer($0) }
+        let path = authority.folder.url.appendingPathComponent("AuthKey.p8").path
+        try Data(fake.makeKey("KEY0000001", team: "TEAM000001").utf8)
+            .write(to: URL(filePath: path))
+        var settings = APNsSettings(
+            keyFile: path, keyID: keyID, teamID: "TEAM000001", topic: "org.example.chat",
+            environment: .custom(server.url))
+        settings.authorities = authority.path
+        fake.install(device)
+        let provider = try APNsProvider(settings, clock: clock)
+        let test = APNsUnderTest(
+            fake: fake, server: server, provider: provider, clock: clock)
+        let outcome = await Result { try await body(test) }
+        await provider.close()
+        await server.stop()
+        try outcome.get()
+    }
+
+    func push(
+        _ kind: PushHint.Kind = .alert, id: String = "m1", title: String = "Room",
+        body: String = "Hello", to device: String = device
+    ) -> Push {
+        var hint = PushHint(kind: kind, channel: channel("room"), seq: 7, head: 9)
+        hint.id = try? EntryID(id)
+        hint.badge = PushHint.Badge(count: 3, asOf: clock.wall())
+        guard let token = try? PushToken(device) else { preconditionFailure("\(device)") }
+        return Push(
+            address: .apns(token), hint: hint, title: title, body: body,
+            expires: clock.wall().advanced(by: .seconds(60)))
+    }
+
+    /// Sends one push to be answered so.
+    func send(_ answer: FakeAnswer) async -> PushOutcome {
+        fake.script { _, _ in answer }
+        defer { fake.script(nil) }
+        return await provider.send(push())
+    }
+}
+
+@Suite("APNs, over TLS and HTTP/2", .timeLimit(.minutes(2)))
+struct APNsTests {
+    @Test("takes alerts, badges and dismissals, each with the headers that Apple asks for")
+    func kinds() async throws {
+        try await APNsUnderTest.with { test in
+            for kind in PushHint.Kind.allCases {
+                #expect(await test.provider.send(test.push(kind)) == .accepted)
+            }
+            let taken = test.fake.taken
+            #expect(taken.map(\.type) == ["alert", "alert", "background"])
+            #expect(taken.map(\.priority) == ["10", "5", "5"])
+            #expect(taken.map(\.collapse) == ["m1", "badge", "dismiss-room"])
+            #expect(taken[0].expiration == test.clock.wall().milliseconds / 1_000 + 60)
+            let texts = taken.map { String(decoding: $0.payload, as: UTF8.self) }
+            #expect(texts[0].contains(#""thread-id":"room""#) && texts[0].contains(#""badge":3"#))
+            #expect(texts[1].hasPrefix(#"{"aps":{"badge":3},"#))
+            #expect(texts[2].hasPrefix(#"{"aps":{"content-available":1},"#))
+            let hint = try PushHint(payload: taken[0].payload)
+            #expect(hint.id?.text == "m1" && hint.seq == 7 && hint.head == 9 && !hint.isCut)
+            #expect(test.server.connectionCount == 1)
+        }
+    }
+
+    @Test("an id of more than 64 bytes goes by its hash, of which two are never alike")
+    func collapse() {
+        let (long, other) = (String(repeating: "a", count: 65), String(repeating: "a", count: 66))
+        #expect(APNsProvider.collapse(String(repeating: "a", count: 64)).count == 64)
+        #expect(APNsProvider.collapse(long).count <= 64)
+        #expect(APNsProvider.collapse(long) != APNsProvider.collapse(other))
+    }
+
+    @Test(
+        "every status and reason that Apple documents",
+        arguments: [
+            (400, "BadCollapseId", PushOutcome.refused("BadCollapseId")),
+            (400, "BadExpirationDate", .refused("BadExpirationDate")),
+            (400, "BadMessageId", .refused("BadMessageId")),
+            (400, "BadPriority", .refused("BadPriority")),
+            (400, "BadTopic", .unauthorized("BadTopic")),
+            (400, "DuplicateHeaders", .refused("DuplicateHeaders")),
+            (400, "IdleTimeout", .later(nil, "IdleTimeout")),
+            (400, "InvalidPushType", .refused("InvalidPushType")),
+            (400, "MissingDeviceToken", .refused("MissingDeviceToken")),
+            (400, "MissingTopic", .unauthorized("MissingTopic")),
+            (400, "PayloadEmpty", .refused("PayloadEmpty")),
+            (400, "TopicDisallowed", .unauthorized("TopicDisallowed")),
+            (403, "BadCertificate", .unauthorized("BadCertificate")),
+            (403, "BadCertificateEnvironment", .unauthorized("BadCertificateEnvironment")),
+            (403, "Forbidden", .unauthorized("Forbidden")),
+            (403, "InvalidProviderToken", .unauthorized("InvalidProviderToken")),
+            (403, "MissingProviderToken", .unauthorized("MissingProviderToken")),
+            (403, "UnrelatedKeyIdInToken", .unauthorized("UnrelatedKeyIdInToken")),
+            (403, "BadEnvironmentKeyIdInToken", .unauthorized("BadEnvironmentKeyIdInToken")),
+            (404, "BadPath", .refused("BadPath")),
+            (405, "MethodNotAllowed", .refused("MethodNotAllowed")),
+            (410, "ExpiredToken", .dead(since: nil)),
+            (410, "Unregistered", .dead(since: nil)),
+            (413, "PayloadTooLarge", .refused("PayloadTooLarge")),
+            (
+                429, "TooManyProviderTokenUpdates",
+                .unavailable(.seconds(60), "TooManyProviderTokenUpdates")
+            ),
+            (429, "TooManyRequests", .later(nil, "TooManyRequests")),
+            (500, "InternalServerError", .later(.seconds(900), "InternalServerError")),
+            (
+                503, "ServiceUnavailable",
+                .unavailable(nil, "ServiceUnavailable", again: .seconds(900))
+            ),
+            (503, "Shutdown", .unavailable(nil, "Shutdown", again: .seconds(900))),
+            // Those that Apple may come to give.
+            (400, "SomethingNew", .refused("SomethingNew")),
+            (403, "SomethingNew", .unauthorized("SomethingNew")),
+            (429, "SomethingNew", .later(nil, "SomethingNew")),
+            (502, "SomethingNew", .unavailable(nil, "SomethingNew", again: .seconds(900))),
+        ])
+    func reasons(status: Int, reason: String, expected: PushOutcome) {
+        let body = Array(#"{"reason":"\#(reason)"}"#.utf8)
+        #expect(
+            APNsAnswer.meaning(status: status, body: body, retryAfter: nil) == .outcome(expected))
+    }
+
+    @Test("a device that is gone is dead since the moment that Apple names")
+    func unregistered() async throws {
+        try await APNsUnderTest.with { test in
+            let since = Date(timeIntervalSince1970: 1_790_000_000.25)
+            test.fake.uninstall(APNsUnderTest.device, since: since)
+            #expect(
+                await test.provider.send(test.push())
+                    == .dead(since: WallTime(milliseconds: 1_790_000_000_250)))
+        }
+    }
+
+    @Test("a token that Apple does not know is dead only where Apple knows others of ours")
+    func strange() async throws {
+        try await APNsUnderTest.with { test in
+            let strange = test.push(to: "abcd")
+            guard case .refused = await test.provider.send(strange) else {
+                Issue.record("the environment may be the wrong one: no token is to be forgotten")
+                return
+            }
+            #expect(await test.provider.send(test.push()) == .accepted)
+            #expect(await test.provider.send(strange) == .dead(since: nil))
+            test.fake.installOther("beef")
+            #expect(await test.provider.send(test.push(to: "beef")) == .dead(since: nil))
+            let requests = test.fake.requestCount
+            for bad in ["../../x", "abc", "zz", "aa/bb"] {
+                #expect(await test.provider.send(test.push(to: bad)) == .dead(since: nil))
+            }
+            #expect(test.fake.requestCount == requests, "what is no token is not sent")
+        }
+    }
+
+    @Test("one token serves for 50 minutes, and the next is never made within 20")
+    func tokens() async throws {
+        try await APNsUnderTest.with { test in
+            for _ in 0..<3 {
+                #expect(await test.provider.send(test.push()) == .accepted)
+                test.clock.advance(by: .seconds(16 * 60))
+            }
+            #expect(test.fake.tokenCount == 1)
+            test.clock.advance(by: .seconds(3 * 60))
+            #expect(await test.provider.send(test.push()) == .accepted)
+            #expect(test.fake.tokenCount == 2)
+        }
+    }
+
+    @Test("a token that Apple takes to be old is renewed, unless it is young: then clocks differ")
+    func expired() async throws {
+        try await APNsUnderTest.with { test in
+            #expect(await test.provider.send(test.push()) == .accepted)
+            let old = FakeAnswer.status(403, body: #"{"reason":"ExpiredProviderToken"}"#)
+            guard case .unauthorized = await test.send(old) else {
+                Issue.record("a token of no age")
+                return
+            }
+            test.clock.advance(by: .seconds(21 * 60))
+            #expect(await test.send(old) == .later(.zero, "ExpiredProviderToken"))
+            #expect(await test.provider.send(test.push()) == .accepted)
+            #expect(test.fake.tokenCount == 2)
+        }
+    }
+
+    @Test("a calendar ahead of Apple's and an unknown key are said to be ours to mend")
+    func skew() async throws {
+        try await APNsUnderTest.with { test in
+            // The stand-in's clock is this one, so the calendar is moved between signing and looking.
+            test.clock.jumpWall(by: .seconds(7_200))
+            #expect(await test.provider.send(test.push()) == .accepted)
+            test.clock.jumpWall(by: .seconds(7_200))
+            guard case .unauthorized = await test.provider.send(test.push()) else {
+                Issue.record("Apple's clock is two hours ahead")
+                return
+            }
+        }
+        try await APNsUnderTest.with(keyID: "KEY0000002") { test in
+            #expect(
+                await test.provider.send(test.push())
+                    == .unauthorized("InvalidProviderToken"))
+        }
+    }
+
+    @Test("what Apple would never answer, and no answer, mean that the provider is down")
+    func nonsense() async throws {
+        try await APNsUnderTest.with { test in
+            let answers: [FakeAnswer] = [
+                .status(502, body: "<html>"), .status(200 + 2, body: "{"),
+                .status(301, headers: ["location": "http://127.0.0.1:1/"]),
+                .status(400, body: String(repeating: "x", count: 100_000)),
+                .status(400, body: #"{"reason":"\u0000\n"}"#), .cut,
+            ]
+            for answer in answers {
+                guard case .unavailable = await test.send(answer) else {
+                    Issue.record("\(answer)")
+                    continue
+                }
+            }
+            #expect(await test.provider.send(test.push()) == .accepted, "it goes on")
+        }
+    }
+
+    @Test("Retry-After is read as seconds and as a date, and not believed beyond an hour")
+    func retryAfter() async throws {
+        try await APNsUnderTest.with { test in
+            let now = test.clock.wall()
+            let format = DateFormatter()
+            format.locale = Locale(identifier: "en_US_POSIX")
+            format.timeZone = TimeZone(identifier: "GMT")
+            format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+            let date = format.string(
+                from: Date(timeIntervalSince1970: Double(now.milliseconds) / 1_000 + 90))
+            for (text, wait) in [
+                ("7", Duration.seconds(7)), (date, .seconds(90)),
+                ("99999999999999999999", PushLimits.retryAfterLongest),
+            ] {
+                let answer = FakeAnswer.status(
+                    429, headers: ["retry-after": text],
+                    body: #"{"reason":"TooManyRequests"}"#)
+                #expect(await test.send(answer) == .later(wait, "TooManyRequests"))
+            }
+        }
+    }
+}
+
+@Suite("What is sent to Apple")
+struct APNsPayloadTests {
+    private func json(
+        _ title: String, _ body: String
+    ) throws -> (bytes: [UInt8], alert: [String: String]) {
+        var hint = PushHint(kind: .alert, channel: channel("room"), seq: 1, head: 1)
+        hint.id = try EntryID("m1")
+        let push = Push(
+            address: .apns(try PushToken("aa")), hint: hint, title: title, body: body,
+            expires: now)
+        let bytes = APNsPayload.json(push)
+        let object = try #require(
+            try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+        let aps = try #require(object["aps"] as? [String: Any])
+        return (bytes, try #require(aps["alert"] as? [String: String]))
+    }
+
+    @Test(
+        "at most 4,096 bytes, cut between two characters as people count them",
+        arguments: ["a", "é", "e\u{301}", "👩‍👩‍👧‍👦", "🇩🇪", "\"", "\n", "漢"])
+    func cut(character: String) throws {
+        for count in [100, 900, 1_000, 4_000, 5_000, 20_000] {
+            let text = String(repeating: character, count: count)
+            let (bytes, alert) = try json("Room", text)
+            #expect(bytes.count <= 4_096)
+            let body = try #require(alert["body"])
+            guard body != text else { continue }
+            #expect(bytes.count > 3_900, "as much as there is room for: \(bytes.count)")
+            #expect(body.hasSuffix("…") && text.hasPrefix(String(body.dropLast())))
+            let hint = try PushHint(payload: bytes)
+            #expect(hint.isCut)
+        }
+    }
+
+    @Test("a character of a thousand marks is left out whole")
+    func marks() throws {
+        let text = "ab" + String(repeating: "\u{301}", count: 5_000)
+        let (bytes, alert) = try json("Room", text)
+        #expect(bytes.count <= 4_096 && alert["body"] == "a…")
+    }
+
+    @Test("no change of direction leaves the text, and none is in a title")
+    func directions() throws {
+        let (_, alert) = try json("\u{202e}evil\u{200f}", "a\u{202e}b\u{2067}c\u{202c}")
+        #expect(alert["title"] == "evil")
+        #expect(alert["body"] == "a\u{202e}b\u{2067}c\u{2069}\u{202c}")
+        let (_, deep) = try json("x", String(repeating: "\u{202e}", count: 4_000))
+        #expect((deep["body"] ?? "").unicodeScalars.count == 16)
+        let (long, cut) = try json("x", "\u{2067}" + String(repeating: "a", count: 9_000))
+        #expect(long.count <= 4_096 && (cut["body"] ?? "").hasSuffix("\u{2069}"))
+    }
+
+    @Test("broken surrogates and controls never reach a banner")
+    func controls() throws {
+        #expect(PushContent(Array(#"{"text":"a\ud800b"}"#.utf8))?.body == PushContent.unspoken)
+        #expect(PushText.clean("a\u{0}b\u{7}c\nd\u{2028}") == "abc\nd")
+        #expect(PushText.title("a\nb\u{1b}c", atMost: 256) == "a bc")
+    }
+
+    @Test(
+        "what a body says",
+        arguments: [
+            (#""plain""#, "plain", nil), (#"{"text":"t"}"#, "t", nil),
+            (#"{"text":"t","title":"T"}"#, "t", "T"),
+            (#"{"text":"t","notice":{"title":"N","body":"b"}}"#, "b", "N"),
+            (#"{"notice":true}"#, PushContent.unspoken, nil), ("[1]", PushContent.unspoken, nil),
+            ("7", PushContent.unspoken, nil), (#"{"text":7}"#, PushContent.unspoken, nil),
+            (#"{"text":"  "}"#, "  ", nil), (#"{"text":""}"#, PushContent.unspoken, nil),
+        ] as [(String, String, String?)])
+    func content(body: String, shown: String, title: String?) throws {
+        let content = try #require(PushContent(Array(body.utf8)))
+        #expect(content.body == shown && content.title == title)
+    }
+}

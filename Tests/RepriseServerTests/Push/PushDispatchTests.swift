@@ -1,0 +1,192 @@
+import RepriseCore
+import RepriseServer
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("Pushing what was stored", .timeLimit(.minutes(2)))
+struct PushDispatchTests {
+    @Test("a message goes to each device of each member but its author, once, after five seconds")
+    func reaches() async throws {
+        try await withPush { push in
+            try await push.make(title: "The room", members: ["ada", "bob", "eve"])
+            try await push.register("phone-a", of: "ada")
+            try await push.register("phone-b", of: "bob")
+            try await push.register("pad-b", of: "bob")
+            try await push.publish("m1", from: "ada", body: #"{"text":"Hi"}"#)
+            try await push.pass(.milliseconds(4_500))
+            #expect(push.provider.pushes.isEmpty, "nobody had five seconds")
+            try await push.until(pushes: 2)
+            try await push.untilQueueIsEmpty()
+            try await push.pass(.seconds(10))
+            #expect(push.provider.pushes.count == 2)
+            let first = try #require(push.provider.pushes.first)
+            #expect(first.title == "The room" && first.body == "Hi" && !first.isQuiet)
+            #expect(first.collapse == "m1" && first.hint.channel == channel("room"))
+            #expect(first.hint.badge?.count == 1 && first.hint.head == 1)
+            #expect(push.count("sent") == 2)
+        }
+    }
+
+    @Test("a device that has received it by itself is left alone, its user's other one is not")
+    func delivered() async throws {
+        try await withPush { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob", token: "aa01")
+            try await push.register("pad", of: "bob", token: "aa02")
+            let seq = try await push.publish("m1")
+            try await push.move("bob", delivered: seq, on: "phone")
+            try await push.until(pushes: 1)
+            try await push.untilQueueIsEmpty()
+            #expect(push.provider.pushes.map(\.address) == [.apns(try PushToken("aa02"))])
+        }
+    }
+
+    @Test("what is read, deleted, expired or left meanwhile is not pushed")
+    func stale() async throws {
+        // Down, so that everything waits in the queue.
+        let provider = RecordingProvider { _, _ in .unavailable(.seconds(120), "down") }
+        try await withPush(provider) { push in
+            for name in ["bob", "eve", "kim", "lee"] {
+                try await push.make("to-\(name)", members: [name])
+                try await push.register("phone-\(name)", of: name)
+                let ttl = name == "lee" ? #","notice":{"ttl":30}"# : ""
+                try await push.publish(
+                    "m-\(name)", in: "to-\(name)", body: #"{"text":"x"\#(ttl)}"#)
+            }
+            try await push.until(pushes: 1)
+            try await push.pass(.seconds(2))
+            try await push.move("bob", read: 1, in: "to-bob")
+            try await push.publish(
+                "gone", in: "to-eve", change: .deletes(try EntryID("m-eve")))
+            try await push.accounts.removeMember(
+                try UserID("kim"), from: channel("to-kim"))
+            let before = provider.pushes.count
+            provider.answer { _, _ in .accepted }
+            try await push.pass(.seconds(130), step: .seconds(1))
+            try await push.untilQueueIsEmpty()
+            #expect(provider.pushes.count == before, "\(provider.ids)")
+            #expect(push.count("read") == 1 && push.count("gone") == 1)
+            #expect(push.count("left") == 1 && push.count("expired") == 1)
+        }
+    }
+
+    @Test("edits, deletions and messages that ask for no notice are not pushed")
+    func silent() async throws {
+        try await withPush { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob")
+            try await push.publish("m1", body: #"{"text":"a","notice":false}"#)
+            try await push.publish("m2", body: #"{"text":"b"}"#)
+            try await push.publish(
+                "m3", body: #"{"text":"c"}"#, change: .edits(try EntryID("m2")))
+            try await push.until(pushes: 1)
+            try await push.untilQueueIsEmpty()
+            #expect(push.provider.ids == ["m2"])
+        }
+    }
+
+    @Test("a dead address is never used again, unless the device has named it since")
+    func dead() async throws {
+        try await withPush { push in
+            try await push.make(members: ["bob", "eve"])
+            try await push.register("phone", of: "bob", token: "dead")
+            try await push.register("other", of: "eve", token: "beef")
+            let died = push.clock.wall().advanced(by: .seconds(-60))
+            push.provider.answer { push, _ in
+                if case .apns(let token) = push.address, token.text == "beef" {
+                    return .dead(since: died)
+                }
+                return .dead(since: nil)
+            }
+            try await push.publish("m1")
+            try await push.until(pushes: 2)
+            try await push.untilQueueIsEmpty()
+            let bob = try await push.accounts.devices(of: try UserID("bob"))
+            let eve = try await push.accounts.devices(of: try UserID("eve"))
+            #expect(bob.map(\.pushToken) == [nil])
+            #expect(eve.map { $0.pushToken?.text } == ["beef"], "she has named it since it died")
+            push.provider.answer { _, _ in .accepted }
+            try await push.publish("m2")
+            try await push.until(pushes: 3)
+            try await push.untilQueueIsEmpty()
+            #expect(push.provider.pushes.count == 3)
+        }
+    }
+
+    @Test("who has no device costs nothing, and a device that registers is not told of the past")
+    func late() async throws {
+        try await withPush { push in
+            try await push.make(members: ["bob"])
+            try await push.publish("m1")
+            try await push.pass(.seconds(7))
+            try await push.register("phone", of: "bob")
+            try await push.publish("m2")
+            try await push.until(pushes: 1)
+            try await push.untilQueueIsEmpty()
+            #expect(push.provider.ids == ["m2"])
+        }
+    }
+
+    @Test("a token that another user registers takes the pushes of the first with it")
+    func moves() async throws {
+        let provider = RecordingProvider { _, _ in .unavailable(.seconds(60), "down") }
+        try await withPush(provider) { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob", token: "aa01")
+            try await push.publish("m1")
+            try await push.until(pushes: 1)
+            try await push.register("phone", of: "eve", token: "aa01")
+            provider.answer { _, _ in .accepted }
+            try await push.pass(.seconds(61), step: .seconds(1))
+            try await push.untilQueueIsEmpty()
+            #expect(provider.pushes.count == 1 && push.count("unregistered") == 1)
+        }
+    }
+
+    @Test("reading on one device takes the banner from the others, and puts their badge right")
+    func dismiss() async throws {
+        try await withPush { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob", token: "aa01")
+            try await push.register("pad", of: "bob", token: "aa02")
+            try await push.publish("m1")
+            try await push.publish("m2")
+            try await push.until(pushes: 4)
+            try await push.untilQueueIsEmpty()
+            try await push.move("bob", read: 1, on: "phone")
+            try await push.move("bob", read: 2, on: "phone")
+            try await push.until(pushes: 6)
+            try await push.untilQueueIsEmpty()
+            let last = push.provider.pushes.suffix(2)
+            #expect(last.allSatisfy { $0.address == .apns((try? PushToken("aa02")) ?? $0.token) })
+            #expect(Set(last.map(\.hint.kind)) == [.badge, .dismiss])
+            #expect(last.allSatisfy { $0.hint.seq == 2 && $0.hint.badge?.count == 0 })
+            try await push.move("bob", read: 2, on: "phone")
+            try await push.pass(.seconds(5))
+            #expect(push.provider.pushes.count == 6, "nothing was new")
+        }
+    }
+
+    @Test("a device gets no more than its share at once; the rest comes later, and none is lost")
+    func rate() async throws {
+        try await withPush { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob")
+            for number in 0..<30 { try await push.publish("m\(number)") }
+            let began = push.clock.uptime()
+            try await push.until(pushes: 30)
+            let took = push.clock.uptime() - began
+            #expect(took >= .seconds(15), "20 at once, then one a second: \(took)")
+            try await push.untilQueueIsEmpty()
+            #expect(Set(push.provider.ids).count == 30)
+        }
+    }
+}
+
+extension Push {
+    fileprivate var token: PushToken {
+        guard case .apns(let token) = address else { preconditionFailure("not of APNs") }
+        return token
+    }
+}

@@ -1,0 +1,203 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+@Suite("The machine that pushes")
+struct PushMachineTests {
+    private let wait = PushLimits.grace + PushLimits.slot
+
+    private func target(_ name: String) -> PushEntry.Target {
+        do {
+            return PushEntry.Target(user: try UserID(name), device: try EntryID("d"))
+        } catch {
+            preconditionFailure("\(error)")
+        }
+    }
+
+    /// A machine that has looked through all channels.
+    private func machine(concurrency: Int = 2) -> PushMachine {
+        var machine = PushMachine(concurrency: concurrency)
+        #expect(machine.next(now: .zero).contains(.recover))
+        machine.recovered(succeeded: true, now: .zero)
+        machine.loaded([], isAll: true, next: nil, now: .zero)
+        return machine
+    }
+
+    @Test("walks a channel when its message has had its time; what comes together goes together")
+    func grace() {
+        var machine = machine()
+        let room = channel("room")
+        machine.stored(1, in: room, now: .seconds(1))
+        machine.stored(2, in: room, now: .seconds(1) + .milliseconds(400))
+        machine.stored(3, in: room, now: .seconds(2))
+        #expect(machine.wake(now: .seconds(2)) == .seconds(1) + wait)
+        #expect(machine.next(now: .seconds(6)).isEmpty)
+        #expect(machine.next(now: .seconds(1) + wait) == [.walk(room, through: 2)])
+        #expect(machine.next(now: .seconds(2) + wait).isEmpty, "one walk of a channel at a time")
+        machine.walked(room, added: 0, through: 2)
+        #expect(machine.next(now: .seconds(2) + wait) == [.walk(room, through: 3)])
+        machine.walked(room, added: 0, through: 3)
+        #expect(machine.wake(now: .seconds(20)) == nil, "nothing is left to do")
+    }
+
+    @Test("a walk goes on step by step, and pauses while too much is queued")
+    func pauses() {
+        var machine = machine()
+        let room = channel("room")
+        machine.stored(1, in: room, now: .zero)
+        #expect(machine.next(now: wait) == [.walk(room, through: 1)])
+        machine.walked(room, added: PushLimits.queued, through: nil)
+        let actions = machine.next(now: wait)
+        #expect(!actions.contains(.walk(room, through: 1)) && actions.count == 1)
+        machine.loaded([.init(number: 1, target: target("a"))], isAll: false, next: nil, now: wait)
+        #expect(machine.next(now: wait).contains(.send(1)))
+        _ = machine.answered(.accepted, attempts: 0, now: wait, jitter: 0)
+        machine.settled([1], removed: 1, next: nil)
+        #expect(machine.next(now: wait).contains(.walk(room, through: 1)))
+    }
+
+    @Test("has no more under way than it may, and holds no push twice")
+    func concurrency() {
+        var machine = machine(concurrency: 2)
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        #expect(machine.next(now: .zero) == [.load(PushLimits.page)])
+        let rows = (1...4).map { PushMachine.Row(number: $0, target: target("\($0)")) }
+        machine.loaded(rows + rows, isAll: true, next: nil, now: .zero)
+        #expect(machine.next(now: .zero) == [.send(1), .send(2)])
+        _ = machine.answered(.accepted, attempts: 0, now: .zero, jitter: 0)
+        #expect(machine.next(now: .zero) == [.send(3)])
+        #expect(machine.holds(1), "until what became of it is written down")
+        machine.settled([1], removed: 1, next: nil)
+        #expect(!machine.holds(1))
+    }
+
+    @Test(
+        "what an answer makes of a push",
+        arguments: [
+            (PushOutcome.accepted, 0, PushMachine.Settlement.pushed),
+            (.refused("x"), 0, .dropped(.refused)),
+            (.dead(since: nil), 0, .dead(since: nil)),
+            (.later(nil, "x"), 0, .again(after: .milliseconds(500), isAttempt: true)),
+            (.later(nil, "x"), 3, .again(after: .seconds(4), isAttempt: true)),
+            (.later(.seconds(30), "x"), 0, .again(after: .seconds(30), isAttempt: true)),
+            (
+                .later(.seconds(1 << 30), "x"), 0,
+                .again(after: PushLimits.retryAfterLongest, isAttempt: true)
+            ),
+            (.later(nil, "x"), PushLimits.attempts - 1, .dropped(.exhausted)),
+            (.unavailable(nil, "x"), 0, .again(after: .milliseconds(500), isAttempt: false)),
+            (.unavailable(.seconds(9), "x"), 50, .again(after: .zero, isAttempt: false)),
+            (
+                .unavailable(nil, "x", again: .seconds(900)), 0,
+                .again(after: .seconds(900), isAttempt: false)
+            ),
+            (.unauthorized("x"), 0, .again(after: .zero, isAttempt: false)),
+        ])
+    func answers(outcome: PushOutcome, attempts: Int, expected: PushMachine.Settlement) {
+        var machine = machine()
+        #expect(
+            machine.answered(outcome, attempts: attempts, now: .zero, jitter: 0.5) == expected)
+    }
+
+    @Test("after five failures in a row nothing is sent, then one, and after its success all")
+    func circuit() {
+        var machine = machine(concurrency: 10)
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        #expect(machine.next(now: .zero) == [.load(PushLimits.page)])
+        let rows = (1...20).map { PushMachine.Row(number: $0, target: target("\($0)")) }
+        machine.loaded(rows, isAll: true, next: nil, now: .zero)
+        #expect(machine.next(now: .zero).count == 10)
+        for _ in 0..<10 {
+            _ = machine.answered(.unavailable(nil, "down"), attempts: 0, now: .zero, jitter: 0.9)
+        }
+        #expect(machine.downCount == 1)
+        #expect(machine.next(now: .milliseconds(899)) == [.release(Array(11...20))])
+        #expect(machine.wake(now: .zero) == .milliseconds(900))
+        let load = PushMachine.Action.load(10 + PushLimits.page)
+        let again = Array(rows[10...])
+        #expect(machine.next(now: .milliseconds(900)) == [load])
+        machine.loaded(again, isAll: true, next: nil, now: .milliseconds(900))
+        let probe = machine.next(now: .milliseconds(900))
+        #expect(probe == [.send(11), .release(Array(12...20))], "one finds out")
+        #expect(machine.next(now: .seconds(5)).isEmpty)
+        _ = machine.answered(
+            .unavailable(nil, "down"), attempts: 0, now: .seconds(5), jitter: 0.9)
+        #expect(machine.next(now: .seconds(6)).isEmpty, "the wait has doubled")
+        #expect(machine.next(now: .seconds(7)).count == 1)
+        machine.loaded(Array(again.dropFirst()), isAll: true, next: nil, now: .seconds(7))
+        #expect(machine.next(now: .seconds(7)).first == .send(12))
+        _ = machine.answered(.accepted, attempts: 0, now: .seconds(7), jitter: 0.9)
+        #expect(machine.downCount == 0)
+        #expect(machine.next(now: .seconds(7)).count == 1)
+        machine.loaded(Array(again.dropFirst(2)), isAll: true, next: nil, now: .seconds(7))
+        #expect(machine.next(now: .seconds(7)).count == 8)
+    }
+
+    @Test("one push service of the web that is down holds up no other")
+    func lanes() {
+        var machine = machine(concurrency: 10)
+        for _ in 0..<5 {
+            _ = machine.answered(
+                .unavailable(nil, "down"), lane: "https://a", attempts: 0, now: .zero, jitter: 0.9)
+        }
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        #expect(machine.next(now: .zero) == [.load(PushLimits.page)])
+        machine.loaded(
+            [
+                .init(number: 1, target: target("1"), lane: "https://a"),
+                .init(number: 2, target: target("2"), lane: "https://b"),
+            ], isAll: true, next: nil, now: .zero)
+        #expect(machine.next(now: .zero) == [.postpone(1, .milliseconds(900)), .send(2)])
+    }
+
+    @Test("a row that was settled while the queue was being read is not taken for a new one")
+    func settledMeanwhile() {
+        var machine = machine()
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        _ = machine.next(now: .zero)
+        machine.loaded([.init(number: 1, target: target("a"))], isAll: false, next: nil, now: .zero)
+        #expect(machine.next(now: .zero) == [.send(1), .load(1 + PushLimits.page)])
+        _ = machine.answered(.accepted, attempts: 0, now: .zero, jitter: 0)
+        machine.settled([1], removed: 1, next: nil)
+        // What was read before that has the row still.
+        machine.loaded([.init(number: 1, target: target("a"))], isAll: true, next: nil, now: .zero)
+        #expect(machine.next(now: .zero).isEmpty)
+        #expect(!machine.holds(1))
+    }
+
+    @Test("what was queued while the queue was being read is not forgotten")
+    func queuedMeanwhile() {
+        var machine = machine()
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        #expect(machine.next(now: .zero) == [.load(PushLimits.page)])
+        machine.othersQueued(dueAfter: .seconds(2), now: .zero)
+        machine.loaded([], isAll: true, next: nil, now: .zero)
+        #expect(machine.wake(now: .zero) == .seconds(2))
+        #expect(machine.next(now: .seconds(2)) == [.load(PushLimits.page)])
+    }
+
+    @Test("what waits for a slow provider is read again before it is sent")
+    func freshness() {
+        var machine = machine(concurrency: 1)
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        _ = machine.next(now: .zero)
+        let rows = (1...3).map { PushMachine.Row(number: $0, target: target("\($0)")) }
+        machine.loaded(rows, isAll: true, next: nil, now: .zero)
+        #expect(machine.next(now: .zero) == [.send(1)])
+        #expect(machine.wake(now: .zero) == PushLimits.waitsInMemory)
+        let late = machine.next(now: PushLimits.waitsInMemory)
+        #expect(late == [.release([2, 3]), .load(1 + PushLimits.page)])
+        #expect(!machine.holds(2))
+    }
+
+    @Test("what cannot be looked through is looked through again")
+    func recovery() {
+        var machine = PushMachine(concurrency: 1)
+        #expect(machine.next(now: .zero).contains(.recover))
+        machine.recovered(succeeded: false, now: .zero)
+        #expect(machine.next(now: .milliseconds(500)).isEmpty)
+        #expect(machine.wake(now: .zero) == PushLimits.afterFailure)
+        #expect(machine.next(now: PushLimits.afterFailure) == [.recover])
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import RepriseCore
+import RepriseServer
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("Mutes, quiet hours and how far a message has come", .timeLimit(.minutes(2)))
+struct PushSettingsTests {
+    /// A moment in UTC.
+    private func moment(_ text: String) throws -> WallTime {
+        let date = try Date(text, strategy: .iso8601)
+        return WallTime(milliseconds: Int64(date.timeIntervalSince1970 * 1_000))
+    }
+
+    @Test(
+        "quiet hours go by the clock on the wall, also in the nights in which it is changed",
+        arguments: [
+            ("22:00", "07:00", "Europe/Berlin", "2026-11-22T20:59:59Z", false),
+            ("22:00", "07:00", "Europe/Berlin", "2026-11-22T21:00:00Z", true),
+            ("22:00", "07:00", "Europe/Berlin", "2026-11-23T05:59:59Z", true),
+            ("22:00", "07:00", "Europe/Berlin", "2026-11-23T06:00:00Z", false),
+            ("22:00", "07:00", "America/Los_Angeles", "2026-11-23T06:00:00Z", true),
+            ("12:00", "13:30", "Asia/Kolkata", "2026-11-22T06:30:00Z", true),
+            ("12:00", "13:30", "Asia/Kolkata", "2026-11-22T08:00:00Z", false),
+            // 02:30 is not on the clock in that night: 01:30 UTC shows 03:30.
+            ("02:00", "03:00", "Europe/Berlin", "2026-03-29T00:59:59Z", false),
+            ("02:00", "03:00", "Europe/Berlin", "2026-03-29T01:30:00Z", false),
+            // And in that one it is twice.
+            ("02:00", "03:00", "Europe/Berlin", "2026-10-25T00:30:00Z", true),
+            ("02:00", "03:00", "Europe/Berlin", "2026-10-25T01:30:00Z", true),
+            ("02:00", "03:00", "Europe/Berlin", "2026-10-25T02:00:00Z", false),
+            ("22:00", "07:00", "UTC", "1969-12-31T23:00:00Z", true),
+        ])
+    func quiet(from: String, to: String, zone: String, at: String, expected: Bool) throws {
+        let hours = try QuietHours(from: from, to: to, zone: zone)
+        #expect(hours.contains(try moment(at)) == expected)
+        #expect(hours.startText == from && hours.endText == to)
+    }
+
+    @Test("what is muted changes the badge alone; in quiet hours it goes into the list alone")
+    func mutes() async throws {
+        try await withPush { push in
+            let names = ["bob", "eve", "kim", "lee"]
+            let (bob, eve) = (try UserID("bob"), try UserID("eve"))
+            try await push.make(members: names + ["ada"])
+            for (number, name) in names.enumerated() {
+                try await push.register("phone-\(name)", of: name, token: "aa0\(number)")
+            }
+            let time = push.clock.wall()
+            try await push.accounts.setMute(Mute(.channel(channel("room"))), of: bob, at: time)
+            try await push.accounts.setMute(
+                Mute(.user(try UserID("ada")), until: time.advanced(by: .seconds(60))), of: eve,
+                at: time)
+            let seconds = time.milliseconds / 1_000 % 86_400
+            let minute = Int(seconds / 60)
+            let hours = try QuietHours(
+                start: minute, end: (minute + 60) % 1_440, zone: "UTC")
+            try await push.accounts.setQuietHours(hours, of: try UserID("kim"))
+            // A device's own come before its user's.
+            let lee = try UserID("lee")
+            try await push.accounts.setQuietHours(hours, of: lee)
+            let other = try QuietHours(
+                start: (minute + 120) % 1_440, end: (minute + 180) % 1_440, zone: "UTC")
+            try await push.accounts.setQuietHours(other, of: lee, on: try EntryID("phone-lee"))
+            try await push.publish("m1", from: "ada")
+            try await push.until(pushes: 4)
+            try await push.untilQueueIsEmpty()
+            #expect(kinds(push, 0) == ["badge", "badge", "alert quiet", "alert"])
+            // Her mute has ended.
+            try await push.pass(.seconds(60), step: .seconds(1))
+            try await push.publish("m2", from: "ada")
+            try await push.until(pushes: 8)
+            #expect(kinds(push, 4) == ["badge", "alert", "alert quiet", "alert"])
+            #expect(push.provider.pushes.last?.hint.badge?.count == 2)
+        }
+    }
+
+    /// In the order of the users' names.
+    private func kinds(_ push: PushUnderTest, _ first: Int) -> [String] {
+        push.provider.pushes.dropFirst(first)
+            .sorted { "\(order($0))" < "\(order($1))" }
+            .map { push in
+                push.hint.kind.rawValue
+                    + (push.hint.kind == .alert && push.isQuiet ? " quiet" : "")
+            }
+    }
+
+    private func order(_ push: Push) -> String {
+        guard case .apns(let token) = push.address else { return "" }
+        return token.text
+    }
+
+    @Test("a message is stored, pushed, delivered and read, for each member")
+    func deliveries() async throws {
+        try await withPush { push in
+            try await push.make(members: ["bob", "eve", "kim"])
+            try await push.register("phone", of: "bob")
+            let seq = try await push.publish("m1", from: "ada")
+            func states() async throws -> [String] {
+                try await push.accounts.deliveries(
+                    of: seq, in: channel("room"), after: nil, limit: 10
+                ).map { "\($0.user) \($0.state.rawValue)" }
+            }
+            #expect(try await states() == ["bob stored", "eve stored", "kim stored"])
+            try await push.until(pushes: 1)
+            try await push.untilQueueIsEmpty()
+            try await push.move("eve", delivered: seq, on: "pad")
+            try await push.move("kim", read: seq)
+            #expect(try await states() == ["bob pushed", "eve delivered", "kim read"])
+            let page = try await push.accounts.deliveries(
+                of: seq, in: channel("room"), after: try UserID("bob"), limit: 1)
+            #expect(page.map(\.user.text) == ["eve"])
+        }
+    }
+
+    @Test("what reprise says in a push is read again as it was written")
+    func hints() throws {
+        var hint = PushHint(kind: .alert, channel: channel("room"), seq: 7, head: 9)
+        let read = try PushHint(payload: wrap(hint))
+        #expect(read == hint)
+        hint.id = try EntryID("m1")
+        hint.from = try UserID("ada")
+        hint.time = now
+        hint.badge = .init(count: 3, asOf: now)
+        hint.isCut = true
+        let all = try PushHint(payload: wrap(hint))
+        #expect(all == hint)
+        for bad in ["", "{}", #"{"reprise":7}"#, #"{"reprise":{"kind":"x"}}"#, "[", "\u{0}"] {
+            #expect(throws: RepriseError.self) { try PushHint(payload: Array(bad.utf8)) }
+        }
+    }
+
+    private func wrap(_ hint: PushHint) -> [UInt8] {
+        Array(#"{"aps":{"badge":1},"reprise":"#.utf8) + hint.json + Array("}".utf8)
+    }
+}

@@ -1,0 +1,191 @@
+import RepriseCore
+import RepriseServer
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// A dispatcher over a real log and real accounts, in manual time.
+final class PushUnderTest {
+    let folder = TestFolder()
+    let clock = ManualTimekeeper()
+    private(set) var provider: RecordingProvider
+    private(set) var log: SQLiteMessageLog
+    private(set) var accounts: Accounts
+    private(set) var dispatcher: PushDispatcher
+    let metrics = ServerMetrics()
+    private var running: Task<Void, Never>?
+
+    init(_ provider: RecordingProvider = RecordingProvider()) throws {
+        self.provider = provider
+        log = try Self.openLog(folder, clock)
+        accounts = try Accounts.open(at: folder.path, implicitChannels: false)
+        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock)
+    }
+
+    private static func openLog(
+        _ folder: TestFolder, _ clock: ManualTimekeeper
+    ) throws -> SQLiteMessageLog {
+        var configuration = SQLiteMessageLog.Configuration()
+        configuration.clock = clock
+        return try SQLiteMessageLog.open(at: folder.path, configuration)
+    }
+
+    private static func dispatcher(
+        _ provider: RecordingProvider, _ accounts: Accounts, _ log: SQLiteMessageLog,
+        _ metrics: ServerMetrics, _ clock: ManualTimekeeper
+    ) -> PushDispatcher {
+        let dispatcher = PushDispatcher(
+            provider, accounts: accounts, log: log, metrics: metrics, clock: clock,
+            logger: RunningServer.logger)
+        accounts.onPushQueued(
+            PushQueued(
+                services: [provider.service], clock: clock,
+                told: { _, _ in dispatcher.othersQueued() }))
+        return dispatcher
+    }
+
+    /// Lets it push; returns once it has begun, so that what is stored from now on is pushed.
+    func start() async throws {
+        let dispatcher = dispatcher
+        running = Task { await dispatcher.run() }
+        let service = provider.service
+        let accounts = accounts
+        let deadline = ContinuousClock.now + .seconds(10)
+        while try await !accounts.hasBegunPush(service), ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    /// Ends everything at once, as a kill does: what is under way is not waited for.
+    func kill() async {
+        running?.cancel()
+        await dispatcher.stop()
+        await running?.value
+        await accounts.close()
+        await log.close()
+    }
+
+    /// A new process on the same folder.
+    func reopen(_ provider: RecordingProvider = RecordingProvider()) throws {
+        self.provider = provider
+        log = try Self.openLog(folder, clock)
+        accounts = try Accounts.open(at: folder.path, implicitChannels: false)
+        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock)
+    }
+
+    func end() async {
+        await kill()
+        folder.remove()
+    }
+
+    // MARK: People
+
+    func make(
+        _ name: String = "room", title: String? = nil, members: [String]
+    ) async throws {
+        let channel = channel(name)
+        try await accounts.setChannel(
+            channel, ChannelSettings(visibility: .private, title: title),
+            by: Principal(user: nil, isAdmin: true), at: clock.wall(), head: 0)
+        for member in members {
+            try await accounts.setMember(
+                try UserID(member), role: .member, joined: 0, in: channel, at: clock.wall())
+        }
+    }
+
+    func register(
+        _ device: String, of user: String, token: String? = nil
+    ) async throws {
+        try await accounts.setDevice(
+            Device(
+                id: try EntryID(device), platform: "ios",
+                pushToken: try PushToken(token ?? "aa" + device.utf8.map { "\($0)" }.joined()),
+                lastSeen: clock.wall()), of: try UserID(user))
+    }
+
+    // MARK: What happens
+
+    @discardableResult
+    func publish(
+        _ id: String, in name: String = "room", from: String? = nil,
+        body: String = #"{"text":"Hello"}"#, change: MessageChange<EntryID>? = nil,
+        isNoted: Bool = true
+    ) async throws -> Int64 {
+        let results = try await log.append([
+            NewMessage(
+                channel: channel(name), id: try EntryID(id), change: change,
+                from: try from.map { try UserID($0) }, mayChangeOthers: true,
+                body: Array(body.utf8))
+        ])
+        let events = results.flatMap(\.events)
+        if isNoted { dispatcher.committed(events) }
+        return events.last?.seq ?? 0
+    }
+
+    func move(
+        _ user: String, read: Int64? = nil, delivered: Int64? = nil, on device: String? = nil,
+        in name: String = "room"
+    ) async throws {
+        _ = try await accounts.move(
+            PositionMove(
+                channel: channel(name), user: try UserID(user),
+                device: try device.map { try EntryID($0) }, read: read, delivered: delivered))
+    }
+
+    /// Lets time pass in small steps, each with a moment of real time for what is due.
+    func pass(_ duration: Duration, step: Duration = .milliseconds(500)) async throws {
+        var passed = Duration.zero
+        while passed < duration {
+            clock.advance(by: step)
+            passed += step
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    /// Waits, while time passes, until the queue is empty and so many pushes have come.
+    func until(
+        pushes count: Int, step: Duration = .milliseconds(250), _ what: Comment = "pushes"
+    ) async throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while provider.pushes.count < count {
+            guard ContinuousClock.now < deadline else {
+                Issue.record("\(what): \(provider.pushes.count) of \(count)")
+                return
+            }
+            clock.advance(by: step)
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    func untilQueueIsEmpty() async throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try await accounts.queuedPushes(provider.service) > 0 {
+            guard ContinuousClock.now < deadline else {
+                Issue.record("the queue is not empty")
+                return
+            }
+            clock.advance(by: .milliseconds(250))
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    func count(_ outcome: String) -> Int {
+        let line = metrics.text().split(separator: "\n").first {
+            $0.contains("reprise_pushes_total") && $0.contains("outcome=\"\(outcome)\"")
+                && $0.contains("service=\"\(provider.service.rawValue)\"")
+        }
+        return line.flatMap { $0.split(separator: " ").last }.flatMap { Int($0) } ?? 0
+    }
+}
+
+/// Runs `body` on a dispatcher that has begun.
+func withPush(
+    _ provider: RecordingProvider = RecordingProvider(),
+    _ body: (PushUnderTest) async throws -> Void
+) async throws {
+    let push = try PushUnderTest(provider)
+    try await push.start()
+    let outcome = await Result { try await body(push) }
+    await push.end()
+    try outcome.get()
+}
