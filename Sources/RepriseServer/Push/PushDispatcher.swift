@@ -36,6 +36,8 @@ package actor PushDispatcher {
     private var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
     var walks: [ChannelName: Walk] = [:]
     private var unsettled: [PushSettled] = []
+    /// Addresses that have just died, until nothing in memory can be older than that.
+    private var died: [PushAddress: Duration] = [:]
     private var isSettling = false
     var isStopping = false
     private var timer: (moment: Duration, task: Task<Void, Never>)?
@@ -233,30 +235,36 @@ package actor PushDispatcher {
     }
 
     private func send(_ due: DuePush, _ kind: PushHint.Kind, isQuiet: Bool) async {
-        let outcome: PushOutcome
-        var stale: PushDrop?
+        if let address = due.address, let until = died[address], until > clock.uptime() {
+            // What is known of it is older than its death; it is read again when that is written down.
+            let instead = PushMachine.Settlement.again(
+                after: PushLimits.waitsInMemory * 2, isAttempt: false)
+            return ended(due, .accepted, instead: instead)
+        }
         do {
             switch try await maker.push(due, as: kind, isQuiet: isQuiet) {
-            case .push(let push): outcome = await provider.send(push)
-            case .gone:
-                stale = .gone
-                outcome = .refused("The message is gone.")
+            case .push(let push): ended(due, await provider.send(push))
+            case .gone: ended(due, .accepted, instead: .dropped(.gone))
             }
         } catch {
             failed("making a push", error)
-            stale = nil
-            outcome = .later(PushLimits.afterFailure, "The store failed.")
+            ended(due, .later(PushLimits.afterFailure, "The store failed."))
         }
-        ended(due, outcome, stale)
     }
 
-    private func ended(_ due: DuePush, _ outcome: PushOutcome, _ stale: PushDrop?) {
+    private func ended(
+        _ due: DuePush, _ outcome: PushOutcome, instead: PushMachine.Settlement? = nil
+    ) {
+        let now = clock.uptime()
         let settlement = machine.answered(
-            outcome, lane: due.address?.lane ?? "", attempts: due.entry.attempts,
-            now: clock.uptime(),
+            outcome, lane: due.address?.lane ?? "", attempts: due.entry.attempts, now: now,
             jitter: .random(in: 0..<1))
         tell(outcome)
-        note(due, stale.map { .dropped($0) } ?? settlement)
+        if case .dead = settlement, let address = due.address {
+            if died.count >= PushLimits.queued { died = died.filter { $0.value > now } }
+            died[address] = now + PushLimits.waitsInMemory * 2
+        }
+        note(due, instead ?? settlement)
         signal.yield()
     }
 

@@ -128,6 +128,20 @@ struct PushDispatchTests {
         }
     }
 
+    @Test("what waits behind a push whose address turns out to be dead is not sent there")
+    func deadBehind() async throws {
+        let provider = RecordingProvider(concurrency: 1) { _, _ in .dead(since: nil) }
+        try await withPush(provider) { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob")
+            for number in 0..<5 { try await push.publish("m\(number)") }
+            try await push.until(pushes: 1)
+            try await push.untilQueueIsEmpty()
+            #expect(provider.pushes.count == 1)
+            #expect(push.count("unregistered") == 4 && push.count("dead") == 1)
+        }
+    }
+
     @Test("a token that another user registers takes the pushes of the first with it")
     func moves() async throws {
         let provider = RecordingProvider { _, _ in .unavailable(.seconds(60), "down") }

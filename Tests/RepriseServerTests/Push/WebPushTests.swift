@@ -16,14 +16,15 @@ struct WebPushUnderTest {
     let clock: ManualTimekeeper
 
     static func with(
-        allowsPrivate: Bool = true, _ body: (WebPushUnderTest) async throws -> Void
+        allowsPrivate: Bool = true, names: [String: String] = [:],
+        _ body: (WebPushUnderTest) async throws -> Void
     ) async throws {
         let clock = ManualTimekeeper()
         let service = FakePushService(now: {
             Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000)
         })
         let authority = try TestAuthority()
-        let files = try authority.certify()
+        let files = try authority.certify(["localhost", "push.example.org"])
         let server = try await FakePushServer.start(
             .init(certificate: files.certificate, key: files.key)
         ) { service.answer($0) }
@@ -33,7 +34,7 @@ struct WebPushUnderTest {
         var settings = WebPushSettings(keyFile: path, subject: "mailto:push@example.org")
         settings.authorities = authority.path
         settings.allowsPrivate = allowsPrivate
-        let provider = try WebPushProvider(settings, clock: clock)
+        let provider = try WebPushProvider(settings, clock: clock, names: names)
         let test = WebPushUnderTest(
             service: service, server: server, provider: provider, clock: clock)
         let outcome = await Result { try await body(test) }
@@ -156,6 +157,18 @@ struct WebPushTests {
             let browser = test.service.subscribe("b1")
             #expect(await test.provider.send(test.push(to: browser)) == .dead(since: nil))
             #expect(test.service.requestCount == 0)
+        }
+        // A name that anybody may register, and that leads here.
+        let names = ["push.example.org": "127.0.0.1"]
+        for isAllowed in [false, true] {
+            try await WebPushUnderTest.with(allowsPrivate: isAllowed, names: names) { test in
+                test.service.listens(at: "https://push.example.org:\(test.server.port)")
+                let browser = test.service.subscribe("b1")
+                let outcome = await test.provider.send(test.push(to: browser))
+                let refused = PushOutcome.refused("The endpoint leads into a private network.")
+                #expect(outcome == (isAllowed ? .accepted : refused))
+                #expect(test.service.requestCount == (isAllowed ? 1 : 0))
+            }
         }
     }
 

@@ -20,10 +20,15 @@ package final class WebPushProvider: PushProvider {
 
     /// Makes a provider; nothing is connected before the first push.
     ///
+    /// - Parameters:
+    ///   - settings: the key and who we are.
+    ///   - clock: tells the time.
+    ///   - concurrency: how many pushes may be under way.
+    ///   - names: where names lead, for tests; others are asked for as usual.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
     package init(
         _ settings: WebPushSettings, clock: any Timekeeper,
-        concurrency: Int = PushLimits.webPushConcurrency
+        concurrency: Int = PushLimits.webPushConcurrency, names: [String: String] = [:]
     ) throws {
         try settings.check()
         self.clock = clock
@@ -35,6 +40,7 @@ package final class WebPushProvider: PushProvider {
         self.guardian = guardian
         var configuration = try PushHTTP.configuration(settings.authorities)
         configuration.httpVersion = .automatic
+        configuration.dnsOverride = names
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
         // Where a name leads is known when it is connected, and nothing has been said by then.
         let look: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
