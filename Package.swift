@@ -288,8 +288,8 @@ let package = Package(
 // The properties that parsers keep: over a corpus in `make test`, under libFuzzer in `make fuzz`.
 let fuzzed: [Target.Dependency] =
     [
-        "RepriseCore", "RepriseJournal", "RepriseNIO", "RepriseServer", "RepriseWire",
-        .product(name: "NIOEmbedded", package: "swift-nio"),
+        "RepriseCore", "RepriseJournal", "RepriseNIO", "RepriseReminders", "RepriseServer",
+        "RepriseWire", .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + nio
 if let fuzzer {
     package.targets.append(

@@ -8,8 +8,8 @@ package enum ReminderLimits {
     package static let entityReminders = 64
     /// The most notifications that are pending at a time; iOS keeps 64, and the app may want some for itself.
     package static let places = 60
-    /// The most snoozes, skips and tests of a plan; a day that is skipped is one for each occurrence of it.
-    package static let marks = 20_000
+    /// The most snoozes, skips and tests of a plan; a day that is skipped is one.
+    package static let marks = ReminderDoorLimits.marks
     /// The most times of a day.
     package static let times = 24
     /// The most days that a schedule leaves out.

@@ -33,7 +33,9 @@ public enum ReminderChange: Hashable, Sendable {
 
 /// What a person chose on a notification, for the app's store.
 public struct ReminderCommand: Hashable, Sendable {
-    /// What to do. Snoozing and skipping need no store: the door does them.
+    /// What to do.
+    ///
+    /// Snoozing and skipping need no store: the door does them.
     public enum Action: Hashable, Sendable {
         /// An answer: the text that was typed, or the name of the action that stands for it.
         case log(String)

@@ -72,7 +72,8 @@ extension Reminders {
 
     private func mark(_ mark: ReminderMark) async throws {
         try mark.checkNames()
-        try await journal.write { db in try ReminderDesk.mark(mark, in: db) }
+        let now = now
+        try await journal.write { db in try ReminderDesk.mark(mark, in: db, at: now) }
         driver.poke(.mark)
     }
 

@@ -18,7 +18,9 @@ extension Reminders {
         public var readers: [RouteReader] = []
         /// The id of the background refresh in which the door plans again, as declared in the app's `Info.plist`; nil: none.
         public var refreshTask: String?
-        /// How long a tap that nobody could be shown is worth showing; then its entry ends as `expired`. Nil: for ever.
+        /// How long a tap that nobody could be shown is worth showing; nil: for ever.
+        ///
+        /// Then its entry ends as `expired`.
         public var timeToLive: Duration?
         /// How long the app's store may take to say what is reminded of; then it is asked again, after a wait.
         public var storePatience: Duration = .seconds(5)

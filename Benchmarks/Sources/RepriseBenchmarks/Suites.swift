@@ -221,10 +221,27 @@ enum Suites {
         }
     }
 
-    /// Planning alone: what the system is asked for takes its own time.
+    /// Planning alone, for what the system is asked for takes its own time; and the way of a tap.
     @Sendable private static func reminders() async throws -> [Figure] {
         let bench = RemindersBench(entities: 1_000)
+        let routes = RoutesBench()
+        let handed = try await routes.handed(lives: 300)
+        let entry = try await routes.entry(rounds: 300)
+        let bare = try await routes.bare(rounds: 300)
         return [
+            Figure(
+                name: "store ready to the route handed over, p99 of 300",
+                value: handed.percentile(0.99), unit: "ms", baseline: bare.percentile(0.99),
+                baselineName: "a commit and a look into memory", target: 5, smallerIsBetter: true,
+                factor: 1.5),
+            Figure(
+                name: "the same, median", value: handed.percentile(0.5), unit: "ms",
+                baseline: bare.percentile(0.5), baselineName: "a commit and a look into memory",
+                smallerIsBetter: true),
+            Figure(
+                name: "the same beside an entry of the journal whose gate is opened, p99 of 300",
+                value: handed.percentile(0.99), unit: "ms", baseline: entry.percentile(0.99),
+                baselineName: "the journal's entry alone", smallerIsBetter: true),
             Figure(
                 name: "planning 1,000 entities with 3,000 reminders",
                 value: try bench.planned(rounds: 51), unit: "ms",

@@ -79,8 +79,8 @@ extension SurveyMachine {
         case .pending(let pending): work?.pending = pending
         case .delivered(let delivered): work?.delivered = delivered
         case .marks(let marks):
-            work?.over = marks.filter { $0.until <= now.wall }
-            plan.marks = marks.filter { $0.until > now.wall }
+            work?.over = marks.filter { $0.isOver(at: now.wall) }
+            plan.marks = marks.filter { !$0.isOver(at: now.wall) }
         case .failed(let why), .refused(let why): return fail(why, at: now)
         case .looked, .done: return []
         }
@@ -202,7 +202,7 @@ extension SurveyMachine {
             + [.surveyed(work.number, isComplete: true)] + begin(at: now)
     }
 
-    /// Ends it; another one follows after a wait.
+    /// Ends it; another one follows after a wait, or at once if somebody has asked for one meanwhile.
     private mutating func fail(_ why: String, at now: Moment) -> [Action] {
         guard let work else { return [] }
         self.work = nil
@@ -210,11 +210,12 @@ extension SurveyMachine {
         insight.tally.failures += 1
         insight.fault = why
         againAt = now.uptime + settings.surveying.delay(failures: failures, jitter: now.jitter)
+        let isAskedFor = wanted?.isUrgent ?? false
         if wanted == nil { wanted = Wanted(cause: .again, reading: .nothing) }
         wanted?.reading.add(work.reading)
         see(now)
         return (refreshAt == nil ? refresh(by: now.wall, at: now) : [])
-            + [.surveyed(work.number, isComplete: false)]
+            + [.surveyed(work.number, isComplete: false)] + (isAskedFor ? begin(at: now) : [])
     }
 
     /// Half the way to the end of what is guaranteed, unless time is asked for before that already.

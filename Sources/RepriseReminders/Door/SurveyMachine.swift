@@ -117,6 +117,8 @@ package struct SurveyMachine: Sendable {
     struct Wanted {
         var cause: SurveyCause
         var reading: Reading
+        /// Somebody waits for it: it does not wait because the one before it has failed.
+        var isUrgent = false
     }
 
     /// What of the app's store has to be read.
@@ -312,6 +314,7 @@ package struct SurveyMachine: Sendable {
         guard phase != .stopped else { return [] }
         if wanted == nil { wanted = Wanted(cause: cause, reading: reading) }
         wanted?.reading.add(reading)
+        if Self.isUrgent(cause) { wanted?.isUrgent = true }
         guard phase == .ready, work == nil else { return [] }
         // Who waits for a time that a fault has named is not hurried by each change.
         if let againAt, againAt > now.uptime, !Self.isUrgent(cause) { return [] }

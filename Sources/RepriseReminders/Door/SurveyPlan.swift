@@ -22,7 +22,7 @@ struct SurveyPlan: Sendable {
     private(set) var entities: [String: RemindedEntity] = [:]
     /// By entity, then by `entity/reminder`.
     private var wrong: [String: [String: String]] = [:]
-    /// Those whose time has not come.
+    /// Those that are not over.
     var marks: [ReminderMark] = []
     private var planner = ReminderPlanner()
 
@@ -76,7 +76,7 @@ struct SurveyPlan: Sendable {
         permission: NotificationSettings.Authorization, pending: [NotificationRequest],
         at now: WallTime, in zone: TimeZone
     ) -> SurveyAim {
-        tellMarks(at: now, in: zone)
+        tellMarks()
         var aim = SurveyAim()
         aim.foreign = pending.count { !$0.isOurs }
         aim.isPermitted = permission == .authorized || permission == .provisional
@@ -92,40 +92,12 @@ struct SurveyPlan: Sendable {
         return aim
     }
 
-    /// A day that is skipped is each occurrence of what is left of it; not of the days before it, if the calendar is set back.
-    private mutating func tellMarks(at now: WallTime, in zone: TimeZone) {
-        var told: [ReminderMark.Key: ReminderMark] = [:]
-        for mark in marks {
-            guard mark.isOfDay else {
-                told[mark.key] = mark
-                continue
-            }
-            for skip in skips(mark, at: now, in: zone) where told[skip.key] == nil {
-                told[skip.key] = skip
-            }
-        }
+    private mutating func tellMarks() {
+        let told = Dictionary(marks.map { ($0.key, $0) }) { _, last in last }
         for key in planner.marks.keys where told[key] == nil { planner.unmark(key) }
         for (key, mark) in told where planner.marks[key] != mark {
-            // One that cannot be told is a test that cannot be shown, or one beyond the limit: it rings nothing.
+            // One that cannot be told is a test that cannot be shown: it rings nothing. The journal keeps fewer than the planner does.
             try? planner.mark(mark)
-        }
-    }
-
-    private func skips(
-        _ mark: ReminderMark, at now: WallTime, in zone: TimeZone
-    ) -> [ReminderMark] {
-        let meant = entities[mark.entity]?.reminders.filter {
-            mark.reminder.isEmpty || $0.id == mark.reminder
-        }
-        return (meant ?? []).flatMap { reminder in
-            reminder.schedule.occurrences(after: now, in: zone)
-                .prefix(ReminderLimits.times).prefix { $0.at < mark.until }
-                .filter { $0.at >= mark.until.advanced(by: .seconds(-86_400)) }
-                .map { occurrence in
-                    ReminderMark(
-                        entity: mark.entity, reminder: reminder.id,
-                        occurrence: occurrence.local, what: .skip, until: mark.until)
-                }
         }
     }
 

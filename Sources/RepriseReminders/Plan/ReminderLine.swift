@@ -9,6 +9,8 @@ struct ReminderLine: Sendable {
     private let fixed: ZoneClock?
     /// In minutes, as in ``Ring/local``: skipped, or ringing at another time.
     private var hidden: Set<Int64> = []
+    /// Days that are skipped, from their first moment to their last.
+    private var days: Set<Range<WallTime>> = []
 
     private var cursor: OccurrenceCursor?
     private var zone: TimeZone?
@@ -30,9 +32,10 @@ struct ReminderLine: Sendable {
     /// Whose wall clock it goes by.
     func clock(_ device: TimeZone) -> ZoneClock { fixed ?? ZoneClock(device) }
 
-    mutating func hide(_ occurrences: Set<Int64>) {
-        guard occurrences != hidden else { return }
+    mutating func hide(_ occurrences: Set<Int64>, days: Set<Range<WallTime>>) {
+        guard occurrences != hidden || days != self.days else { return }
         hidden = occurrences
+        self.days = days
         cursor = nil
     }
 
@@ -58,8 +61,13 @@ struct ReminderLine: Sendable {
     mutating func ring(_ index: Int) -> Ring? {
         while found.count <= index {
             guard let ring = cursor?.ring() else { return nil }
-            if ring.time > now, !hidden.contains(ring.local) { found.append(ring) }
+            if ring.time > now, !isHidden(ring) { found.append(ring) }
         }
         return found[index]
+    }
+
+    private func isHidden(_ ring: Ring) -> Bool {
+        hidden.contains(ring.local)
+            || !days.isEmpty && days.contains { $0.contains(ring.time) }
     }
 }

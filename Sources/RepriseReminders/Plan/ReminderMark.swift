@@ -6,7 +6,7 @@ package struct ReminderMark: Hashable, Sendable, Codable {
     package enum What: Hashable, Sendable, Codable {
         /// It rings at ``ReminderMark/until``, whether it has rung before or not.
         case snooze
-        /// It does not ring.
+        /// It does not ring; a day alone as ``ReminderMark/occurrence``: nothing does on that day.
         case skip
         /// This rings at ``ReminderMark/until``, and is tried only.
         case test(Reminder)
@@ -36,10 +36,10 @@ package struct ReminderMark: Hashable, Sendable, Codable {
 
     package var entity: String
     package var reminder: String
-    /// As in ``Occurrence/local``; of a test anything that names it, for it has no occurrence.
+    /// As in ``Occurrence/local``; of a skip also a day alone; of a test anything that names it, for it has no occurrence.
     package var occurrence: String
     package var what: What
-    /// When it rings; for a skip, from when on it may be forgotten.
+    /// When it rings; for a skip, when the day is over.
     package var until: WallTime
 
     package init(

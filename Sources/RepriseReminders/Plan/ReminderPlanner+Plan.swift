@@ -31,7 +31,7 @@ extension ReminderPlanner {
     ///   - zone: the device's.
     /// - Returns: what should be pending.
     package mutating func plan(at now: WallTime, in zone: TimeZone) -> ReminderPlan {
-        hear()
+        hear(in: zone)
         for slot in slots.indices {
             for line in (slots[slot]?.lines ?? []).indices {
                 slots[slot]?.lines[line].begin(at: now, in: zone)

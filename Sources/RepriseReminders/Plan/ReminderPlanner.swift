@@ -1,3 +1,4 @@
+import Foundation
 package import RepriseCore
 
 /// Decides which notifications should be pending: the soonest of all reminders, and none starves.
@@ -31,6 +32,8 @@ package struct ReminderPlanner: Sendable {
     private var told: [String: Set<ReminderMark.Key>] = [:]
     /// Entities whose lines have not heard of a mark yet.
     private var unheard: Set<String> = []
+    /// Where a day that is skipped begins depends on it.
+    private var heardIn: TimeZone?
 
     /// How many reminders it plans, of how many entities.
     package private(set) var reminders = 0
@@ -137,25 +140,39 @@ package struct ReminderPlanner: Sendable {
     }
 
     /// What is skipped or snoozed does not ring by its schedule.
-    mutating func hear() {
+    mutating func hear(in zone: TimeZone) {
+        if zone != heardIn { unheard.formUnion(told.keys) }
+        heardIn = zone
         for entity in unheard {
             guard let place = index[entity] else { continue }
-            var hidden: [String: Set<Int64>] = [:]
-            for key in told[entity] ?? [] {
-                guard let mark = marks[key] else { continue }
-                switch mark.what {
-                case .snooze, .skip:
-                    guard let minutes = Occurrence.minutes(key.occurrence) else { continue }
-                    hidden[key.reminder, default: []].insert(minutes)
-                case .test: continue
-                }
-            }
+            let hidden = hidden(of: entity, in: zone)
             for line in (slots[place]?.lines ?? []).indices {
                 let id = slots[place]?.lines[line].reminder.id ?? ""
-                slots[place]?.lines[line].hide(hidden[id] ?? [])
+                slots[place]?.lines[line].hide(
+                    hidden[id]?.minutes ?? [],
+                    days: (hidden[id]?.days ?? []).union(hidden[""]?.days ?? []))
             }
         }
         unheard = []
+    }
+
+    /// By reminder; a day of the empty one is hidden from all.
+    private func hidden(
+        of entity: String, in zone: TimeZone
+    ) -> [String: (minutes: Set<Int64>, days: Set<Range<WallTime>>)] {
+        var hidden: [String: (minutes: Set<Int64>, days: Set<Range<WallTime>>)] = [:]
+        for key in told[entity] ?? [] {
+            guard let mark = marks[key] else { continue }
+            switch mark.what {
+            case .skip where mark.isOfDay:
+                hidden[key.reminder, default: ([], [])].days.insert(mark.day(in: zone))
+            case .snooze, .skip:
+                guard let minutes = Occurrence.minutes(key.occurrence) else { continue }
+                hidden[key.reminder, default: ([], [])].minutes.insert(minutes)
+            case .test: continue
+            }
+        }
+        return hidden
     }
 
     func slot(_ entity: String) -> Slot? { index[entity].flatMap { slots[$0] } }

@@ -80,7 +80,7 @@ struct ReminderActions: Sendable {
                 try RouteLog.resolved(id, resolved, isHanded: false, at: now, db)
                 guard let mark else { return }
                 do {
-                    try ReminderDesk.mark(mark, in: db)
+                    try ReminderDesk.mark(mark, in: db, at: now)
                 } catch let error as RepriseError where error.code == .full {
                     // The limit of marks: the reminder stays as it is, and the log says why.
                     try RouteLog.add("It has no effect: \(error)", to: id, db)

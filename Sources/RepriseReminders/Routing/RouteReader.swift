@@ -78,9 +78,9 @@ package struct RouteReading: Sendable {
         guard link.utf8.count <= RouteLimits.link else {
             return .malformed(.invalid(field: "link"))
         }
-        guard let colon = link.range(of: "://"), !link[..<colon.lowerBound].isEmpty,
-            !["http", "https"].contains(link[..<colon.lowerBound].lowercased())
-        else { return .malformed(.noRoute) }
+        guard let colon = link.range(of: "://"), isScheme(link[..<colon.lowerBound]) else {
+            return .malformed(.noRoute)
+        }
         let rest = link[colon.upperBound...].prefix { $0 != "#" }
         let path = rest.prefix { $0 != "?" }
         var parts: [String] = []
@@ -99,6 +99,22 @@ package struct RouteReading: Sendable {
             owner: query["owner"], isTest: query["test"] == "1")
         if let field = route.wrongField { return .malformed(.invalid(field: field)) }
         return .read(ReminderInfo(route: route))
+    }
+
+    /// An app's own, by RFC 3986 §3.1.
+    private static func isScheme(_ text: Substring) -> Bool {
+        guard let first = text.utf8.first, UInt8(ascii: "a")...UInt8(ascii: "z") ~= first | 0x20
+        else { return false }
+        let isRight = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"),
+                UInt8(ascii: "."):
+                true
+            default: false
+            }
+        }
+        return isRight && !["http", "https"].contains(text.lowercased())
     }
 
     private static func query(_ text: Substring) -> [String: String] {

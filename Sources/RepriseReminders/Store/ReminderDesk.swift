@@ -49,10 +49,11 @@ struct ReminderDesk: Sendable {
 
     /// Writes a mark in a transaction that is under way; one about the same occurrence is replaced.
     ///
+    /// Where there is no room, skips of days that are over make some.
+    ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError` for the caller to let pass.
-    static func mark(_ mark: ReminderMark, in db: Database) throws {
-        let count = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM reminderMark") ?? 0
-        guard count < ReminderDoorLimits.marks else {
+    static func mark(_ mark: ReminderMark, in db: Database, at now: WallTime) throws {
+        guard try isRoom(in: db) || makesRoom(in: db, at: now) else {
             throw RepriseError(
                 .full, "\(ReminderDoorLimits.marks) snoozes and skips are kept already.",
                 remedy: "Wait until some of them are over.")
@@ -71,6 +72,18 @@ struct ReminderDesk: Sendable {
             arguments: [
                 mark.entity, mark.reminder, mark.occurrence, what, mark.until.milliseconds, json,
             ])
+    }
+
+    private static func isRoom(in db: Database) throws -> Bool {
+        let count = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM reminderMark") ?? 0
+        return count < ReminderDoorLimits.marks
+    }
+
+    private static func makesRoom(in db: Database, at now: WallTime) throws -> Bool {
+        try db.execute(
+            sql: "DELETE FROM reminderMark WHERE what = 'skip' AND until <= ?",
+            arguments: [now.milliseconds])
+        return try isRoom(in: db)
     }
 
     /// Takes marks back.

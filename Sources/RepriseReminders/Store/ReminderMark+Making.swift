@@ -1,5 +1,5 @@
-import Foundation
-import RepriseCore
+package import Foundation
+package import RepriseCore
 
 extension ReminderMark {
     /// One occurrence rings again later.
@@ -20,8 +20,8 @@ extension ReminderMark {
 
     /// What is left of this day, wherever the device is, does not ring: of one reminder, or of all that the entity has.
     ///
-    /// Its ``occurrence`` is a day alone, as in `2026-11-21`, and its ``reminder`` is empty for all of them. It is over when the day is.
-    static func skipOfToday(
+    /// Its ``occurrence`` is a day alone, as in `2026-11-21`, and its ``reminder`` is empty for all of them. It ends when the day does.
+    package static func skipOfToday(
         _ entity: String, reminder: String?, at now: WallTime, in zone: TimeZone
     ) -> ReminderMark {
         var calendar = Calendar(identifier: .gregorian)
@@ -42,4 +42,28 @@ extension ReminderMark {
 
     /// Whether it is about a day, not about one occurrence.
     var isOfDay: Bool { what == .skip && !occurrence.contains("T") }
+
+    /// From the first moment of the day to its last, for a skip of a day: of the day before it nothing is skipped, if the calendar is set back.
+    ///
+    /// - Parameter zone: the device's; where its day is another one by now, the day had 24 hours.
+    func day(in zone: TimeZone) -> Range<WallTime> {
+        let day = until.advanced(by: .seconds(-86_400))
+        guard let date = LocalDate(occurrence), date.exists else { return day..<max(day, until) }
+        let clock = ZoneClock(zone)
+        let midnights = [date.number, date.number + 1].map {
+            WallTime(milliseconds: clock.moment($0 * 86_400).at * 1_000)
+        }
+        guard midnights[1] == until, midnights[0] < until else { return day..<max(day, until) }
+        return midnights[0]..<until
+    }
+
+    /// Whether nothing of it can ring or be kept from ringing any more.
+    ///
+    /// A skip is kept for a week after its day: if the calendar is set back, the day comes again and is still skipped.
+    func isOver(at now: WallTime) -> Bool {
+        switch what {
+        case .skip: until.advanced(by: .seconds(ReminderDoorLimits.skipSeconds)) <= now
+        case .snooze, .test: until <= now
+        }
+    }
 }

@@ -12,7 +12,7 @@ enum ReminderTables {
             occurrence TEXT NOT NULL,
             -- snooze, skip, test
             what TEXT NOT NULL,
-            -- When it rings; for a skip, from when on it may be forgotten.
+            -- When it rings; for a skip, when its day is over. It is kept for a week after that.
             until INTEGER NOT NULL,
             -- A test's reminder as JSON, which is in no store.
             reminderJSON TEXT,
@@ -80,8 +80,14 @@ enum ReminderTables {
     /// - Returns: whether there is more.
     static func prune(_ db: Database, at now: WallTime) throws -> Bool {
         try db.execute(
-            sql: "DELETE FROM reminderMark WHERE until <= ?",
-            arguments: [now.advanced(by: .seconds(-86_400)).milliseconds])
+            sql: """
+                DELETE FROM reminderMark
+                WHERE until <= ?1 OR (what <> 'skip' AND until <= ?2)
+                """,
+            arguments: [
+                now.advanced(by: .seconds(-ReminderDoorLimits.skipSeconds)).milliseconds,
+                now.advanced(by: .seconds(-86_400)).milliseconds,
+            ])
         try db.execute(
             sql: """
                 DELETE FROM reminderDecision

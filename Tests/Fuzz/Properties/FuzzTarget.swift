@@ -23,6 +23,9 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "endpoint", maximumBytes: 512, check: EndpointProperties.check),
         FuzzTarget(name: "spool", maximumBytes: 4_096, check: FileProperties.spool),
         FuzzTarget(name: "forms", maximumBytes: 8_192, check: FormsProperties.check),
+        FuzzTarget(name: "reminder-info", maximumBytes: 8_192, check: RouteProperties.info),
+        FuzzTarget(name: "links", maximumBytes: 4_200, check: RouteProperties.link),
+        FuzzTarget(name: "route-entries", maximumBytes: 8_192, check: RouteProperties.entry),
         FuzzTarget(name: "mirror", maximumBytes: 4_096, check: FileProperties.mirror),
     ]
 }

@@ -350,7 +350,54 @@ struct DoorTests {
         #expect(stage.system.rung.count == 4)
         door.reminders.survey()
         try await door.quiet()
+        #expect(try await door.rows("SELECT what FROM reminderMark") == ["skip"])
+        stage.time.advance(by: .seconds(7 * 86_400))
+        door.reminders.survey()
+        try await door.quiet()
         #expect(try await door.rows("SELECT COUNT(*) FROM reminderMark") == [0])
+        await door.close()
+    }
+
+    @Test("A day that was skipped is still skipped when the calendar is set back to it")
+    func skippedDayComesAgain() async throws {
+        stage.store.put("a", [.daily("y", 20, 0)])
+        let door = try await stage.open()
+        try await door.reminders.skipToday("a")
+        try await door.quiet()
+        stage.time.advance(by: .seconds(30 * 3_600))
+        door.reminders.survey()
+        try await door.quiet()
+        let rung = stage.system.rung.count
+        stage.time.jumpWall(by: .seconds(-30 * 3_600))
+        door.reminders.survey()
+        try await door.quiet()
+        let soonest = try #require(stage.system.pending.first)
+        let due = try #require(stage.system.due[soonest.id])
+        #expect(stage.time.now.duration(to: due) > .seconds(24 * 3_600))
+        stage.time.advance(by: .seconds(16 * 3_600))
+        #expect(stage.system.rung.count == rung)
+        await door.close()
+    }
+
+    @Test("Where there is no room for a mark, skips of days that are over make some, and no others")
+    func roomForMarks() async throws {
+        stage.store.put("a", [.daily("y", 20, 0)])
+        let door = try await stage.open()
+        let past = stage.time.now.advanced(by: .seconds(-60)).milliseconds
+        let later = stage.time.now.advanced(by: .seconds(86_400)).milliseconds
+        try await door.journal.write { db in
+            for number in 0..<ReminderDoorLimits.marks {
+                try db.execute(
+                    sql: "INSERT INTO reminderMark VALUES (?, '', '2027-01-14', 'skip', ?, NULL)",
+                    arguments: ["\(number)", number < 10 ? past : later])
+            }
+        }
+        try await door.reminders.skipToday("a")
+        #expect(try await door.rows("SELECT COUNT(*) FROM reminderMark") == [991])
+        for number in 0..<9 { try await door.reminders.skipToday("b\(number)") }
+        await #expect(throws: RepriseError(.full, "")) {
+            try await door.reminders.skipToday("c")
+        }
         await door.close()
     }
 

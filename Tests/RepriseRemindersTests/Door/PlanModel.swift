@@ -50,6 +50,8 @@ struct PlanModel {
     var tests: [(mark: Mark, title: String)] = []
     /// `rule` is empty for all of the entity.
     var skips: [Mark] = []
+    /// The end of the last day that was skipped more than a week ago.
+    var mayBeForgotten = Int.min
     var isAllowed = true
     var offset = 0
     var now = 0
@@ -113,7 +115,7 @@ struct PlanModel {
 
     private func isHidden(_ entity: String, _ rule: String, _ local: String, _ at: Int) -> Bool {
         skips.contains {
-            $0.until > now && $0.entity == entity && ($0.rule.isEmpty || $0.rule == rule)
+            $0.entity == entity && ($0.rule.isEmpty || $0.rule == rule)
                 && at < $0.until && at >= $0.until - 86_400
         }
             || snoozes.contains {

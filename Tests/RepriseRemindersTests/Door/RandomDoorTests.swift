@@ -336,15 +336,24 @@ final class RandomDoor {
         let now = model.now
         model.snoozes.removeAll { $0.until <= now }
         model.tests.removeAll { $0.mark.until <= now }
+        let week = 7 * 86_400
+        model.mayBeForgotten = max(
+            model.mayBeForgotten,
+            model.skips.filter { $0.until + week <= now }.map(\.until).max() ?? .min)
+        model.skips.removeAll { $0.until + week <= now }
     }
 
     /// What is put off by an hour rings an hour later, whatever the calendar says.
     private func jump() {
         let hours = random.element([-72, -26, -3, 2, 5, 30, 100])
+        // Whether a survey has already forgotten a day of more than a week ago is its own affair.
+        guard model.now + hours * 3_600 >= model.mayBeForgotten else { return }
         note("jump \(hours)")
         stage.time.jumpWall(by: .seconds(hours * 3_600))
         for index in model.snoozes.indices { model.snoozes[index].until += hours * 3_600 }
         for index in model.tests.indices { model.tests[index].mark.until += hours * 3_600 }
+        model.now += hours * 3_600
+        forget()
     }
 
     private func travel() {

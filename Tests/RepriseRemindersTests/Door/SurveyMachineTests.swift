@@ -139,6 +139,22 @@ struct SurveyMachineTests {
         #expect(actions.first == .ask(2, .entities(nil)))
     }
 
+    @Test("Who asks during a survey that fails does not wait for its next try; a change does")
+    func askedMeanwhile() {
+        var (machine, _) = started()
+        #expect(machine.take(.changed(.entities(["a"])), at: moment(0)).isEmpty)
+        var actions = machine.take(.answered(1, .failed("No.")), at: moment(0))
+        #expect(actions.last == .surveyed(1, isComplete: false))
+        actions = machine.take(.asked(.again), at: moment(1))
+        #expect(machine.take(.asked(.mark), at: moment(1)).isEmpty)
+        actions = machine.take(.answered(2, .failed("No.")), at: moment(1))
+        #expect(actions.contains(.surveyed(2, isComplete: false)))
+        #expect(actions.contains(.ask(3, .entities(nil))))
+        // Nobody has asked for another one: the third waits.
+        actions = machine.take(.answered(3, .failed("No.")), at: moment(1))
+        #expect(actions == [.surveyed(3, isComplete: false)])
+    }
+
     @Test(
         "A system that fails in the midst leaves the rest to the next survey, and says what is missing"
     )
