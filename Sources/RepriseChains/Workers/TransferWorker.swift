@@ -111,7 +111,9 @@ public struct TransferWorker: Worker {
     ///   - input: what was to be transferred.
     ///   - key: of the task.
     public func giveUp(_ input: Input, key: String) async {
-        try? await transfers.forget(TransferWatch.id(of: key))
+        let id = TransferWatch.id(of: key)
+        try? await transfers.cancel(id)
+        try? await transfers.forget(id)
         guard case .download(let destination) = input.direction else { return }
         await PartFile.discard(destination, in: sandbox, key: key)
     }
