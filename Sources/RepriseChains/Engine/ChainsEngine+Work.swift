@@ -109,7 +109,8 @@ extension ChainsEngine {
 
     /// Its time is up: it is told to stop, and given up if it does not.
     func late(_ key: TaskKey) {
-        guard running[key] != nil else { return }
+        // One that was told to stop already is decided about otherwise.
+        guard let run = running[key], run.stop == nil else { return }
         stop(key, .late)
         alarm(.abandoned(key), after: configuration.cancelGrace, for: key)
     }

@@ -5,7 +5,6 @@ import RepriseChains
 import RepriseCore
 import RepriseJournal
 import RepriseTesting
-import Synchronization
 import Testing
 
 /// Leaves something behind, and is told when nothing will come of it.
@@ -159,19 +158,18 @@ struct EdgeTests {
     @Test("A disk that is full at a checkpoint: the worker is told, and goes on from the last one")
     func fullDisk() async throws {
         let desk = try EngineDesk()
-        let (witness, journal) = (desk.witness, Mutex<Journal?>(nil))
+        let witness = desk.witness
         let chain = Chain<Int>("positions") { _ in
             Work("a", Positions.self) { _ in 1 }
                 .retry(attempts: 3, Backoff(base: .milliseconds(1)))
         }
         let worker = Positions(witness: witness) {
-            try await journal.withLock { $0 }?.write { db in
+            try await desk.journal?.write { db in
                 let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
                 try db.execute(sql: "PRAGMA max_page_count = \(pages)")
             }
         }
         let chains = try await desk.open([chain], workers: [worker], runs: false)
-        journal.withLock { $0 = desk.journal }
         let run = Task { try await chains.run() }
         let id = try await chains.start(chain, input: 1)
         try await until("the worker is told") { witness.all.contains("diskFull") }
