@@ -171,7 +171,9 @@ let package = Package(
             path: "Tests/Support/PhoneProbe", swiftSettings: strict),
         .executableTarget(
             name: "DownloadRunner",
-            dependencies: ["RepriseChains", "RepriseCore", "RepriseJournal", "RepriseNIO"],
+            dependencies: [
+                "RepriseChains", "RepriseCore", "RepriseJournal", "RepriseNIO", "ReprisePhone",
+            ],
             path: "Tests/Support/DownloadRunner", swiftSettings: strict),
         .executableTarget(
             name: "AccountSwitcher", dependencies: ["Reprise", "RepriseTesting"],
@@ -224,8 +226,9 @@ let package = Package(
         .testTarget(
             name: "RepriseChainsTests",
             dependencies: [
-                "ChainRunner", "DownloadRunner", "Reprise", "RepriseChains", "RepriseCore",
-                "RepriseJournal", "RepriseNIO", "ReprisePhone", "RepriseTesting", crypto, grdb,
+                "ChainRunner", "DownloadRunner", "PhoneProbe", "Reprise", "RepriseChains",
+                "RepriseCore", "RepriseJournal", "RepriseNIO", "ReprisePhone", "RepriseTesting",
+                crypto, grdb,
             ] + nio,
             swiftSettings: strict),
         .testTarget(

@@ -29,6 +29,8 @@ public final class Chains: Sendable {
         public var retention: Duration = .seconds(7 * 86_400)
         /// How long a worker that was told to stop may take before it is given up, when its chain was cancelled or has failed.
         public var cancelGrace: Duration = .seconds(10)
+        /// How long one attempt to take an effect back may take before it counts as failed.
+        public var undoDeadline: Duration = .seconds(600)
         /// How long ``Chains/run(conditions:scheduler:)`` waits for workers when it ends.
         public var stopGrace: Duration = .seconds(1)
         /// So long before the end of the time that the system gives, no task is started any more.
@@ -71,7 +73,8 @@ public final class Chains: Sendable {
             EntryKind(
                 kind, requires: [readiness, budgetReadiness], attemptLimit: .max,
                 backoff: Backoff(base: .milliseconds(250), longest: .seconds(30)),
-                parallel: configuration.concurrency),
+                // A chain that goes along with a sign-in writes its intents anew.
+                beforeSignIn: .expire, parallel: configuration.concurrency),
             EntryKind(
                 commandKind, requires: [readiness], attemptLimit: .max,
                 backoff: Backoff(base: .milliseconds(250), longest: .seconds(30)), parallel: 64),

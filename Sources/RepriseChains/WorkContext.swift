@@ -44,7 +44,9 @@ public struct WorkContext: Sendable {
         self.hooks = hooks
     }
 
-    /// How long the system lets the app run still; nil: it has named no end. When it is over, the worker's task is cancelled.
+    /// How long the system lets the app run still; nil: it has named no end.
+    ///
+    /// When it is over, the worker's task is cancelled.
     public var remaining: Duration? { hooks.remaining() }
 
     /// The position that ``checkpoint(_:)`` kept last, of any attempt.

@@ -26,5 +26,25 @@ public protocol Worker<Input, Output>: Sendable {
     ///   - input: what to do.
     ///   - work: which task it is, how long it may take, and where it stood when it was interrupted.
     /// - Returns: what came of it.
+    /// - Throws: `HandOverFailure.permanent` for what is of no use to try again; `CancellationError` when it was told to stop; anything else is tried again.
     func run(_ input: Input, _ work: WorkContext) async throws -> Output
+
+    /// Lets go of what an attempt may have left outside the journal: the task has failed for good or was cancelled, and nothing will come of it.
+    ///
+    /// The default does nothing. It is called when no attempt runs, or the one that does was given up, and at most once: not later, if the
+    /// process is killed before.
+    ///
+    /// - Parameters:
+    ///   - input: what was to be done.
+    ///   - key: the ``WorkContext/key`` of the task.
+    func giveUp(_ input: Input, key: String) async
+}
+
+extension Worker {
+    /// Has left nothing.
+    ///
+    /// - Parameters:
+    ///   - input: what was to be done.
+    ///   - key: of the task.
+    public func giveUp(_ input: Input, key: String) async {}
 }

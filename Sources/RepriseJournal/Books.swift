@@ -37,13 +37,17 @@ package struct CommitNews: Hashable, Sendable {
     package var soonest: WallTime?
     /// The newest row of each kind that was recorded, whatever it waits for.
     package var recorded: [String: Int64] = [:]
+    /// By how much the calendar was set, and what is due with it.
+    package var moved: Duration = .zero
 
     package init(kinds: Set<String> = [], soonest: WallTime? = nil) {
         self.kinds = kinds
         self.soonest = soonest
     }
 
-    package var isEmpty: Bool { kinds.isEmpty && soonest == nil && recorded.isEmpty }
+    package var isEmpty: Bool {
+        kinds.isEmpty && soonest == nil && recorded.isEmpty && moved == .zero
+    }
 
     /// The soonest moment on the clock that cannot jump.
     package func soonest(by clock: any Timekeeper) -> Duration? {

@@ -94,6 +94,9 @@ extension EntryStore {
             arguments: [step])
         try db.execute(sql: "UPDATE quarantine SET due = due + ?", arguments: [step])
         for schema in schemas { try schema.calendarMoved(db, correction) }
-        books.withLock { books in books.due(books.now) }
+        books.withLock { books in
+            books.due(books.now)
+            books.news.moved += correction
+        }
     }
 }

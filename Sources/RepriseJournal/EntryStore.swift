@@ -62,10 +62,14 @@ final class EntryStore: Sendable {
     // MARK: Recording
 
     /// Records an entry; `recordedAt` says when that was, if it was elsewhere.
-    func record(_ new: NewEntry, recordedAt: WallTime? = nil, in db: Database) throws -> Recorded {
+    ///
+    /// One that is owed comes of an entry that was accepted already: the limit is not for it.
+    func record(
+        _ new: NewEntry, recordedAt: WallTime? = nil, isOwed: Bool = false, in db: Database
+    ) throws -> Recorded {
         let (now, pending) = books.withLock { ($0.now, $0.pending) }
         guard let kind = families.kind(new.kind) else { throw Self.unknownKind(new.kind) }
-        if pending >= configuration.pendingLimit {
+        if !isOwed, pending >= configuration.pendingLimit {
             if try exists(new.id, in: db) { return duplicate() }
             throw RepriseError(
                 .full, "The journal holds \(pending) entries that have not ended.",

@@ -104,6 +104,7 @@ final class HandOverDriver: Sendable {
         guard !news.isEmpty else { return }
         let soonest = news.soonest(by: clock)
         happened { $0.machine.workArrived(kinds: news.kinds, soonest: soonest) }
+        if news.moved != .zero { tell(.calendarMoved(news.moved)) }
         if !news.recorded.isEmpty { tell(.recorded(news.recorded)) }
     }
 

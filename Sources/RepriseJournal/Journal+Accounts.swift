@@ -30,6 +30,7 @@ extension Journal {
     /// - Throws: as ``write(_:)``; what is not moved yet waits in `source`.
     package func adopt(from source: Journal) async throws -> Adoption {
         var adoption = Adoption()
+        for schema in store.schemas { try await schema.adopt(source, self) }
         while true {
             let page = try await source.read { db in try EntryStore.waiting(limit: 32, in: db) }
             guard !page.isEmpty else { return adoption }

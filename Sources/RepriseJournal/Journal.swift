@@ -131,6 +131,15 @@ public final class Journal: Sendable {
         return try store.record(entry, in: db)
     }
 
+    /// Records an entry that a door owes to one that was accepted already: it follows from it, or replaces it.
+    ///
+    /// The limit of entries is not for it; who calls this bounds them.
+    @discardableResult
+    package func record(owed entry: NewEntry, in db: Database) throws -> Recorded {
+        try check([entry])
+        return try store.record(entry, isOwed: true, in: db)
+    }
+
     private func check(_ entries: [NewEntry]) throws {
         guard entries.count <= JournalLimits.entriesPerRecord else {
             throw RepriseError(

@@ -23,6 +23,10 @@ public struct JournalSchema: Sendable {
     let ledger: @Sendable (Database) throws -> LedgerSum
     let prune: @Sendable (Database, WallTime) throws -> Bool
     let calendarMoved: @Sendable (Database, Duration) throws -> Void
+    /// Takes over what a door has in another journal, before its entries are.
+    package var adopt: @Sendable (_ source: Journal, _ target: Journal) async throws -> Void = {
+        _, _ in
+    }
 
     /// Declares what a door adds.
     ///

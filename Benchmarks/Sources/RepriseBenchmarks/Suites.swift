@@ -8,7 +8,7 @@ enum Suites {
         ("codec", codec), ("fan-out", fanOut), ("publish", publish), ("catch-up", catchUp),
         ("device", device), ("idle", idle), ("complete", complete), ("channels", manyChannels),
         ("latency", latency), ("stopped", stopped), ("tokens", tokens),
-        ("forms", forms), ("reminders", reminders),
+        ("forms", forms), ("reminders", reminders), ("chains", chains),
     ]
 
     private static func withServer<T>(
@@ -253,6 +253,43 @@ enum Suites {
                 value: try bench.changed(rounds: 501), unit: "ms",
                 baseline: try bench.bareChanged(rounds: 501),
                 baselineName: "3,000 known dates, sorted", target: 5, smallerIsBetter: true,
+                factor: 1.5),
+        ]
+    }
+
+    /// Trivial tasks: what is measured is what the door adds to them.
+    @Sendable private static func chains() async throws -> [Figure] {
+        let bare = try await ChainsBench.commit()
+        let few = try await ChainsBench.step(beside: 10)
+        let many = try await ChainsBench.step(beside: 10_000)
+        let waiting = try await ChainsBench.waiting(10_000)
+        return [
+            Figure(
+                name: "checkpoint of a step beside 10 chains, p99 of 1,000", value: few.p99,
+                unit: "ms", baseline: bare.p99, baselineName: "a commit of one row",
+                target: bare.p99 + 1, smallerIsBetter: true, factor: 1.5),
+            Figure(
+                name: "the same beside 10,000 chains", value: many.p99, unit: "ms",
+                baseline: few.p99, baselineName: "beside 10", target: bare.p99 + 1,
+                smallerIsBetter: true, factor: 1.5),
+            Figure(
+                name: "the same, median", value: many.p50, unit: "ms", baseline: few.p50,
+                baselineName: "beside 10", smallerIsBetter: true),
+            Figure(
+                name: "1,000 chains under way, from opening to the first task",
+                value: try await ChainsBench.resumed(1_000), unit: "ms",
+                baseline: try await ChainsBench.resumed(1), baselineName: "with one chain",
+                target: 100, smallerIsBetter: true, factor: 1.5),
+            Figure(
+                name: "10,000 chains that wait: processor time in 10 s", value: waiting.cpu,
+                unit: "ms", target: 10, smallerIsBetter: true),
+            Figure(
+                name: "10,000 chains that wait: memory", value: waiting.memory, unit: "MiB",
+                target: 20, smallerIsBetter: true),
+            Figure(
+                name: "trivial tasks, each durable, 8 at a time",
+                value: try await ChainsBench.throughput(), unit: "tasks/s",
+                baseline: 8_000 / bare.p50, baselineName: "eight to a commit", target: 5_000,
                 factor: 1.5),
         ]
     }

@@ -4,7 +4,10 @@ import RepriseCore
 struct WorkerRegistry: Sendable {
     typealias Run = @Sendable (_ input: [UInt8], WorkContext) async throws -> [UInt8]
 
+    typealias GiveUp = @Sendable (_ input: [UInt8], _ key: String) async -> Void
+
     private var runs: [String: Run] = [:]
+    private var givesUp: [String: GiveUp] = [:]
 
     init(_ workers: [any Worker]) throws {
         for worker in workers {
@@ -19,10 +22,20 @@ struct WorkerRegistry: Sendable {
                     .badConfiguration, "Two workers are named \(identifier).",
                     remedy: "Give each worker an identifier of its own.")
             }
+            givesUp[identifier] = Self.giveUp(worker)
         }
     }
 
     subscript(_ identifier: String) -> Run? { runs[identifier] }
+
+    func giveUp(_ identifier: String) -> GiveUp? { givesUp[identifier] }
+
+    private static func giveUp<W: Worker>(_ worker: W) -> GiveUp {
+        { input, key in
+            guard let input = try? ChainJSON.decode(W.Input.self, from: input) else { return }
+            await worker.giveUp(input, key: key)
+        }
+    }
 
     private static func run<W: Worker>(_ worker: W) -> Run {
         { input, work in

@@ -56,10 +56,13 @@ package struct ChainMachine: Sendable {
     private let steps: [Range<Int>]
     /// The first step that is not done.
     private var current = 0
+    /// Nothing behind this is to be taken back any more: each decision looks on from here, not from the end.
+    private var undoEnd: Int
 
     package init(state: ChainState, slots: [Slot]) {
         self.state = state
         self.slots = slots
+        undoEnd = slots.count
         var steps: [Range<Int>] = []
         for (place, slot) in slots.enumerated() {
             if let last = steps.last, slots[last.lowerBound].step == slot.step {
@@ -156,6 +159,7 @@ package struct ChainMachine: Sendable {
         guard state == .paused || state == .parked else { return decide() }
         var actions: [Action] = []
         let isFailed = slots.contains { $0.state == .failed }
+        undoEnd = slots.count
         let isUndoing = slots.contains { $0.state == .cancelled || $0.undo != .none }
         for place in slots.indices {
             if slots[place].state == .held { slots[place].state = .blocked }
@@ -179,7 +183,7 @@ package struct ChainMachine: Sendable {
             slots[place] = Slot(step: slot.step, canUndo: slot.canUndo)
             if slot.state != .blocked { actions.append(.reset(place)) }
         }
-        (state, current) = (.running, 0)
+        (state, current, undoEnd) = (.running, 0, slots.count)
         actions.append(.become(.running))
         return actions + decide()
     }
@@ -192,6 +196,9 @@ package struct ChainMachine: Sendable {
 
     /// The places of the step that is not done.
     package var currentPlaces: Range<Int> { current < steps.count ? steps[current] : 0..<0 }
+
+    /// The place whose effect is being taken back, or is next.
+    package var undoPlace: Int? { undoEnd > 0 ? undoEnd - 1 : nil }
 
     private mutating func become(_ next: ChainState, from: Set<ChainState>) -> [Action] {
         guard from.contains(state) else { return decide() }
@@ -266,15 +273,18 @@ package struct ChainMachine: Sendable {
         }
         guard !isBusy else { return actions }
         // One after the other, the newest first.
-        for place in slots.indices.reversed() where slots[place].canUndo {
-            guard slots[place].state == .succeeded else { continue }
-            switch slots[place].undo {
-            case .intended, .held: return actions
-            case .none:
-                slots[place].undo = .intended
-                return actions + [.undo(place)]
-            case .undone, .failed: break
+        while undoEnd > 0 {
+            let place = undoEnd - 1
+            if slots[place].canUndo, slots[place].state == .succeeded {
+                switch slots[place].undo {
+                case .intended, .held: return actions
+                case .none:
+                    slots[place].undo = .intended
+                    return actions + [.undo(place)]
+                case .undone, .failed: break
+                }
             }
+            undoEnd = place
         }
         state = end
         return actions + [.become(end)]

@@ -84,9 +84,11 @@ extension ChainsEngine {
             writes.reason = "timedOut: It was not done in time."
             return chain.machine.failed()
         }
-        guard let place = chain.place(of: name), chain.machine.slots[place].state == .held else {
-            return []
-        }
+        // A retry, or a wait that began anew, has a deadline of its own: this is not it.
+        guard let place = chain.place(of: name), chain.machine.slots[place].state == .held,
+            let deadline = chain.tasks[place].deadline,
+            deadline <= journal.now.advanced(by: .seconds(1))
+        else { return [] }
         let reason = "timedOut: What it waits for did not come in time."
         writes.changes.append(
             (place, .ended(.failed, output: nil, attempts: 0, started: nil, error: reason)))
@@ -105,10 +107,21 @@ extension ChainsEngine {
             for (kind, seq) in newest where awaited.contains(kind) {
                 await release(where: "t.hold = ? AND t.after < ?", ["entry:\(kind)", seq])
             }
+        case .calendarMoved(let step): moveDeadlines(by: step)
         case .lost:
             failure = RepriseError(
                 .ownershipLost, "Another process has taken this journal over.",
                 remedy: "Close this journal and open it again.")
+        }
+    }
+
+    /// The rows have moved; what is in memory does the same, so that a wait keeps its length.
+    private func moveDeadlines(by step: Duration) {
+        for chain in live.values {
+            chain.row.deadline = chain.row.deadline?.advanced(by: step)
+            for place in chain.tasks.indices {
+                chain.tasks[place].deadline = chain.tasks[place].deadline?.advanced(by: step)
+            }
         }
     }
 
@@ -170,7 +183,7 @@ extension ChainsEngine {
         release id: String, _ task: String, _ journal: Journal, _ db: Database
     ) throws {
         try journal.record(
-            NewEntry(
+            owed: NewEntry(
                 kind: Chains.commandKind, source: "chains",
                 payload: ChainCommand(.release, chain: id, task: task).bytes), in: db)
     }
@@ -217,7 +230,7 @@ extension ChainsEngine {
                     """)
             for id in ids {
                 try journal.record(
-                    NewEntry(
+                    owed: NewEntry(
                         kind: Chains.commandKind, source: "chains",
                         payload: ChainCommand(.look, chain: id).bytes), in: db)
             }

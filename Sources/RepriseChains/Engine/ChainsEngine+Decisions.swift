@@ -122,15 +122,18 @@ extension ChainsEngine {
         let deadline = chain.tasks[place].deadline
         writes.changes.append(
             (place, .held(target.text, isUndo: false, attempts: 0, deadline: deadline)))
-        if isFirst, let deadline {
-            writes.commands.append(
-                (
-                    ChainCommand(
-                        .late, chain: chain.row.id, task: chain.tasks[place].name),
-                    id: Self.lateID(chain, place), delay: clock.wall().duration(to: deadline)
-                ))
-        }
+        if isFirst { remindOfDeadline(place, of: chain, &writes) }
         return chain.machine.held(place, isUndo: false)
+    }
+
+    /// Somebody has to look at a task that waits when it is late: nobody runs it.
+    func remindOfDeadline(_ place: Int, of chain: LiveChain, _ writes: inout ChainWrites) {
+        guard let deadline = chain.tasks[place].deadline else { return }
+        writes.commands.append(
+            (
+                ChainCommand(.late, chain: chain.row.id, task: chain.tasks[place].name),
+                id: Self.lateID(chain, place), delay: clock.wall().duration(to: deadline)
+            ))
     }
 
     /// What a step waited for is there.
@@ -168,8 +171,7 @@ extension ChainsEngine {
     private func makeInput(
         _ make: @Sendable (ChainOutputs) throws -> [UInt8], of chain: LiveChain, _ name: String
     ) async throws -> [UInt8] {
-        let wanted = WantedOutputs()
-        for (place, bytes) in chain.outputs { wanted.known[chain.tasks[place].name] = bytes }
+        let wanted = WantedOutputs(in: chain)
         while true {
             let result = Result { try make(ChainOutputs { try wanted.find($0) }) }
             guard let missing = wanted.missing else {
@@ -250,9 +252,13 @@ extension ChainsEngine {
 private final class WantedOutputs: @unchecked Sendable {  // never leaves the call that made it
     var known: [String: [UInt8]] = [:]
     var missing: String?
+    private let chain: LiveChain
+
+    init(in chain: LiveChain) { self.chain = chain }
 
     func find(_ name: String) throws -> [UInt8] {
         if let bytes = known[name] { return bytes }
+        if let bytes = chain.place(of: name).flatMap({ chain.outputs[$0] }) { return bytes }
         missing = name
         throw ChainOutputs.Missing(name: name)
     }

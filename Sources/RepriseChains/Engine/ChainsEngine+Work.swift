@@ -1,12 +1,9 @@
 import Foundation
-import GRDB
 import RepriseCore
 import RepriseJournal
 
-/// Tasks: begun, finished, given up.
+/// Tasks: begun, and told to stop.
 extension ChainsEngine {
-    // MARK: Beginning
-
     func begin(_ lent: Lent) async {
         guard let payload = try? ChainJSON.decode(IntentPayload.self, from: lent.entry.payload)
         else {
@@ -95,7 +92,9 @@ extension ChainsEngine {
             }
         }
         running[key] = Running(lent: lent, task: work, started: clock.wall(), attempts: attempts)
-        if let deadline = row.deadline, !payload.isUndo {
+        if payload.isUndo {
+            alarm(.late(key), after: configuration.undoDeadline, for: key)
+        } else if let deadline = row.deadline {
             alarm(.late(key), after: clock.wall().duration(to: deadline), for: key)
         }
     }
@@ -108,6 +107,14 @@ extension ChainsEngine {
         running[key]?.timers.append(timer)
     }
 
+    /// Its time is up: it is told to stop, and given up if it does not.
+    func late(_ key: TaskKey) {
+        // One that was told to stop already is decided about otherwise.
+        guard let run = running[key], run.stop == nil else { return }
+        stop(key, .late)
+        alarm(.abandoned(key), after: configuration.cancelGrace, for: key)
+    }
+
     func stopForMachine(_ place: Int, of chain: LiveChain) {
         for key in running.keys where key.chain == chain.row.seq && key.place == place {
             stop(key, .machine)
@@ -116,211 +123,4 @@ extension ChainsEngine {
             }
         }
     }
-
-    // MARK: Ending
-
-    func finished(_ key: TaskKey, _ result: Result<WorkDone, any Error>) async {
-        guard let run = running.removeValue(forKey: key) else { return }  // it was given up
-        for timer in run.timers { timer.cancel() }
-        guard let chain = live[key.chain] else {
-            return run.lent.end(as: .ended(.dead, reason: "corrupt: Its chain cannot be read."))
-        }
-        let payload = IntentPayload(
-            chain: key.chain, place: key.place, isUndo: key.isUndo, round: key.round)
-        switch result {
-        case .success(let done): await succeeded(payload, of: chain, done, run)
-        case .failure(let error): await failed(payload, of: chain, error, run)
-        }
-    }
-
-    private func succeeded(
-        _ payload: IntentPayload, of chain: LiveChain, _ done: WorkDone, _ run: Running
-    ) async {
-        var writes = chain.writes()
-        let place = payload.place
-        let actions: [ChainMachine.Action]
-        if payload.isUndo {
-            writes.changes.append((place, .undone(.undone, error: nil)))
-            actions = chain.machine.undone(place, .undone)
-        } else {
-            chain.keep(done.bytes, of: place)
-            chain.recent[place] = done.output
-            chain.tasks[place].outputBytes = done.output.count
-            writes.changes.append(
-                (
-                    place,
-                    .ended(
-                        .succeeded, output: done.output, attempts: run.attempts,
-                        started: run.started, error: nil)
-                ))
-            actions = chain.machine.ended(place, as: .succeeded)
-        }
-        await carryOut(actions, of: chain, into: &writes)
-        settle(run.lent, as: .applied, writes)
-    }
-
-    private func failed(
-        _ payload: IntentPayload, of chain: LiveChain, _ error: any Error, _ run: Running
-    ) async {
-        let code = (error as? RepriseError)?.code
-        if code == .ownershipLost || code == .closed { return note(error) }
-        let place = payload.place
-        switch run.stop {
-        case .late:
-            return await fail(
-                payload, of: chain, "timedOut: It was not done in time.", run.lent,
-                attempts: run.attempts, started: run.started)
-        case .budget: return await back(payload, of: chain, run)
-        case .conditions:
-            if chain.row.constraints.areMet(by: conditions) {
-                return await back(payload, of: chain, run)
-            }
-            return await hold(payload, of: chain, "conditions", run.lent)
-        case .machine:
-            switch chain.machine.state {
-            case .paused, .parked:
-                return await hold(payload, of: chain, chain.machine.state.hold, run.lent)
-            case .failing, .cancelling:
-                return await cancelled(place, of: chain, run, "It was told to stop.")
-            case .queued, .running, .succeeded, .failed, .cancelled, .quarantined:
-                return await back(payload, of: chain, run)
-            }
-        case nil: await tryAgain(payload, of: chain, error, run)
-        }
-    }
-
-    private func back(_ payload: IntentPayload, of chain: LiveChain, _ run: Running) async {
-        _ = chain.machine.handedBack(payload.place)
-        run.lent.end(as: .back(reason: "There was no time."))
-    }
-
-    private func tryAgain(
-        _ payload: IntentPayload, of chain: LiveChain, _ error: any Error, _ run: Running
-    ) async {
-        guard let task = chain.plan?.tasks[payload.place] else {
-            return await back(payload, of: chain, run)
-        }
-        let place = payload.place
-        let failures = chain.tasks[place].failures + 1
-        var wait = task.backoff.delay(failures: failures, jitter: configuration.jitter())
-        switch (error as? HandOverFailure)?.advice {
-        case .permanent:
-            return await fail(
-                payload, of: chain, "\(error)", run.lent, attempts: run.attempts,
-                started: run.started)
-        case .notReady:
-            _ = chain.machine.handedBack(place)
-            return run.lent.end(as: .again(after: wait, reason: "\(error)"))
-        case .retry(let asked): wait = max(asked, .zero)
-        case nil: break
-        }
-        guard failures < task.attempts else {
-            return await fail(
-                payload, of: chain, "\(error)", run.lent, attempts: run.attempts,
-                started: run.started)
-        }
-        if let deadline = chain.tasks[place].deadline, !payload.isUndo {
-            wait = min(wait, max(clock.wall().duration(to: deadline), .zero))
-        }
-        chain.tasks[place].failures = failures
-        var writes = chain.writes()
-        writes.changes.append(
-            (place, .failure(count: failures, error: "\(error)", isUndo: payload.isUndo)))
-        await carryOut(chain.machine.handedBack(place), of: chain, into: &writes)
-        settle(run.lent, as: .again(after: wait, reason: "\(error)"), writes)
-    }
-
-    /// For good.
-    func fail(
-        _ payload: IntentPayload, of chain: LiveChain, _ reason: String, _ lent: Lent,
-        attempts: Int, started: WallTime? = nil
-    ) async {
-        var writes = chain.writes()
-        let place = payload.place
-        let actions: [ChainMachine.Action]
-        if payload.isUndo {
-            writes.changes.append((place, .undone(.failed, error: "undo: \(reason)")))
-            writes.log.append((place, "Its effect could not be taken back: \(reason)"))
-            actions = chain.machine.undone(place, .failed)
-        } else {
-            writes.changes.append(
-                (
-                    place,
-                    .ended(
-                        .failed, output: nil, attempts: attempts, started: started, error: reason)
-                ))
-            writes.reason = "\(chain.tasks[place].name): \(reason)"
-            actions = chain.machine.ended(place, as: .failed)
-        }
-        await carryOut(actions, of: chain, into: &writes)
-        settle(lent, as: .ended(.dead, reason: reason), writes)
-    }
-
-    private func cancelled(_ place: Int, of chain: LiveChain, _ run: Running, _ reason: String)
-        async
-    {
-        var writes = chain.writes()
-        writes.changes.append(
-            (
-                place,
-                .ended(
-                    .cancelled, output: nil, attempts: run.attempts, started: run.started,
-                    error: reason)
-            ))
-        await carryOut(chain.machine.ended(place, as: .cancelled), of: chain, into: &writes)
-        settle(run.lent, as: .ended(.superseded, reason: "cancelled"), writes)
-    }
-
-    /// It was told to stop and did not: what it says later counts no more.
-    func abandon(_ key: TaskKey) async {
-        guard let run = running.removeValue(forKey: key), let chain = live[key.chain] else {
-            return
-        }
-        await cancelled(key.place, of: chain, run, "It did not stop in time, and was given up.")
-    }
-
-    func hold(
-        _ payload: IntentPayload, of chain: LiveChain, _ why: String, _ lent: Lent
-    ) async {
-        let place = payload.place
-        chain.tasks[place].attempts += lent.entry.attempt
-        chain.tasks[place].hold = why
-        var writes = chain.writes()
-        writes.changes.append(
-            (
-                place,
-                .held(
-                    why, isUndo: payload.isUndo, attempts: chain.tasks[place].attempts,
-                    deadline: nil)
-            ))
-        await carryOut(
-            chain.machine.held(place, isUndo: payload.isUndo), of: chain, into: &writes)
-        settle(lent, as: .ended(.superseded, reason: "held: \(why)"), writes)
-    }
-
-    /// Takes what cannot be read out of everybody's way; other chains go on.
-    func quarantine(_ seq: Int64, _ why: String, _ lent: Lent) {
-        live[seq] = nil
-        for key in running.keys where key.chain == seq { stop(key, .machine) }
-        let retention = configuration.retention
-        lent.end(
-            as: .ended(.dead, reason: "corrupt: \(why)"),
-            alongside: { [journal] db in
-                let now = journal.now
-                try db.execute(
-                    sql: """
-                        UPDATE chain SET state = 13, reason = ?, endedAt = ?, leaves = ?
-                        WHERE seq = ? AND state IS NOT 13
-                        """,
-                    arguments: [
-                        "corrupt: \(why)".limited(to: ChainsLimits.errorBytes), now.milliseconds,
-                        now.advanced(by: retention).milliseconds, seq,
-                    ])
-            })
-    }
-}
-
-extension ChainState {
-    /// What a task of a chain in this state is held for.
-    fileprivate var hold: String { self == .parked ? "parked" : "paused" }
 }

@@ -161,7 +161,7 @@ actor ChainsEngine {
         case .written(let seq): await written(seq)
         case .conditions(let conditions): await changed(conditions)
         case .news(let news): await heard(news)
-        case .late(let key): stop(key, .late)
+        case .late(let key): late(key)
         case .abandoned(let key): await abandon(key)
         case .stopAll: stopAll()
         }
@@ -242,11 +242,17 @@ actor ChainsEngine {
     func settle(_ lent: Lent, as ending: Lent.Ending, _ writes: ChainWrites) {
         live[writes.chain]?.unsettled += 1
         let retention = configuration.retention
+        let lost = lostWork(writes)
         lent.end(
             as: ending,
             alongside: { [journal] db in
                 try writes.perform(in: db, journal, retention: retention)
-            }, written: { [inbox] in inbox.put(.written(writes.chain)) })
+            },
+            written: { [weak self, inbox] in
+                inbox.put(.written(writes.chain))
+                guard !lost.isEmpty else { return }
+                Task { await self?.giveUp(lost, of: writes.chain) }
+            })
     }
 
     private func written(_ seq: Int64) async {

@@ -47,7 +47,8 @@ final class LiveChain {
     var held: [Int] {
         switch machine.state {
         case .running: machine.currentPlaces.filter { machine.slots[$0].state == .held }
-        case .failing, .cancelling: machine.slots.indices.filter { machine.slots[$0].undo == .held }
+        case .failing, .cancelling:
+            machine.undoPlace.map { [$0] }?.filter { machine.slots[$0].undo == .held } ?? []
         case .queued, .paused, .parked, .succeeded, .failed, .cancelled, .quarantined: []
         }
     }

@@ -13,7 +13,7 @@ struct ChainRow: Sendable {
     let state: ChainState
     let input: [UInt8]
     let constraints: ChainConstraints
-    let deadline: WallTime?
+    var deadline: WallTime?
 
     static let columns =
         "seq, id, definition, version, hash, name, state, input, needs, needsBytes, deadline"

@@ -71,7 +71,7 @@ struct ChainWrites: Sendable {
         for (command, id, delay) in commands {
             guard let id = try? EntryID(id) else { continue }
             try journal.record(
-                NewEntry(
+                owed: NewEntry(
                     id: id, kind: Chains.commandKind, source: "chains", payload: command.bytes,
                     delay: delay), in: db)
         }
@@ -117,8 +117,9 @@ struct ChainWrites: Sendable {
         ])
         let payload = IntentPayload(
             chain: chain, place: intent.place, isUndo: intent.isUndo, round: intent.round)
+        // Not refused where the journal is full: it follows from an entry that was accepted, and this must not fail.
         try journal.record(
-            NewEntry(
+            owed: NewEntry(
                 id: EntryID(id), kind: Chains.kind, source: "chains", payload: payload.bytes),
             in: db)
     }
@@ -245,7 +246,7 @@ enum ChainWriting {
         else { return }
         let due = Int64.fromDatabaseValue(row[2]).map { WallTime(milliseconds: $0) }
         try journal.record(
-            NewEntry(
+            owed: NewEntry(
                 id: entry, kind: Chains.commandKind, source: "chains",
                 payload: ChainCommand(.begin, chain: id).bytes,
                 delay: due.map { journal.now.duration(to: $0) }), in: db)

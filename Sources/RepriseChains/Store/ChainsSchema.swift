@@ -4,13 +4,19 @@ public import RepriseJournal
 
 extension Chains {
     /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
-    public static let schema = JournalSchema(
-        name: "chains",
-        migrations: [{ db in try db.execute(sql: ChainTables.first) }],
-        recover: { db, _ in try ChainTables.recover(db) },
-        ledger: { db in try ChainTables.ledger(db) },
-        prune: { db, now in try ChainTables.prune(db, at: now) },
-        calendarMoved: { db, step in try ChainTables.move(db, by: step) })
+    public static let schema = {
+        var schema = JournalSchema(
+            name: "chains",
+            migrations: [{ db in try db.execute(sql: ChainTables.first) }],
+            recover: { db, _ in try ChainTables.recover(db) },
+            ledger: { db in try ChainTables.ledger(db) },
+            prune: { db, now in try ChainTables.prune(db, at: now) },
+            calendarMoved: { db, step in try ChainTables.move(db, by: step) })
+        schema.adopt = { source, target in
+            try await ChainAdoption.adopt(from: source, into: target)
+        }
+        return schema
+    }()
 }
 
 /// How chains lie in the journal.

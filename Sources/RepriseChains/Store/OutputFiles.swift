@@ -20,6 +20,13 @@ struct OutputFiles: Sendable {
             file: name, count: bytes.count, hash: Data(SHA256.hash(data: bytes)))
     }
 
+    /// Keeps a file of another journal under its name.
+    func keep(_ bytes: [UInt8], as output: StoredOutput) throws {
+        guard let name = output.file else { return }
+        try DurableFile.makeFolder(folder)
+        try DurableFile.write(bytes, to: folder.appendingPathComponent(name).path)
+    }
+
     func read(_ output: StoredOutput) throws -> [UInt8] {
         if let bytes = output.bytes { return bytes }
         guard let name = output.file, !name.contains("/"), !name.hasPrefix(".") else {

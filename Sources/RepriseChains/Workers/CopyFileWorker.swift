@@ -67,6 +67,15 @@ public struct CopyFileWorker: Worker {
                 .output(input.destination)
         }
     }
+
+    /// Removes what is half written.
+    ///
+    /// - Parameters:
+    ///   - input: what was to be done.
+    ///   - key: of the task.
+    public func giveUp(_ input: Input, key: String) async {
+        await PartFile.discard(input.destination, in: sandbox, key: key)
+    }
 }
 
 extension FileCopy.Made {

@@ -109,6 +109,15 @@ public struct DownloadWorker: Worker {
             }
         }
     }
+
+    /// Removes what is half written.
+    ///
+    /// - Parameters:
+    ///   - input: what was to be done.
+    ///   - key: of the task.
+    public func giveUp(_ input: Input, key: String) async {
+        await PartFile.discard(input.destination, in: sandbox, key: key)
+    }
 }
 
 /// The checksum that an input names.

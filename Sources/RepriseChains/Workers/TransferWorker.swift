@@ -7,8 +7,8 @@ import RepriseCore
 /// came is copied into the sandbox as by ``CopyFileWorker``; only when it is in its place is the transfer forgotten. After a kill between the two the
 /// file is recognised in its place, and the transfer is forgotten then.
 ///
-/// Redirects are followed by the system, which asks no guard: only the first address is checked. A chain that is cancelled leaves its transfer to the
-/// system until somebody forgets it.
+/// Redirects are followed by the system, which asks no guard: only the first address is checked. A task that fails for good or is cancelled has its
+/// transfer forgotten, whether it ran or not.
 public struct TransferWorker: Worker {
     /// What to transfer.
     public struct Input: Codable, Hashable, Sendable {
@@ -103,6 +103,19 @@ public struct TransferWorker: Worker {
             let transfer = try await watch.end { share in await work.progress(share * 0.9) }
             return try await takeOver(transfer, input, work)
         }
+    }
+
+    /// Forgets the transfer, and what is half taken over.
+    ///
+    /// - Parameters:
+    ///   - input: what was to be transferred.
+    ///   - key: of the task.
+    public func giveUp(_ input: Input, key: String) async {
+        let id = TransferWatch.id(of: key)
+        try? await transfers.cancel(id)
+        try? await transfers.forget(id)
+        guard case .download(let destination) = input.direction else { return }
+        await PartFile.discard(destination, in: sandbox, key: key)
     }
 
     /// What an earlier attempt has done all but for its record.

@@ -40,6 +40,28 @@ struct ChainMachineTests {
         #expect(machine.handedOver(7, isUndo: false) == .stale)
     }
 
+    @Test("Taking ten thousand effects back costs each of them the same")
+    func manyUndos() {
+        var machine = ChainMachine(
+            state: .running,
+            slots: (0..<10_000).map { .init(step: $0, state: .succeeded, canUndo: true) } + [
+                .init(step: 10_000, state: .intended)
+            ])
+        _ = machine.handedOver(10_000, isUndo: false)
+        var actions = machine.ended(10_000, as: .failed)
+        let begin = ContinuousClock.now
+        var undone: [Int] = []
+        while case .undo(let place)? = actions.last {
+            undone.append(place)
+            #expect(machine.handedOver(place, isUndo: true) == .run)
+            actions = machine.undone(place, .undone)
+        }
+        #expect(undone == (0..<10_000).reversed())
+        #expect(machine.state == .failed)
+        // Quadratic it would take half a minute here.
+        #expect(ContinuousClock.now - begin < .seconds(5))
+    }
+
     @Test("A failure stops the others of its step, and then effects are taken back one by one")
     func failure() {
         var machine = machine([1, 3], undo: true)

@@ -63,7 +63,8 @@ final class EngineDesk: Sendable {
         _ definitions: [any ChainDefinition], workers: [any Worker]? = nil,
         conditions: (any DeviceStatus)? = nil, scheduler: (any BackgroundScheduler)? = nil,
         others: [EntryKind] = [], runs: Bool = true,
-        _ change: (inout Chains.Configuration) -> Void = { _ in }
+        _ change: (inout Chains.Configuration) -> Void = { _ in },
+        journal limits: (inout Journal.Configuration) -> Void = { _ in }
     ) async throws -> Chains {
         var configuration = Chains.Configuration()
         configuration.chains = definitions
@@ -77,6 +78,7 @@ final class EngineDesk: Sendable {
             settings.timekeeper = time
         }
         change(&configuration)
+        limits(&settings)
         let journal = try await Journal.open(
             at: folder.url, kinds: Chains.kinds(configuration) + others,
             schemas: [Chains.schema], configuration: settings)

@@ -81,12 +81,15 @@ struct TransferWorkerTests {
         .finished(HTTPHead(status: status, headers: [:]), file: came.appending("tmp-1"))
     }
 
-    @Test("are started once, waited for, taken over and forgotten")
-    func areTakenOver() async throws {
-        let (system, state) = (system, finishing())
+    @Test(
+        "are started once, waited for, taken over and forgotten; also one that the system went on with in the middle",
+        arguments: [200, 206])
+    func areTakenOver(status: Int) async throws {
+        let (system, state) = (system, finishing(status))
         system.state.withLock { $0.whenStarted = { system.change($0, state) } }
-        let output = try await bench.run(TransferWorker.self, input(), of: workers)
-        #expect(output.status == 200)
+        let input = input(sha256: sha256(Array("bytes".utf8)))
+        let output = try await bench.run(TransferWorker.self, input, of: workers)
+        #expect(output.status == status)
         #expect(output.bytes == 5)
         #expect(bench.read("got") == Array("bytes".utf8))
         let (started, known) = system.state.withLock { ($0.started, $0.known) }
@@ -144,6 +147,19 @@ struct TransferWorkerTests {
             #expect(bench.names.isEmpty)
         }
         #expect(system.state.withLock { $0.started.count } == 4)
+    }
+
+    @Test("are forgotten when nothing will come of them, and what is half taken over is removed")
+    func areGivenUp() async throws {
+        let (system, state) = (system, finishing())
+        system.state.withLock { $0.whenStarted = { system.change($0, state) } }
+        // Killed when the file is whole and has not got its place.
+        _ = await bench.failure(TransferWorker.self, input(), of: workers, killedAfter: 1)
+        #expect(bench.hasParts())
+        let worker = try #require(workers.all.compactMap { $0 as? TransferWorker }.first)
+        await worker.giveUp(input(), key: "key-1")
+        #expect(bench.names.isEmpty)
+        #expect(system.state.withLock { $0.known.isEmpty })
     }
 
     @Test("to where the app must not go are not started")

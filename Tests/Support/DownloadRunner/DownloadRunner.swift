@@ -13,6 +13,12 @@ import RepriseNIO
 enum DownloadRunner {
     static func main() async throws {
         let arguments = CommandLine.arguments
+        // An app on a phone.
+        if ProcessInfo.processInfo.environment["REPRISE_PHONE"] != nil {
+            return try await PhoneDownload(
+                url: arguments[1], host: arguments[2], sha256: arguments[3]
+            ).run()
+        }
         guard arguments.count == 5 else { exit(64) }
         let (folder, position) = (URL(fileURLWithPath: arguments[3]), arguments[4])
         let workers = StandardWorkers(

@@ -41,6 +41,13 @@ actor PartFile {
         }
     }
 
+    /// Removes the half-written file of a task that nothing will come of.
+    static func discard(_ path: SandboxPath, in sandbox: Sandbox, key: String) async {
+        try? await Blocking.run {
+            _ = try sandbox.folder(of: path).folder.remove(PartName.of(key))
+        }
+    }
+
     /// Cuts it to a position, and reads what is before that for the checksum.
     ///
     /// - Returns: false if it is shorter than that; then it is empty.

@@ -1,0 +1,43 @@
+import RepriseCore
+import RepriseJournal
+
+/// Work of which nothing will come: its worker lets go of what it has outside the journal.
+extension ChainsEngine {
+    struct LostWork: Sendable {
+        let place: Int
+        let key: String
+        let giveUp: WorkerRegistry.GiveUp
+    }
+
+    /// What ends by these writes without success, and may have left something.
+    func lostWork(_ writes: ChainWrites) -> [LostWork] {
+        writes.changes.compactMap { place, change in
+            guard let chain = live[writes.chain], chain.tasks.indices.contains(place),
+                let task = chain.plan?.tasks[place]
+            else { return nil }
+            let key = "\(chain.row.id)/\(task.name)"
+            switch change {
+            case .ended(.failed, _, _, _, _), .ended(.cancelled, _, _, _, _):
+                guard chain.tasks[place].hasInput, let worker = task.worker else { return nil }
+                return registry?.giveUp(worker).map {
+                    LostWork(place: place, key: key, giveUp: $0)
+                }
+            case .undone(.failed, _):
+                guard let worker = task.undo?.worker else { return nil }
+                return registry?.giveUp(worker).map {
+                    LostWork(place: place, key: key + "/undo", giveUp: $0)
+                }
+            case .ended, .undone, .held, .failure, .reset: return nil
+            }
+        }
+    }
+
+    /// Called once the outcome is durable.
+    nonisolated func giveUp(_ lost: [LostWork], of chain: Int64) async {
+        for work in lost {
+            let found = try? await journal.read { try ChainReading.work(chain, work.place, $0) }
+            guard let input = found?.input else { continue }
+            await work.giveUp(input, work.key)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+
+/// Chains that were started before anybody signed in go along into the account, with what they did.
+///
+/// Tasks keep their keys; what should run then is intended anew, and what is waited for is waited for anew. A chain is durable in the account's
+/// journal with all of it, and known there by its id: killed in between, it is not taken over twice.
+enum ChainAdoption {
+    /// One chain on its way.
+    private struct Moving: Sendable {
+        let seq: Int64
+        let id: String
+        let chain: [String: DatabaseValue]
+        let tasks: [[String: DatabaseValue]]
+        let log: [[String: DatabaseValue]]
+        let files: [StoredOutput]
+    }
+
+    static func adopt(from source: Journal, into target: Journal) async throws {
+        var last: Int64 = 0
+        while let moving = try await source.read({ [last] in try read(after: last, $0) }) {
+            last = moving.seq
+            try copyFiles(of: moving, from: source, into: target)
+            try await target.write { db in try write(moving, target, db) }
+        }
+    }
+
+    private static func read(after last: Int64, _ db: Database) throws -> Moving? {
+        let chain = try Row.fetchOne(
+            db, sql: "SELECT * FROM chain WHERE seq > ? ORDER BY seq LIMIT 1", arguments: [last])
+        guard let chain, let seq = Int64.fromDatabaseValue(chain["seq"]) else { return nil }
+        // Attempts of the intent that is left behind count on.
+        let tasks = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT *, COALESCE((SELECT attempt FROM entry WHERE id = chainTask.entry), 0)
+                AS tried FROM chainTask WHERE chain = ? ORDER BY place
+                """, arguments: [seq])
+        let log = try Row.fetchAll(
+            db, sql: "SELECT place, at, line FROM chainLog WHERE chain = ? ORDER BY seq",
+            arguments: [seq])
+        return Moving(
+            seq: seq, id: String.fromDatabaseValue(chain["id"]) ?? "", chain: chain.columns,
+            tasks: tasks.map(\.columns), log: log.map(\.columns),
+            files: tasks.compactMap { try? StoredOutput($0) }.filter { $0.file != nil })
+    }
+
+    /// Before the rows that name them; what is missing or changed quarantines the chain when it is read.
+    private static func copyFiles(
+        of moving: Moving, from source: Journal, into target: Journal
+    ) throws {
+        let (from, to) = (OutputFiles(source.location), OutputFiles(target.location))
+        for output in moving.files {
+            guard let bytes = try? from.read(output) else { continue }
+            try to.keep(bytes, as: output)
+        }
+    }
+
+    private static func write(_ moving: Moving, _ target: Journal, _ db: Database) throws {
+        guard try ChainReading.seq(of: moving.id, db) == nil else { return }
+        var chain = moving.chain
+        chain["seq"] = nil
+        let state = ChainState(rawValue: moving.chain["state"].flatMap(Int.fromDatabaseValue) ?? 13)
+        let isOpen = state?.isEnd == false
+        if isOpen, try isTaken(chain["name"], db) {
+            // The account has an open chain of this name, which keeps it.
+            chain["name"] = .null
+            if state == .queued { try begin(moving, target, db) }
+        }
+        try insert(chain, into: "chain", db)
+        let seq = db.lastInsertedRowID
+        for row in moving.tasks { try insert(task(row, of: seq), into: "chainTask", db) }
+        for row in moving.log {
+            var line = row
+            line["chain"] = seq.databaseValue
+            try insert(line, into: "chainLog", db)
+        }
+        guard isOpen else { return }
+        try ChainWriting.log(seq, nil, "Came along with the sign-in.", at: target.now, db)
+        try target.record(
+            owed: NewEntry(
+                kind: Chains.commandKind, source: "chains",
+                payload: ChainCommand(.look, chain: moving.id).bytes), in: db)
+    }
+
+    private static func isTaken(_ name: DatabaseValue?, _ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db,
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM chain
+                WHERE name = ? AND name IS NOT NULL AND state < 10)
+                """, arguments: [name]) ?? false
+    }
+
+    /// It waits for none of its name any more, but still for its delay.
+    private static func begin(_ moving: Moving, _ target: Journal, _ db: Database) throws {
+        let due = moving.chain["due"].flatMap(Int64.fromDatabaseValue)
+        try target.record(
+            owed: NewEntry(
+                id: EntryID("\(moving.id)/begin"), kind: Chains.commandKind, source: "chains",
+                payload: ChainCommand(.begin, chain: moving.id).bytes,
+                delay: due.map { target.now.duration(to: WallTime(milliseconds: $0)) }), in: db)
+    }
+
+    private static func task(
+        _ row: [String: DatabaseValue], of chain: Int64
+    ) -> [String: DatabaseValue] {
+        var task = row
+        let tried = task.removeValue(forKey: "tried").flatMap(Int.fromDatabaseValue) ?? 0
+        let attempts = row["attempts"].flatMap(Int.fromDatabaseValue) ?? 0
+        task["chain"] = chain.databaseValue
+        task["attempts"] = (attempts + tried).databaseValue
+        (task["entry"], task["hold"], task["after"]) = (.null, .null, .null)
+        let open = [TaskState.intended.rawValue, TaskState.held.rawValue].map(\.databaseValue)
+        if let state = row["state"], open.contains(state) {
+            task["state"] = TaskState.blocked.rawValue.databaseValue
+        }
+        if let undo = row["undo"], open.contains(undo) {
+            task["undo"] = UndoState.none.rawValue.databaseValue
+        }
+        return task
+    }
+
+    private static func insert(
+        _ columns: [String: DatabaseValue], into table: String, _ db: Database
+    ) throws {
+        let names = columns.keys.sorted()
+        let marks = names.map { _ in "?" }.joined(separator: ", ")
+        try db.execute(
+            sql: "INSERT INTO \(table) (\(names.joined(separator: ", "))) VALUES (\(marks))",
+            arguments: StatementArguments(names.map { columns[$0] ?? .null }))
+    }
+}
+
+extension Row {
+    fileprivate var columns: [String: DatabaseValue] {
+        Dictionary(map { ($0.0, $0.1) }, uniquingKeysWith: { $1 })
+    }
+}
