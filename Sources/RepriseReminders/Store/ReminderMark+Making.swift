@@ -1,11 +1,11 @@
-import Foundation
-import RepriseCore
+package import Foundation
+package import RepriseCore
 
 extension ReminderMark {
     /// One occurrence rings again later.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
-    static func snooze(
+    package static func snooze(
         _ entity: String, reminder: String, occurrence: String, for wait: Duration,
         at now: WallTime
     ) throws -> ReminderMark {
@@ -21,7 +21,7 @@ extension ReminderMark {
     /// What is left of this day, wherever the device is, does not ring: of one reminder, or of all that the entity has.
     ///
     /// Its ``occurrence`` is a day alone, as in `2026-11-21`, and its ``reminder`` is empty for all of them. It is over when the day is.
-    static func skipOfToday(
+    package static func skipOfToday(
         _ entity: String, reminder: String?, at now: WallTime, in zone: TimeZone
     ) -> ReminderMark {
         var calendar = Calendar(identifier: .gregorian)
@@ -41,5 +41,5 @@ extension ReminderMark {
     }
 
     /// Whether it is about a day, not about one occurrence.
-    var isOfDay: Bool { what == .skip && !occurrence.contains("T") }
+    package var isOfDay: Bool { what == .skip && !occurrence.contains("T") }
 }
