@@ -1,4 +1,4 @@
-import RepriseCore
+package import RepriseCore
 
 /// One survey, from its first question to its last word.
 extension SurveyMachine {
@@ -233,7 +233,7 @@ extension SurveyMachine {
 
 extension NotificationRequest {
     /// Whether this door has made it: all others are the app's own, and are not touched.
-    var isOurs: Bool { id.hasPrefix(SurveyPlan.prefix) }
+    package var isOurs: Bool { id.hasPrefix(SurveyPlan.prefix) }
 }
 
 extension ReminderTally {

@@ -78,7 +78,7 @@ extension Reminders.Configuration {
         return categories
     }
 
-    func rule(_ action: String?, in category: String?) -> ReminderActionRule? {
+    package func rule(_ action: String?, in category: String?) -> ReminderActionRule? {
         actions.first { $0.id == action && $0.category == category ?? "" }
     }
 

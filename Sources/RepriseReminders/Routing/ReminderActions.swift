@@ -37,35 +37,31 @@ struct ReminderActions: Sendable {
     private func attempt(_ lent: Lent) async throws {
         let arrival = try RouteArrival(payload: lent.entry.payload)
         guard let rule = configuration.rule(arrival.action, in: arrival.category) else {
-            // The rule that it was recorded for is no more, or it was a dismissal.
-            let isDismissal = arrival.action == ReminderActionRule.dismissal
-            return lent.end(as: .ended(.applied, reason: isDismissal ? "dismissed" : "no rule"))
+            if case .end(let outcome, let reason) = ReminderActionRule.withoutRule(arrival) {
+                lent.end(as: .ended(outcome, reason: reason))
+            }
+            return
         }
         let resolved = try await resolver.resolve(arrival)
         let end = ending(of: lent, resolved)
-        guard let info = resolved.info, let entity = resolved.resolution.entity else {
-            return end(
-                .ended(.dead, reason: "\(resolved.resolution.name): \(resolved.reason)"), nil)
-        }
-        guard !info.route.isTest else { return end(.ended(.applied, reason: "test"), nil) }
-        switch rule.effect {
-        case .snooze(let wait):
+        let entity: Entity
+        switch rule.plan(arrival, resolved) {
+        case .end(let outcome, let reason): return end(.ended(outcome, reason: reason), nil)
+        case .snooze(let about, let info, let wait):
+            entity = about
             end(
                 .ended(.applied, reason: "snoozed"),
                 try await snooze(entity, info, arrival, lent.entry, for: wait))
-        case .skipToday:
+        case .skipToday(let about):
+            entity = about
             end(
                 .ended(.applied, reason: "skipped"),
                 .skipOfToday(
                     entity.id, reminder: nil, at: lent.entry.recordedAt, in: configuration.zone()))
-        case .log:
-            let answer = arrival.answer ?? rule.id
-            try await give(.log(answer), lent, info, entity)
-            end(.ended(.applied, reason: "logged"), nil)
-        case .pause:
-            try await give(.pause, lent, info, entity)
-            end(.ended(.applied, reason: "paused"), nil)
-        case .open: end(.ended(.applied, reason: "no rule"), nil)
+        case .give(let action, let about, let info, let reason):
+            entity = about
+            try await give(action, lent, info, entity)
+            end(.ended(.applied, reason: reason), nil)
         }
         done(entity.id)
     }
@@ -144,15 +140,5 @@ struct ReminderActions: Sendable {
         let command = ReminderCommand(
             id: id, action: action, entity: entity, part: part, occurrence: info.occurrence)
         try await resolver.lookUps.ask("apply") { try await store.apply(command) }
-    }
-}
-
-extension Resolution {
-    /// What an action is about: also what is paused, and what has taken the place of what rang.
-    fileprivate var entity: Entity? {
-        switch self {
-        case .active(let entity, _), .paused(let entity), .superseded(let entity): entity
-        case .deleted, .missing, .malformed: nil
-        }
     }
 }

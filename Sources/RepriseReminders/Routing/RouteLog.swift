@@ -1,10 +1,10 @@
 import Foundation
-import GRDB
-import RepriseCore
+package import GRDB
+package import RepriseCore
 
 /// What taps, actions and links turned out to be, for people, and which of them the app has presented.
-enum RouteLog {
-    static func recorded(
+package enum RouteLog {
+    package static func recorded(
         _ id: EntryID, _ arrival: RouteArrival, _ info: ReminderInfo?, at now: WallTime,
         _ db: Database
     ) throws {
@@ -21,7 +21,7 @@ enum RouteLog {
         ])
     }
 
-    static func resolved(
+    package static func resolved(
         _ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool, at now: WallTime, _ db: Database
     ) throws {
         try db.cachedStatement(
@@ -35,20 +35,20 @@ enum RouteLog {
     }
 
     /// The app has said so: it is not handed over again.
-    static func presented(_ id: EntryID, at now: WallTime, _ db: Database) throws {
+    package static func presented(_ id: EntryID, at now: WallTime, _ db: Database) throws {
         try db.cachedStatement(
             sql: "UPDATE reminderRoute SET presented = ? WHERE entry = ? AND presented IS NULL"
         ).execute(arguments: [now.milliseconds, id.text])
     }
 
-    static func isPresented(_ id: EntryID, _ db: Database) throws -> Bool {
+    package static func isPresented(_ id: EntryID, _ db: Database) throws -> Bool {
         try Bool.fetchOne(
             db.cachedStatement(
                 sql: "SELECT presented IS NOT NULL FROM reminderRoute WHERE entry = ?"),
             arguments: [id.text]) ?? false
     }
 
-    static func add(_ sentence: String, to id: EntryID, _ db: Database) throws {
+    package static func add(_ sentence: String, to id: EntryID, _ db: Database) throws {
         try db.cachedStatement(
             sql:
                 "UPDATE reminderRoute SET reason = COALESCE(reason || ' ', '') || ? WHERE entry = ?"

@@ -13,16 +13,12 @@ package struct ResolvedRoute: Hashable, Sendable {
 
 /// Reads where something leads, and asks the app's store what that is now.
 package final class RouteResolver: Sendable {
-    private let reading: RouteReading
-    private let sorts: Set<String>
-    private let owner: String?
+    private let rules: RouteRules
     let lookUps: LookUps
     private let store = Mutex<(any ReminderStore)?>(nil)
 
     package init(_ configuration: Reminders.Configuration) {
-        reading = RouteReading(sort: configuration.sort, readers: configuration.readers)
-        sorts = [configuration.sort]
-        owner = configuration.owner
+        rules = RouteRules(configuration)
         lookUps = LookUps(
             timekeeper: configuration.timekeeper, patience: configuration.lookUpPatience)
     }
@@ -54,15 +50,9 @@ package final class RouteResolver: Sendable {
     ///
     /// - Throws: what the store throws, or that it did not answer in time; then it is to be tried again.
     package func resolve(_ arrival: RouteArrival) async throws -> ResolvedRoute {
-        switch reading.read(arrival) {
-        case .malformed(let malformation):
-            return .malformed(malformation)
-        case .read(let info):
-            guard sorts.contains(info.route.sort) else {
-                return .malformed(.unknownSort(info.route.sort), info)
-            }
-            guard isOurs(info.route.owner) else { return .malformed(.anotherUser, info) }
-            return try await resolve(info)
+        switch rules.read(arrival) {
+        case .decided(let resolved): resolved
+        case .lookUp(let info): try await resolve(info)
         }
     }
 
@@ -74,40 +64,9 @@ package final class RouteResolver: Sendable {
             let (finding, hasChanged) = try await lookUps.watching(info.route.id) {
                 try await lookUps.ask("find") { try await store.find(info.route) }
             }
-            guard hasChanged, looks <= RouteLimits.lookUpsAgain else {
-                var resolved = judge(finding, info)
-                if looks > 1 {
-                    resolved.reason += " It was looked up \(looks) times, for it changed meanwhile."
-                }
+            if let resolved = rules.judge(finding, info, hasChanged: hasChanged, looks: looks) {
                 return resolved
             }
-        }
-    }
-
-    /// Nobody is named, or nobody is signed in by name, or they are the same.
-    private func isOurs(_ other: String?) -> Bool {
-        guard let owner, let other else { return true }
-        return owner == other
-    }
-
-    private func judge(_ finding: EntityFinding, _ info: ReminderInfo) -> ResolvedRoute {
-        switch finding {
-        case .found(let entity):
-            guard isOurs(entity.owner) else { return .malformed(.anotherUser, info) }
-            return .found(entity, info)
-        case .replaced(let entity):
-            guard isOurs(entity.owner) else { return .malformed(.anotherUser, info) }
-            return ResolvedRoute(
-                info: info, resolution: .superseded(by: entity),
-                reason: "“\(entity.title)” has taken its place.")
-        case .deleted(let when):
-            return ResolvedRoute(
-                info: info, resolution: .deleted(when: when),
-                reason: "The store has a tombstone of it.")
-        case .unknown:
-            return ResolvedRoute(
-                info: info, resolution: .missing(id: info.route.id),
-                reason: "The store has never heard of it.")
         }
     }
 }
@@ -117,7 +76,7 @@ extension ResolvedRoute {
         Self(info: info, resolution: .malformed(malformation), reason: malformation.reason)
     }
 
-    fileprivate static func found(_ entity: Entity, _ info: ReminderInfo) -> Self {
+    static func found(_ entity: Entity, _ info: ReminderInfo) -> Self {
         guard entity.state == .active else {
             return Self(
                 info: info, resolution: .paused(entity),

@@ -1,10 +1,10 @@
 import Foundation
-import GRDB
+package import GRDB
 import RepriseCore
 import RepriseJournal
 
 /// What the door writes down: marks, and for people the plan, the survey and the decisions.
-struct ReminderDesk: Sendable {
+package struct ReminderDesk: Sendable {
     let journal: Journal
 
     // MARK: Marks
@@ -14,7 +14,7 @@ struct ReminderDesk: Sendable {
     }
 
     /// Those that can be read: one broken row rings nothing, and stops nobody.
-    static func marks(_ db: Database) throws -> [ReminderMark] {
+    package static func marks(_ db: Database) throws -> [ReminderMark] {
         try Row.fetchAll(
             db,
             sql: """
@@ -52,7 +52,7 @@ struct ReminderDesk: Sendable {
     /// Where there is no room, skips of days that are over make some.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError` for the caller to let pass.
-    static func mark(_ mark: ReminderMark, in db: Database, at now: WallTime) throws {
+    package static func mark(_ mark: ReminderMark, in db: Database, at now: WallTime) throws {
         guard try isRoom(in: db) || makesRoom(in: db, at: now) else {
             throw RepriseError(
                 .full, "\(ReminderDoorLimits.marks) snoozes and skips are kept already.",
@@ -87,7 +87,7 @@ struct ReminderDesk: Sendable {
     }
 
     /// Takes marks back.
-    static func unmark(_ marks: [ReminderMark], in db: Database) throws {
+    package static func unmark(_ marks: [ReminderMark], in db: Database) throws {
         for mark in marks {
             try db.execute(
                 sql: """
@@ -106,8 +106,10 @@ struct ReminderDesk: Sendable {
     func write(_ record: SurveyRecord) async throws {
         let isNews = try await journal.read { db in try ReminderNews(record, beside: db) }
         guard !isNews.isEmpty else { return }
-        try await journal.write { db in
-            try ReminderNews(record, beside: db).write(in: db)
-        }
+        try await journal.write { db in try Self.write(record, in: db) }
+    }
+
+    package static func write(_ record: SurveyRecord, in db: Database) throws {
+        try ReminderNews(record, beside: db).write(in: db)
     }
 }

@@ -5,7 +5,7 @@ extension ReminderMark {
     /// One occurrence rings again later.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
-    static func snooze(
+    package static func snooze(
         _ entity: String, reminder: String, occurrence: String, for wait: Duration,
         at now: WallTime
     ) throws -> ReminderMark {
@@ -41,7 +41,7 @@ extension ReminderMark {
     }
 
     /// Whether it is about a day, not about one occurrence.
-    var isOfDay: Bool { what == .skip && !occurrence.contains("T") }
+    package var isOfDay: Bool { what == .skip && !occurrence.contains("T") }
 
     /// From the first moment of the day to its last, for a skip of a day: of the day before it nothing is skipped, if the calendar is set back.
     ///

@@ -19,6 +19,8 @@ package struct Fault: Hashable, Sendable {
         case gateCloses, handlerThrows, handlerHangs, handlerLate
         // Pages of forms, and whose they are.
         case pageDies, pageHangs, pageLate, pageForges, newCatalogue, logOut, newCompany
+        // The app's store, the notification centre, and where the phone is.
+        case storeFails, storeSlow, centreGone, centreRefuses, permissionRevoked, travels
 
         /// What happens, for people.
         package var text: String {
@@ -61,6 +63,12 @@ package struct Fault: Hashable, Sendable {
             case .newCatalogue: "the server has a new catalogue"
             case .logOut: "the user logs out"
             case .newCompany: "the app shows the forms of another company"
+            case .storeFails: "the app's store throws"
+            case .storeSlow: "the app's store takes seconds"
+            case .centreGone: "the notification centre does not answer"
+            case .centreRefuses: "the notification centre refuses requests"
+            case .permissionRevoked: "notifications are not allowed, for a while"
+            case .travels: "the phone travels to another time zone"
             }
         }
     }

@@ -71,7 +71,8 @@ package struct FaultInjector {
             device.process.clock.drift(Double(Int64(fault.bits % 2_001) - 1_000) / 10_000)
         case .damage, .retention, .restore, .newEpoch, .refusePublish, .tokensFail,
             .tokenSkew, .secondOwner, .gateCloses, .handlerThrows, .handlerHangs, .handlerLate,
-            .pageDies, .pageHangs, .pageLate, .pageForges, .newCatalogue, .logOut, .newCompany:
+            .pageDies, .pageHangs, .pageLate, .pageForges, .newCatalogue, .logOut, .newCompany,
+            .storeFails, .storeSlow, .centreGone, .centreRefuses, .permissionRevoked, .travels:
             return false
         }
         return true

@@ -25,6 +25,9 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     // Forms.
     case grantAfterRender, forgetGrant, openGateAtHandshake, acknowledgeOnSend
     case keepPageMessagesOfFormerSession, capsForgotten, keepWhatThePageHad, logOutKeepsEvents
+    // Reminders.
+    case additionsFirst, deliveredStays, changesMeanwhileForgotten, pendingRemembered, pausedStays
+    case endBeforePresented, presentedAgain, lookUpOnce, markApart, answerAgain
 
     /// What the wrong driver does.
     package var text: String {
@@ -85,6 +88,16 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .capsForgotten: "nobody counts how often a form was shown"
         case .keepWhatThePageHad: "what a page had when it died is given to no other"
         case .logOutKeepsEvents: "what waits stays when the user logs out"
+        case .additionsFirst: "requests are added before others are removed"
+        case .deliveredStays: "notifications of what is gone are left standing"
+        case .changesMeanwhileForgotten: "what changes during a survey leads to no other"
+        case .pendingRemembered: "what is pending is remembered, not asked"
+        case .pausedStays: "what is paused is reminded of"
+        case .endBeforePresented: "a tap is finished when the app gets it"
+        case .presentedAgain: "nobody asks whether a tap was presented before the process died"
+        case .lookUpOnce: "what changes during a look-up is not looked up again"
+        case .markApart: "a snooze has a transaction of its own, apart from its action"
+        case .answerAgain: "nobody asks the app's store whether it has an answer already"
         case .deletionKeepsBody: "the log keeps the body of what is deleted"
         }
     }

@@ -50,8 +50,9 @@ package protocol OpenStore: AnyObject {
 /// - `EntryTransaction`, `AppTransaction`: Journal/
 /// - `ChannelsTransaction`: Device/
 /// - `FormsTransaction`: Forms/
+/// - `RemindersTransaction`: Reminders/
 package protocol DeviceTransaction: EntryTransaction, AppTransaction, ChannelsTransaction,
-    FormsTransaction
+    FormsTransaction, RemindersTransaction
 {}
 
 /// The app's own table in the journal's database, for effects that share a transaction with the record of them.

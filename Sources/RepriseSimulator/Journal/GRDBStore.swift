@@ -98,6 +98,7 @@ package final class GRDBStore: DeviceStore {
             """)
         try add("effect", "SELECT what FROM appEffect ORDER BY id")
         return lines + (try GRDBTransaction.channelsDump(db)) + (try GRDBTransaction.formsDump(db))
+            + (try GRDBTransaction.remindersDump(db))
     }
 
     private static func text(_ value: DatabaseValue) -> String {

@@ -139,5 +139,6 @@ extension DeviceState {
     /// Every row, as `GRDBStore` writes it.
     var dump: [String] {
         entries.dump + effects.map { "effect|\($0)" } + channels.dump + forms.dump
+            + reminders.dump
     }
 }

@@ -63,6 +63,7 @@ extension ModelTransaction: EntryTransaction {
             }
             state.channels.calendarMoved(by: moved)
             state.forms.calendarMoved(by: moved)
+            state.reminders.calendarMoved(by: moved)
             books.due(books.now)
         }
         let isOld = sighting.uptime - books.sighted > .seconds(3_600)

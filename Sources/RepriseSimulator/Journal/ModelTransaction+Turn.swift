@@ -74,6 +74,7 @@ extension ModelTransaction {
             for name in rules.names where reachBound(name) == Self.page { result.isMoreDue = true }
             if removeFinished() == Self.page { result.isMoreDue = true }
             pruneForms()
+            pruneReminders()
         }
         result.soonest = soonest.map {
             rules.clock.uptime() + max(now.duration(to: WallTime(milliseconds: $0)), .zero)

@@ -7,6 +7,7 @@ package struct DeviceState {
     package var effects: [String] = []
     package var channels = ChannelsModel()
     package var forms = FormsModel()
+    package var reminders = RemindersModel()
 
     package init() {}
 }

@@ -18,7 +18,8 @@ struct ChannelsTests {
         let report = await Campaign(workload: workload, seeds: 1..<101).run()
         let others: Set<Fault.Kind> = [
             .secondOwner, .gateCloses, .damage, .pageDies, .pageHangs, .pageLate, .pageForges,
-            .newCatalogue, .logOut, .newCompany,
+            .newCatalogue, .logOut, .newCompany, .storeFails, .storeSlow, .centreGone,
+            .centreRefuses, .permissionRevoked, .travels,
         ]
         for kind in Set(Fault.Kind.allCases).subtracting(others) {
             #expect((report.schedulesWith[kind] ?? 0) > 0, "\(kind)")

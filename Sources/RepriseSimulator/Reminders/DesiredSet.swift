@@ -1,0 +1,149 @@
+import RepriseCore
+import RepriseReminders
+
+/// What should be pending, worked out from the app's store by plain enumeration.
+struct DesiredSet {
+    struct Ring: Hashable {
+        var at: WallTime
+        var entity: String
+        var reminder: String
+        var local: String
+        var title: String
+
+        var id: String {
+            PlannedReminder.id(entity: entity, reminder: reminder, occurrence: local)
+        }
+
+        static func precedes(_ left: Self, _ right: Self) -> Bool {
+            left.at != right.at
+                ? left.at < right.at
+                : (left.entity, left.reminder, left.local)
+                    < (right.entity, right.reminder, right.local)
+        }
+    }
+
+    private struct Line: Hashable {
+        var entity: String
+        var reminder: String
+    }
+
+    let now: WallTime
+    /// The device's, in seconds.
+    let offset: Int64
+    let limit: Int
+    let marks: [ReminderMark]
+
+    func rings(_ entities: [RemindedEntity]) -> [Ring] {
+        let said = said(entities)
+        let room = limit - min(limit, said.count)
+        var all: [Ring] = []
+        for entity in entities {
+            for reminder in entity.reminders { all += occurrences(entity.id, reminder) }
+        }
+        all.sort(by: Ring.precedes)
+        return Array(said.prefix(limit)) + choose(all, room)
+    }
+
+    /// Two thirds by time; then the next of each entity that has none, then of each reminder; then by time.
+    private func choose(_ all: [Ring], _ room: Int) -> [Ring] {
+        guard all.count > room else { return all }
+        let share = room * 2 / 3
+        var chosen = Array(all.prefix(share))
+        var names = Set(chosen)
+        var entities = Set(chosen.map(\.entity))
+        for ring in all where chosen.count < room && entities.insert(ring.entity).inserted {
+            chosen.append(ring)
+            names.insert(ring)
+        }
+        var lines = Set(chosen.map { Line(entity: $0.entity, reminder: $0.reminder) })
+        for ring in all
+        where chosen.count < room
+            && lines.insert(Line(entity: ring.entity, reminder: ring.reminder)).inserted
+        {
+            chosen.append(ring)
+            names.insert(ring)
+        }
+        for ring in all where chosen.count < room && !names.contains(ring) { chosen.append(ring) }
+        return chosen
+    }
+
+    private func said(_ entities: [RemindedEntity]) -> [Ring] {
+        marks.filter { $0.what == .snooze && $0.until > now }.compactMap { mark in
+            let reminder = entities.first { $0.id == mark.entity }?.reminders
+                .first { $0.id == mark.reminder }
+            return reminder.map {
+                // To the second, and not before it.
+                Ring(
+                    at: WallTime(
+                        milliseconds: SimulatedCalendar.floor(
+                            mark.until.milliseconds + 999, by: 1_000) * 1_000),
+                    entity: mark.entity, reminder: mark.reminder, local: mark.occurrence,
+                    title: $0.title)
+            }
+        }.sorted(by: Ring.precedes)
+    }
+
+    private func occurrences(_ entity: String, _ reminder: Reminder) -> [Ring] {
+        let schedule = reminder.schedule
+        let offset =
+            switch schedule.zone {
+            case .device: offset
+            case .fixed(let name): SimulatedCalendar.offset(name)
+            }
+        let today = SimulatedCalendar.local(now, offset: offset).day
+        let skipped = Set(schedule.skipped.map(SimulatedCalendar.day))
+        let end = schedule.end.map(SimulatedCalendar.day) ?? today + 800
+        var first = schedule.start.map(SimulatedCalendar.day) ?? today
+        if case .once(let day) = schedule.days { first = max(first, SimulatedCalendar.day(day)) }
+        var rings: [Ring] = []
+        var day = max(today, first)
+        while day <= end, rings.count <= limit {
+            defer { day += 1 }
+            guard isMeant(schedule.days, day), !skipped.contains(day) else {
+                if case .once(let only) = schedule.days, SimulatedCalendar.day(only) < day { break }
+                continue
+            }
+            for time in Set(schedule.times).sorted(by: { $0.ofDay < $1.ofDay }) {
+                let at = WallTime(
+                    milliseconds: (day * 86_400 + time.ofDay * 60 - offset) * 1_000)
+                let local = SimulatedCalendar.text(day, minutes: time.ofDay)
+                guard at > now, !isHidden(entity, reminder.id, local, at) else { continue }
+                rings.append(
+                    Ring(
+                        at: at, entity: entity, reminder: reminder.id, local: local,
+                        title: reminder.title))
+            }
+        }
+        return rings
+    }
+
+    private func isMeant(_ days: RepriseReminders.Schedule.Days, _ day: Int64) -> Bool {
+        switch days {
+        case .once(let only): return SimulatedCalendar.day(only) == day
+        case .daily: return true
+        case .weekly(let on):
+            // 1970-01-01 was a Thursday, the fourth.
+            let number = Int(((day + 3) % 7 + 7) % 7) + 1
+            return on.contains { $0.rawValue == number }
+        case .every(let interval, let from):
+            let since = day - SimulatedCalendar.day(from)
+            return since >= 0 && since % Int64(interval) == 0
+        }
+    }
+
+    private func isHidden(
+        _ entity: String, _ reminder: String, _ local: String, _ at: WallTime
+    ) -> Bool {
+        marks.contains { mark in
+            guard mark.entity == entity, mark.until > now else { return false }
+            guard mark.isOfDay else { return mark.reminder == reminder && mark.occurrence == local }
+            return (mark.reminder.isEmpty || mark.reminder == reminder) && at < mark.until
+                && at >= mark.until.advanced(by: .seconds(-86_400))
+        }
+    }
+}
+
+extension TimeOfDay {
+    /// In minutes since midnight.
+    fileprivate var ofDay: Int64 { Int64(hour * 60 + minute) }
+}

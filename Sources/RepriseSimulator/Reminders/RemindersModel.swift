@@ -1,0 +1,101 @@
+package import RepriseCore
+package import RepriseReminders
+
+/// Marks and routes of a device as values: what the tables of the door hold, without a database.
+package struct RemindersModel {
+    struct Row: Hashable {
+        var resolution: String?
+        var handed = 0
+        var isPresented = false
+    }
+
+    private var kept: [ReminderMark.Key: ReminderMark] = [:]
+    private var routes: [EntryID: Row] = [:]
+
+    package init() {}
+
+    var marks: [ReminderMark] {
+        kept.values.sorted {
+            ($0.entity, $0.reminder, $0.occurrence) < ($1.entity, $1.reminder, $1.occurrence)
+        }
+    }
+
+    mutating func mark(_ mark: ReminderMark) throws {
+        guard kept.count < ReminderDoorLimits.marks else {
+            throw RepriseError(.full, "So many marks are kept already.")
+        }
+        kept[mark.key] = mark
+    }
+
+    mutating func write(_ record: SurveyRecord) {
+        for mark in record.over where kept[mark.key]?.until == mark.until {
+            kept[mark.key] = nil
+        }
+    }
+
+    mutating func recorded(_ id: EntryID) { if routes[id] == nil { routes[id] = Row() } }
+
+    mutating func resolved(_ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool) {
+        routes[id]?.resolution = resolved.resolution.name
+        if isHanded { routes[id]?.handed += 1 }
+    }
+
+    mutating func presented(_ id: EntryID) { routes[id]?.isPresented = true }
+
+    func isPresented(_ id: EntryID) -> Bool { routes[id]?.isPresented ?? false }
+
+    mutating func calendarMoved(by milliseconds: Int64) {
+        for (key, mark) in kept where mark.what != .skip {
+            kept[key]?.until = WallTime(milliseconds: mark.until.milliseconds + milliseconds)
+        }
+    }
+
+    mutating func prune(at now: WallTime, isKept: (EntryID) -> Bool) {
+        let since = now.advanced(by: .seconds(-86_400))
+        kept = kept.filter { $0.value.until > since }
+        routes = routes.filter { isKept($0.key) }
+    }
+
+    /// Every row as `GRDBStore` writes it.
+    var dump: [String] {
+        marks.map(Self.line)
+            + routes.map {
+                Self.line($0.key.text, $0.value.resolution, $0.value.handed, $0.value.isPresented)
+            }
+            .sorted()
+    }
+
+    static func line(_ mark: ReminderMark) -> String {
+        "mark|\(mark.entity)|\(mark.reminder)|\(mark.occurrence)|\(mark.what.name)|\(mark.until.milliseconds)"
+    }
+
+    static func line(
+        _ entry: String, _ resolution: String?, _ handed: Int, _ isPresented: Bool
+    ) -> String {
+        "route|\(entry)|\(resolution ?? "-")|\(handed)|\(isPresented)"
+    }
+}
+
+extension ModelTransaction: RemindersTransaction {
+    package func reminderMarks() -> [ReminderMark] { state.reminders.marks }
+
+    package func mark(_ mark: ReminderMark) throws { try state.reminders.mark(mark) }
+
+    package func write(_ record: SurveyRecord) { state.reminders.write(record) }
+
+    package func routeRecorded(_ id: EntryID, _ arrival: RouteArrival, _ info: ReminderInfo?) {
+        state.reminders.recorded(id)
+    }
+
+    package func routeResolved(_ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool) {
+        state.reminders.resolved(id, resolved, isHanded: isHanded)
+    }
+
+    package func routePresented(_ id: EntryID) { state.reminders.presented(id) }
+
+    package func isPresented(_ id: EntryID) -> Bool { state.reminders.isPresented(id) }
+
+    func pruneReminders() {
+        state.reminders.prune(at: now) { [state] id in state.entries.index(of: id) != nil }
+    }
+}

@@ -1,0 +1,124 @@
+import RepriseCore
+import RepriseReminders
+
+/// The system's notification centre: it outlives the app, keeps 64 requests, and rings by the device's calendar.
+final class SimulatedCentre {
+    private struct Pending {
+        var request: NotificationRequest
+        var order: Int
+        var due: WallTime
+    }
+
+    static let limit = 64
+
+    private(set) var delivered: [DeliveredNotification] = []
+    var authorization = NotificationSettings.Authorization.authorized
+    private(set) var place: SimulatedCalendar.Place
+    /// Hears of each that rings, and of each that had to go because there were too many.
+    var rang: (NotificationRequest) -> Void = { _ in }
+    var dropped: (NotificationRequest) -> Void = { _ in }
+
+    private let simulation: Simulation
+    private let clock: SimulatedClock
+    /// Which of too many are kept: those that ring soonest, or those added last. Nobody has written it down.
+    private let keepsSoonest: Bool
+    private var kept: [String: Pending] = [:]
+    private var order = 0
+    private var alarm: Duration?
+
+    init(
+        _ simulation: Simulation, clock: SimulatedClock, place: SimulatedCalendar.Place,
+        keepsSoonest: Bool
+    ) {
+        self.simulation = simulation
+        self.clock = clock
+        self.place = place
+        self.keepsSoonest = keepsSoonest
+    }
+
+    var pending: [NotificationRequest] {
+        ring()
+        return sorted.map(\.request)
+    }
+
+    /// When each of ours rings.
+    var due: [String: WallTime] {
+        ring()
+        return kept.filter { $0.value.request.isOurs }.mapValues(\.due)
+    }
+
+    private var sorted: [Pending] {
+        kept.values.sorted { ($0.due.milliseconds, $0.order) < ($1.due.milliseconds, $1.order) }
+    }
+
+    var isAllowed: Bool { authorization == .authorized || authorization == .provisional }
+
+    /// - Returns: why it is refused for good; nil: it is pending.
+    func add(_ request: NotificationRequest) -> String? {
+        ring()
+        guard isAllowed else { return "Notifications are not allowed." }
+        guard let due = SimulatedCalendar.moment(request, offset: place.offset),
+            due > clock.wall()
+        else { return "The trigger never fires." }
+        order += 1
+        kept[request.id] = Pending(request: request, order: order, due: due)
+        while kept.count > Self.limit {
+            let gone =
+                keepsSoonest
+                ? sorted.last : kept.values.min { $0.order < $1.order }
+            guard let gone else { break }
+            kept[gone.request.id] = nil
+            dropped(gone.request)
+        }
+        arm()
+        return nil
+    }
+
+    func removePending(_ ids: [String]) {
+        ring()
+        for id in ids { kept[id] = nil }
+    }
+
+    func removeDelivered(_ ids: [String]) {
+        delivered.removeAll { ids.contains($0.request.id) }
+    }
+
+    func travel(to place: SimulatedCalendar.Place) {
+        ring()
+        self.place = place
+        for (id, pending) in kept {
+            kept[id]?.due =
+                SimulatedCalendar.moment(pending.request, offset: place.offset) ?? pending.due
+        }
+        arm()
+    }
+
+    /// Rings what is due.
+    func ring() {
+        let now = clock.wall()
+        for pending in sorted where pending.due <= now {
+            kept[pending.request.id] = nil
+            guard isAllowed else { continue }
+            simulation.trace("centre", "rings \(pending.request.content.title)")
+            delivered.removeAll { $0.request.id == pending.request.id }
+            delivered.append(
+                DeliveredNotification(request: pending.request, date: pending.due, isRemote: false))
+            rang(pending.request)
+        }
+    }
+
+    /// The calendar may be set meanwhile: it is looked at now and then.
+    private func arm() {
+        guard let first = kept.values.map(\.due).min() else { return }
+        let wait = min(max(clock.wall().duration(to: first), .milliseconds(1)), .seconds(300))
+        let moment = simulation.now + wait
+        if let alarm, alarm <= moment, alarm > simulation.now { return }
+        alarm = moment
+        simulation.after(wait) { [weak self] in
+            guard let self, alarm == moment else { return }
+            alarm = nil
+            ring()
+            arm()
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import RepriseCore
+import RepriseReminders
+
+/// The app's own store: what is reminded of, on a disk that is not the journal's.
+final class SimulatedGoals {
+    struct Goal {
+        var entity: Entity
+        var reminders: [Reminder]
+    }
+
+    private(set) var goals: [String: Goal] = [:]
+    private var tombstones: Set<String> = []
+    private var successors: [String: String] = [:]
+    private var number = 0
+    /// Since when nothing reminds of an entity, by the truth.
+    private(set) var goneSince: [String: Duration] = [:]
+    /// What was given to it by id, and how often that took effect.
+    private(set) var effects: [EntryID: Int] = [:]
+    /// Hears which entities have changed; nil: any may have.
+    var changed: (Set<String>?) -> Void = { _ in }
+
+    private let simulation: Simulation
+    private let clock: SimulatedClock
+
+    init(_ simulation: Simulation, clock: SimulatedClock) {
+        self.simulation = simulation
+        self.clock = clock
+    }
+
+    // MARK: What it says
+
+    var reminded: [RemindedEntity] { reminded { $0 == .active } }
+
+    /// For the mutation `pausedStays`.
+    var remindedWithPaused: [RemindedEntity] { reminded { $0 != .archived } }
+
+    private func reminded(_ isMeant: (Entity.State) -> Bool) -> [RemindedEntity] {
+        goals.values.filter { isMeant($0.entity.state) && !$0.reminders.isEmpty }
+            .map { RemindedEntity(id: $0.entity.id, reminders: $0.reminders) }
+            .sorted { $0.id < $1.id }
+    }
+
+    func find(_ id: String) -> EntityFinding {
+        if let goal = goals[id] { return .found(goal.entity) }
+        if let next = successors[id], let goal = goals[next] { return .replaced(by: goal.entity) }
+        return tombstones.contains(id) ? .deleted(when: nil) : .unknown
+    }
+
+    func isApplied(_ id: EntryID) -> Bool { effects[id] != nil }
+
+    func apply(_ command: ReminderCommand) {
+        effects[command.id, default: 0] += 1
+        simulation.trace("store", "\(command.id) takes effect")
+        if command.action == .pause { change([command.entity.id]) { $0.entity.state = .paused } }
+    }
+
+    /// All that there is or was.
+    var ids: [String] { (Set(goals.keys).union(tombstones)).sorted() }
+
+    // MARK: What people and imports do
+
+    func fill(_ count: Int, _ random: inout SeededRandom) {
+        for _ in 0..<count { create(&random) }
+    }
+
+    /// Something happens to it.
+    func happens(_ random: inout SeededRandom) {
+        let all = goals.keys.sorted()
+        let id = all.isEmpty ? "" : all[random.index(all.count)]
+        switch random.index(16) {
+        case 0...2: tell([create(&random)])
+        case 3...4: change([id]) { $0.reminders = self.reminders(&random) }
+        case 5: change([id]) { $0.entity.title += "+" }
+        case 6...7: change([id]) { $0.entity.state = .paused }
+        case 8: change([id]) { $0.entity.state = .active }
+        case 9: change([id]) { $0.entity.state = .archived }
+        case 10...11: delete(id)
+        case 12: change([id]) { if !$0.entity.parts.isEmpty { $0.entity.parts.removeLast() } }
+        case 13:
+            let state: Entity.State = random.chance(0.3) ? .paused : .active
+            change(all) { $0.entity.state = state }
+        case 14: change(all, isImport: true) { $0.reminders = self.reminders(&random) }
+        default: replaceAll(&random)
+        }
+    }
+
+    /// An import with new ids: some of the old ones have a successor.
+    private func replaceAll(_ random: inout SeededRandom) {
+        for id in goals.keys.sorted() {
+            if random.chance(0.7) { successors[id] = create(&random) }
+            goals[id] = nil
+            tombstones.insert(id)
+        }
+        tell(nil)
+    }
+
+    private func delete(_ id: String) {
+        guard goals.removeValue(forKey: id) != nil else { return }
+        tombstones.insert(id)
+        tell([id])
+    }
+
+    private func change(
+        _ ids: [String], isImport: Bool = false, _ body: (inout Goal) -> Void
+    ) {
+        for id in ids {
+            guard var goal = goals[id] else { continue }
+            body(&goal)
+            for index in goal.reminders.indices {
+                goal.reminders[index].title = "\(goal.entity.title) \(goal.reminders[index].id)"
+            }
+            goals[id] = goal
+        }
+        tell(isImport ? nil : Set(ids))
+    }
+
+    @discardableResult
+    private func create(_ random: inout SeededRandom) -> String {
+        number += 1
+        let id = "g\(number)"
+        let parts = (0..<random.index(3)).map { Entity.Part(id: "q\($0)", title: "Question \($0)") }
+        var reminders = reminders(&random)
+        for index in reminders.indices {
+            reminders[index].title = "Goal \(number) \(reminders[index].id)"
+        }
+        goals[id] = Goal(
+            entity: Entity(id: id, title: "Goal \(number)", parts: parts), reminders: reminders)
+        return id
+    }
+
+    private func tell(_ ids: Set<String>?) {
+        let active = Set(reminded.map(\.id))
+        for id in self.ids {
+            if active.contains(id) {
+                goneSince[id] = nil
+            } else if goneSince[id] == nil {
+                goneSince[id] = simulation.now
+            }
+        }
+        simulation.trace("store", "has changed: \(ids.map { "\($0.sorted())" } ?? "everything")")
+        changed(ids)
+    }
+
+    // MARK: Schedules
+
+    private func reminders(_ random: inout SeededRandom) -> [Reminder] {
+        (0..<1 + random.index(3)).map { index in
+            Reminder(
+                id: "r\(index)", part: random.chance(0.5) ? "q\(random.index(3))" : nil,
+                schedule: schedule(&random), title: "Goal r\(index)", category: "goal")
+        }
+    }
+
+    private func schedule(_ random: inout SeededRandom) -> RepriseReminders.Schedule {
+        let place = SimulatedCalendar.places[random.index(SimulatedCalendar.places.count)]
+        let isFixed = random.chance(0.3)
+        let offset = isFixed ? place.offset : 0
+        let first = clock.wall().advanced(by: random.spread(.seconds(60), .seconds(6 * 3_600)))
+        let (day, minutes) = SimulatedCalendar.local(first, offset: offset)
+        var times = [TimeOfDay(Int(minutes / 60), Int(minutes % 60))]
+        for _ in 0..<random.index(4) { times.append(TimeOfDay(random.index(24), random.index(60))) }
+        let date = SimulatedCalendar.date(day)
+        let days: RepriseReminders.Schedule.Days =
+            switch random.index(5) {
+            case 0...1: .once(date)
+            case 2...3: random.chance(0.5) ? .daily : .every(days: 1 + random.index(5), from: date)
+            default: .weekly(on: [.monday, .saturday, .sunday])
+            }
+        var schedule = RepriseReminders.Schedule(
+            days, at: times, zone: isFixed ? .fixed(place.name) : .device)
+        if random.chance(0.5) {
+            schedule.end = SimulatedCalendar.date(day + Int64(random.index(6)))
+        }
+        if random.chance(0.2) { schedule.start = SimulatedCalendar.date(day + 1) }
+        if random.chance(0.2) { schedule.skipped = [SimulatedCalendar.date(day + 1)] }
+        return schedule
+    }
+}

@@ -1,0 +1,282 @@
+import RepriseCore
+import RepriseJournal
+import RepriseReminders
+
+/// In virtual time what `ReminderRouting` and `ReminderActions` are in real time: the shipping rules, a queue, and the app's loop.
+final class SimulatedRouting {
+    private let simulation: Simulation
+    private let device: RemindersDevice
+    private let process: SimulatedProcess
+    private let journal: SimulatedJournal
+    private let life: Int
+    private let rules = RouteRules(RemindersWorld.configuration)
+    private var random: SeededRandom
+    /// Handed over by the journal, in order.
+    private var lents: [SimulatedLent] = []
+    /// What is being made and has not lasted yet.
+    private var making: Set<Int> = []
+    private var isWaiting = false
+    private var number = 0
+    /// Look-ups under way, and whether their entity has changed.
+    private var lookUps: [Int: (id: String, hasChanged: Bool)] = [:]
+
+    init(_ simulation: Simulation, _ device: RemindersDevice, journal: SimulatedJournal) {
+        self.simulation = simulation
+        self.device = device
+        self.journal = journal
+        process = device.process
+        life = process.life
+        random = simulation.random("routing of \(process.name) \(life)")
+    }
+
+    private var isAlive: Bool { process.life == life && process.state != .dead }
+
+    /// The door runs: actions are done from now on.
+    func run() {
+        journal.handleBatches(of: ReminderKinds.action) { [weak self] batch in
+            for lent in batch { self?.perform(lent) }
+        }
+    }
+
+    /// The app's loop begins.
+    func loop() {
+        journal.handleBatches(of: ReminderKinds.route) { [weak self] batch in
+            self?.lents += batch
+            self?.makeMore()
+        }
+        isWaiting = true
+        makeMore()
+    }
+
+    func end() { lents = [] }
+
+    func changed(_ ids: Set<String>?) {
+        guard simulation.mutation != .lookUpOnce else { return }
+        for (key, lookUp) in lookUps where ids?.contains(lookUp.id) ?? true {
+            lookUps[key]?.hasChanged = true
+        }
+    }
+
+    // MARK: Resolving
+
+    private func resolve(
+        _ arrival: RouteArrival, looks: Int = 1,
+        _ then: @escaping (Result<ResolvedRoute, any Error>, _ looks: Int) -> Void
+    ) {
+        switch rules.read(arrival) {
+        case .decided(let resolved): then(.success(resolved), 0)
+        case .lookUp(let info):
+            number += 1
+            let key = number
+            lookUps[key] = (info.route.id, false)
+            device.askStore(&random, on: process) { [device] isAnswered in
+                isAnswered ? device.goals.find(info.route.id) : nil
+            } then: { [self] finding in
+                let hasChanged = lookUps.removeValue(forKey: key)?.hasChanged ?? false
+                guard let finding else { return then(.failure(StoreFailure()), looks) }
+                if let resolved = rules.judge(finding, info, hasChanged: hasChanged, looks: looks) {
+                    return then(.success(resolved), looks)
+                }
+                resolve(arrival, looks: looks + 1, then)
+            }
+        }
+    }
+
+    // MARK: Taps
+
+    private func makeMore() {
+        while isAlive, isWaiting, making.isEmpty, !lents.isEmpty {
+            number += 1
+            let key = number
+            let lent = lents.removeFirst()
+            making.insert(key)
+            simulation.after(.milliseconds(RouteLimits.slowLookUpMilliseconds), on: process) {
+                [self] in
+                if making.remove(key) != nil { makeMore() }
+            }
+            make(lent, key)
+        }
+    }
+
+    private func make(_ lent: SimulatedLent, _ key: Int) {
+        guard let arrival = try? RouteArrival(payload: lent.entry.payload) else {
+            return device.witness.violated(.recorded, "\(lent.entry.id) cannot be read")
+        }
+        if lent.entry.attempt > 1, simulation.mutation != .presentedAgain,
+            (try? journal.read { try $0.isPresented(lent.entry.id) }) == true
+        {
+            lent.end(.ended(.applied, reason: "presented before"), nil)
+            making.remove(key)
+            return simulation.after(.zero, on: process) { [self] in makeMore() }
+        }
+        resolve(arrival) { [self] result, looks in
+            making.remove(key)
+            switch result {
+            case .failure(let error): lent.end(.failed(error), nil)
+            case .success(let resolved):
+                if isWaiting {
+                    hand(lent, arrival, resolved, looks)
+                } else {
+                    lents.insert(lent, at: 0)
+                }
+            }
+            makeMore()
+        }
+    }
+
+    private func hand(
+        _ lent: SimulatedLent, _ arrival: RouteArrival, _ resolved: ResolvedRoute, _ looks: Int
+    ) {
+        let id = lent.entry.id
+        isWaiting = false
+        guard process.survives("handing \(id) to the app") else { return }
+        simulation.trace(process.name, "the app gets \(id): \(resolved.resolution.name)")
+        device.witness.handed(
+            id, resolved, store: device.goals,
+            isSure: looks <= RouteLimits.lookUpsAgain)
+        journal.write({ try $0.routeResolved(id, resolved, isHanded: true) }, then: { _ in })
+        if simulation.mutation == .endBeforePresented {
+            lent.end(.ended(.applied, reason: resolved.resolution.name), nil)
+        }
+        simulation.after(random.spread(.milliseconds(2), .seconds(2)), on: process) { [self] in
+            guard process.survives("presenting \(id)") else { return }
+            device.witness.presented(id)
+            say(lent, resolved)
+        }
+    }
+
+    /// The app says that it has presented it, until it is told that this is durable.
+    private func say(_ lent: SimulatedLent, _ resolved: ResolvedRoute) {
+        let id = lent.entry.id
+        journal.write(
+            { try $0.routePresented(id) },
+            then: { [self] result in
+                guard case .success = result else {
+                    return simulation.after(.milliseconds(500), on: process) { [self] in
+                        say(lent, resolved)
+                    }
+                }
+                device.witness.acknowledgedByScreen(id)
+                lent.end(.ended(.applied, reason: resolved.resolution.name), nil)
+                simulation.after(random.spread(.milliseconds(1), .seconds(1)), on: process) {
+                    [self] in
+                    isWaiting = true
+                    makeMore()
+                }
+            })
+    }
+
+    // MARK: Actions
+
+    private func perform(_ lent: SimulatedLent) {
+        guard isAlive, let arrival = try? RouteArrival(payload: lent.entry.payload) else { return }
+        guard let rule = RemindersWorld.configuration.rule(arrival.action, in: arrival.category)
+        else {
+            guard case .end(let outcome, let why) = ReminderActionRule.withoutRule(arrival) else {
+                return
+            }
+            return lent.end(.ended(outcome, reason: why), nil)
+        }
+        resolve(arrival) { [self] result, _ in
+            switch result {
+            case .failure(let error): lent.end(.failed(error), nil)
+            case .success(let resolved):
+                perform(rule.plan(arrival, resolved), lent, arrival, resolved)
+            }
+        }
+    }
+
+    private func perform(
+        _ plan: ActionPlan, _ lent: SimulatedLent, _ arrival: RouteArrival,
+        _ resolved: ResolvedRoute
+    ) {
+        let (entry, id) = (lent.entry, lent.entry.id)
+        let note: StoreJob = { try $0.routeResolved(id, resolved, isHanded: false) }
+        switch plan {
+        case .end(let outcome, let why): lent.end(.ended(outcome, reason: why), note)
+        case .snooze(let entity, let info, let wait):
+            guard let mark = snooze(entity, info, arrival, entry, wait) else {
+                return lent.end(
+                    .failed(HandOverFailure.permanent("Nothing could ring later.")), nil)
+            }
+            end(lent, mark, "snoozed", entity, note)
+        case .skipToday(let entity):
+            let mark = ReminderMark.skipOfToday(
+                entity.id, reminder: nil, at: entry.recordedAt, in: device.centre.place.zone)
+            end(lent, mark, "skipped", entity, note)
+        case .give(let action, let entity, let info, let why):
+            give(action, entity, info, entry) { [self] error in
+                if let error { return lent.end(.failed(error), nil) }
+                lent.end(.ended(.applied, reason: why), note)
+                device.reminders?.put(.asked(.action, entity: entity.id))
+            }
+        }
+    }
+
+    private func end(
+        _ lent: SimulatedLent, _ mark: ReminderMark, _ why: String, _ entity: Entity,
+        _ note: @escaping StoreJob
+    ) {
+        let id = lent.entry.id
+        let effect: StoreJob = { transaction in
+            try transaction.mark(mark)
+            try transaction.addEffect(id.text)
+        }
+        if simulation.mutation == .markApart {
+            journal.write(
+                { try effect($0) }, then: { _ in lent.end(.ended(.applied, reason: why), note) })
+        } else {
+            lent.end(.ended(.applied, reason: why)) { transaction in
+                try note(transaction)
+                try effect(transaction)
+            }
+        }
+        device.reminders?.put(.asked(.action, entity: entity.id))
+    }
+
+    private func snooze(
+        _ entity: Entity, _ info: ReminderInfo, _ arrival: RouteArrival, _ entry: Entry,
+        _ wait: Duration
+    ) -> ReminderMark? {
+        let now = entry.recordedAt
+        if let reminder = info.reminder, let occurrence = info.occurrence {
+            return try? .snooze(
+                entity.id, reminder: reminder, occurrence: occurrence, for: wait, at: now)
+        }
+        let reminders = device.goals.reminded.first { $0.id == entity.id }?.reminders ?? []
+        let meant = reminders.first { $0.part == info.route.part } ?? reminders.first
+        let rang = SimulatedCalendar.local(
+            arrival.rang ?? now, offset: device.centre.place.offset)
+        return meant.flatMap {
+            try? .snooze(
+                entity.id, reminder: $0.id,
+                occurrence: SimulatedCalendar.text(rang.day, minutes: rang.minutes), for: wait,
+                at: now)
+        }
+    }
+
+    private func give(
+        _ action: ReminderCommand.Action, _ entity: Entity, _ info: ReminderInfo, _ entry: Entry,
+        _ then: @escaping ((any Error)?) -> Void
+    ) {
+        let goals = device.goals
+        let command = ReminderCommand(
+            id: entry.id, action: action, entity: entity, part: info.route.part,
+            occurrence: info.occurrence)
+        let asks = entry.attempt > 1 && simulation.mutation != .answerAgain
+        let isApplied = asks && goals.isApplied(entry.id)
+        guard !isApplied else { return then(nil) }
+        let isLost = random.chance(0.3)
+        device.askStore(&random, on: process) { isAnswered -> Bool? in
+            // What fails may have taken effect before.
+            if isAnswered || isLost { goals.apply(command) }
+            return isAnswered ? true : nil
+        } then: { answer in
+            then(answer == nil ? StoreFailure() : nil)
+        }
+    }
+}
+
+struct StoreFailure: Error, CustomStringConvertible {
+    var description: String { "The store throws, or does not answer." }
+}
