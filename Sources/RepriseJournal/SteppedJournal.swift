@@ -1,6 +1,7 @@
 package import Foundation
 package import GRDB
 package import RepriseCore
+import Synchronization
 
 /// A journal without threads of its own: when a call returns, it is done.
 ///
@@ -47,6 +48,9 @@ package final class SteppedJournal {
     // MARK: In a transaction
 
     package var now: WallTime { store.now }
+
+    /// Whether the calendar is trusted enough to call something late.
+    package var mayExpire: Bool { store.books.withLock { $0.clock.mayExpire } }
 
     package func record(_ entry: NewEntry, in db: Database) throws -> Recorded {
         try store.record(entry, in: db)

@@ -6,7 +6,7 @@ import Synchronization
 
 /// A chain that is to be started.
 package struct NewChain: Sendable {
-    let id: String
+    package let id: String
     let definition: String
     let version: Int
     let plan: ChainPlan
