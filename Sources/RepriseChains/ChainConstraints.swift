@@ -47,7 +47,7 @@ public struct ChainConstraints: Hashable, Sendable, Codable {
     var bits: Int { (network ? 1 : 0) | (unmetered ? 2 : 0) | (charging ? 4 : 0) }
 
     /// The bits that conditions do not offer.
-    static func missing(_ conditions: DeviceConditions) -> Int {
+    package static func missing(_ conditions: DeviceConditions) -> Int {
         (conditions.network ? 0 : 1) | (conditions.network && conditions.unmetered ? 0 : 2)
             | (conditions.charging ? 0 : 4)
     }

@@ -86,9 +86,9 @@ public final class Chains: Sendable {
     /// The kind of entry that says what is to be done about a chain.
     package static let commandKind = "chains-command"
     /// The engine runs.
-    static let readiness = Readiness("chains")
+    package static let readiness = Readiness("chains")
     /// There is time to start tasks.
-    static let budgetReadiness = Readiness("chains.time")
+    package static let budgetReadiness = Readiness("chains.time")
 
     /// Makes the door over a journal that was opened with ``kinds(_:)`` and ``schema``.
     package init(journal: Journal, configuration: Configuration = Configuration()) {

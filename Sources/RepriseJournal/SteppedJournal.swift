@@ -1,6 +1,7 @@
 package import Foundation
 package import GRDB
 package import RepriseCore
+import Synchronization
 
 /// A journal without threads of its own: when a call returns, it is done.
 ///
@@ -48,8 +49,15 @@ package final class SteppedJournal {
 
     package var now: WallTime { store.now }
 
+    /// Whether the calendar is trusted enough to call something late.
+    package var mayExpire: Bool { store.books.withLock { $0.clock.mayExpire } }
+
     package func record(_ entry: NewEntry, in db: Database) throws -> Recorded {
         try store.record(entry, in: db)
+    }
+
+    package func record(owed entry: NewEntry, in db: Database) throws -> Recorded {
+        try store.record(entry, isOwed: true, in: db)
     }
 
     /// An entry whose handler can start.

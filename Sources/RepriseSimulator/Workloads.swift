@@ -3,7 +3,7 @@ package enum Workloads {
     /// What should hold whatever goes wrong.
     package static let all: [any Workload] = [
         GatesWorkload(), ChannelsWorkload(), ReceiptsWorkload(), TypingWorkload(),
-        FormsWorkload(), RemindersWorkload(),
+        FormsWorkload(), RemindersWorkload(), ChainsWorkload(),
     ]
     /// The seeds' own algorithms, which should not.
     package static let baselines: [any Workload] = Baseline.all.map(\.workload)

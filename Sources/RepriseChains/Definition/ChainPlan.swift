@@ -1,14 +1,14 @@
 import Crypto
 import Foundation
-import RepriseCore
+package import RepriseCore
 
 /// What a step waits for.
-enum WaitTarget: Hashable, Sendable {
+package enum WaitTarget: Hashable, Sendable {
     case readiness(String)
     case entry(String)
 
     /// How it stands in a row, and in the hash.
-    var text: String {
+    package var text: String {
         switch self {
         case .readiness(let name): "readiness:\(name)"
         case .entry(let kind): "entry:\(kind)"
@@ -17,22 +17,22 @@ enum WaitTarget: Hashable, Sendable {
 }
 
 /// How a task's effect is taken back.
-struct PlannedUndo: Sendable {
-    let worker: String
-    let input: @Sendable (ChainOutputs) throws -> [UInt8]
+package struct PlannedUndo: Sendable {
+    package let worker: String
+    package let input: @Sendable (ChainOutputs) throws -> [UInt8]
 }
 
 /// A task as the definition has it.
-struct PlannedTask: Sendable {
-    let name: String
+package struct PlannedTask: Sendable {
+    package let name: String
     /// Nil: it waits.
-    let worker: String?
-    let wait: WaitTarget?
-    let input: @Sendable (ChainOutputs) throws -> [UInt8]
-    var attempts = 3
-    var backoff = Backoff()
-    var deadline: Duration?
-    var undo: PlannedUndo?
+    package let worker: String?
+    package let wait: WaitTarget?
+    package let input: @Sendable (ChainOutputs) throws -> [UInt8]
+    package var attempts = 3
+    package var backoff = Backoff()
+    package var deadline: Duration?
+    package var undo: PlannedUndo?
 
     init(
         name: String, worker: String,
@@ -62,9 +62,9 @@ struct PlannedTask: Sendable {
 /// What a chain does with one input: its tasks in order, and the hash of their shape.
 public struct ChainPlan: Sendable {
     /// All tasks, step by step.
-    let tasks: [PlannedTask]
+    package let tasks: [PlannedTask]
     /// The step of each task.
-    let steps: [Int]
+    package let steps: [Int]
     /// The SHA-256 of the shape: names, workers, waits and rules, in hexadecimal digits.
     public let hash: String
 
@@ -84,7 +84,9 @@ public struct ChainPlan: Sendable {
     }
 
     /// The workers that it needs.
-    var workers: Set<String> { Set(tasks.compactMap(\.worker) + tasks.compactMap(\.undo?.worker)) }
+    package var workers: Set<String> {
+        Set(tasks.compactMap(\.worker) + tasks.compactMap(\.undo?.worker))
+    }
 
     private static func check(name: String, steps: [[PlannedTask]]) throws {
         var count = 0

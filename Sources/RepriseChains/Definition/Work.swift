@@ -103,11 +103,14 @@ public struct Wait: Sendable {
 /// What came of the tasks before.
 public struct ChainOutputs: Sendable {
     /// Where an output is wanted that is not in memory.
-    struct Missing: Error { let name: String }
+    package struct Missing: Error {
+        let name: String
+        package init(name: String) { self.name = name }
+    }
 
     private let find: @Sendable (String) throws -> [UInt8]
 
-    init(_ find: @escaping @Sendable (String) throws -> [UInt8]) { self.find = find }
+    package init(_ find: @escaping @Sendable (String) throws -> [UInt8]) { self.find = find }
 
     /// What a task has made.
     ///

@@ -143,23 +143,7 @@ extension ChainsEngine {
         do {
             while true {
                 let count = try await journal.write { [journal] db in
-                    let rows = try Row.fetchAll(
-                        db,
-                        sql: """
-                            SELECT c.seq, c.id, t.place, t.name FROM chainTask AS t
-                            INDEXED BY chainTaskHeld JOIN chain AS c ON c.seq = t.chain
-                            WHERE \(condition) LIMIT 500
-                            """, arguments: arguments)
-                    for row in rows {
-                        let (seq, place): (Int64, Int) = (row[0], row[2])
-                        try Self.record(release: row[1], row[3], journal, db)
-                        try db.execute(
-                            sql: """
-                                UPDATE chainTask SET hold = 'released'
-                                WHERE chain = ? AND place = ?
-                                """, arguments: [seq, place])
-                    }
-                    return rows.count
+                    try ChainReleases.page(where: condition, arguments, journal, db)
                 }
                 guard count == 500 else { return }
             }
@@ -172,36 +156,16 @@ extension ChainsEngine {
     func release(_ id: String, _ task: String) async {
         do {
             try await journal.write { [journal] db in
-                try Self.record(release: id, task, journal, db)
+                try ChainReleases.record(id, task, journal, db)
             }
         } catch {
             note(error)
         }
     }
 
-    private static func record(
-        release id: String, _ task: String, _ journal: Journal, _ db: Database
-    ) throws {
-        try journal.record(
-            owed: NewEntry(
-                kind: Chains.commandKind, source: "chains",
-                payload: ChainCommand(.release, chain: id, task: task).bytes), in: db)
-    }
-
     /// What has changed while nobody ran: conditions that hold, entries that came, an app that knows more, tasks that are over.
     func lookAround() async throws {
-        let holds = try await journal.read { db in
-            try String.fetchAll(
-                db,
-                sql: """
-                    WITH RECURSIVE holds(hold) AS (
-                        SELECT MIN(hold) FROM chainTask WHERE hold IS NOT NULL
-                        UNION ALL
-                        SELECT (SELECT MIN(hold) FROM chainTask WHERE hold > holds.hold)
-                        FROM holds WHERE holds.hold IS NOT NULL)
-                    SELECT hold FROM holds WHERE hold IS NOT NULL
-                    """)
-        }
+        let holds = try await journal.read { try ChainReleases.holds($0) }
         for hold in holds {
             if hold.hasPrefix("readiness:") {
                 let name = String(hold.dropFirst("readiness:".count))
@@ -220,21 +184,6 @@ extension ChainsEngine {
                 await changed(conditions)
             }
         }
-        try await journal.write { [journal] db in
-            let ids = try String.fetchAll(
-                db,
-                sql: """
-                    SELECT id FROM chain WHERE state = 3
-                    UNION SELECT c.id FROM chainTask AS t JOIN chain AS c ON c.seq = t.chain
-                    WHERE t.hold = 'look'
-                    """)
-            for id in ids {
-                try journal.record(
-                    owed: NewEntry(
-                        kind: Chains.commandKind, source: "chains",
-                        payload: ChainCommand(.look, chain: id).bytes), in: db)
-            }
-            try db.execute(sql: "UPDATE chainTask SET hold = NULL WHERE hold = 'look'")
-        }
+        try await journal.write { [journal] db in try ChainReleases.lookAgain(journal, db) }
     }
 }

@@ -3,28 +3,28 @@ import RepriseCore
 /// A chain in memory, while something of it is in hand: what its rows will be when all that was decided is written.
 ///
 /// Confined to the engine.
-final class LiveChain {
-    var row: ChainRow
-    var machine: ChainMachine
-    var tasks: [TaskRow]
+package final class LiveChain {
+    package var row: ChainRow
+    package var machine: ChainMachine
+    package var tasks: [TaskRow]
     /// Nil if this version of the app cannot go on with it; ``trouble`` says why.
-    var plan: ChainPlan?
-    var trouble: String?
+    package var plan: ChainPlan?
+    package var trouble: String?
     /// The definition is another one that is compatible: rows are to be made anew.
-    var rebuilt: ChainWrites.Rebuilt?
+    package var rebuilt: ChainWrites.Rebuilt?
     /// Inputs of intents that are not taken yet, and outputs, as far as they are small.
-    var inputs: [Int: [UInt8]] = [:]
-    private(set) var outputs: [Int: [UInt8]] = [:]
+    package var inputs: [Int: [UInt8]] = [:]
+    package private(set) var outputs: [Int: [UInt8]] = [:]
     private var outputBytes = 0
     /// What was made and may not be in its row yet.
-    var recent: [Int: StoredOutput] = [:]
+    package var recent: [Int: StoredOutput] = [:]
     /// What was decided and is not durable yet.
-    var unsettled = 0
-    var lastUse: UInt64 = 0
+    package var unsettled = 0
+    package var lastUse: UInt64 = 0
     private lazy var places = Dictionary(
         tasks.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
 
-    init(row: ChainRow, tasks: [TaskRow], plan: Result<ChainPlan, any Error>) {
+    package init(row: ChainRow, tasks: [TaskRow], plan: Result<ChainPlan, any Error>) {
         self.row = row
         self.tasks = tasks
         machine = ChainMachine(state: row.state, slots: [])
@@ -41,10 +41,10 @@ final class LiveChain {
         machine = ChainMachine(state: row.state, slots: self.tasks.map(\.slot))
     }
 
-    var isIdle: Bool { unsettled == 0 && !machine.isInHand }
+    package var isIdle: Bool { unsettled == 0 && !machine.isInHand }
 
     /// Places that wait for something, and would go on at once if it were there.
-    var held: [Int] {
+    package var held: [Int] {
         switch machine.state {
         case .running: machine.currentPlaces.filter { machine.slots[$0].state == .held }
         case .failing, .cancelling:
@@ -53,16 +53,16 @@ final class LiveChain {
         }
     }
 
-    func place(of name: String) -> Int? { places[name] }
+    package func place(of name: String) -> Int? { places[name] }
 
-    func writes() -> ChainWrites {
+    package func writes() -> ChainWrites {
         var writes = ChainWrites(chain: row.seq, id: row.id, name: row.name)
         writes.rebuilt = rebuilt
         rebuilt = nil
         return writes
     }
 
-    func keep(_ output: [UInt8], of place: Int) {
+    package func keep(_ output: [UInt8], of place: Int) {
         guard output.count <= ChainsLimits.inlineBytes else { return }
         if outputBytes > ChainsLimits.outputsInMemory { (outputs, outputBytes) = ([:], 0) }
         outputs[place] = output

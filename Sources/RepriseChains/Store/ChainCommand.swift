@@ -41,15 +41,20 @@ package struct ChainCommand: Hashable, Sendable, Codable {
 }
 
 /// The content of an entry that stands for a task.
-struct IntentPayload: Hashable, Sendable, Codable {
-    var chain: Int64
-    var place: Int
-    var isUndo: Bool
-    var round: Int
+package struct IntentPayload: Hashable, Sendable, Codable {
+    package var chain: Int64
+    package var place: Int
+    package var isUndo: Bool
+    package var round: Int
 
     enum CodingKeys: String, CodingKey {
         case chain, place, round
         case isUndo = "undo"
+    }
+
+    package init(chain: Int64, place: Int, isUndo: Bool, round: Int) {
+        (self.chain, self.place) = (chain, place)
+        (self.isUndo, self.round) = (isUndo, round)
     }
 
     var bytes: [UInt8] {

@@ -1,26 +1,26 @@
 import Foundation
-import GRDB
-import RepriseCore
+package import GRDB
+package import RepriseCore
 
 /// A chain as its row has it.
-struct ChainRow: Sendable {
-    let seq: Int64
-    let id: String
-    let definition: String
-    let version: Int
-    let hash: String
-    let name: String?
-    let state: ChainState
-    let input: [UInt8]
-    let constraints: ChainConstraints
-    var deadline: WallTime?
+package struct ChainRow: Sendable {
+    package let seq: Int64
+    package let id: String
+    package let definition: String
+    package let version: Int
+    package let hash: String
+    package let name: String?
+    package let state: ChainState
+    package let input: [UInt8]
+    package let constraints: ChainConstraints
+    package var deadline: WallTime?
 
     static let columns =
         "seq, id, definition, version, hash, name, state, input, needs, needsBytes, deadline"
 
     /// Why rows cannot be read.
-    struct Broken: Error, CustomStringConvertible {
-        let description: String
+    package struct Broken: Error, CustomStringConvertible {
+        package let description: String
     }
 
     /// Trusts nothing that the disk says.
@@ -52,17 +52,17 @@ struct ChainRow: Sendable {
 }
 
 /// A task as its row has it, without what it was given and has made.
-struct TaskRow: Sendable {
-    let name: String
-    var slot: ChainMachine.Slot
-    var hold: String?
-    var round: Int
-    var attempts: Int
-    var failures: Int
-    var intendedAt: WallTime?
-    var deadline: WallTime?
-    var hasInput: Bool
-    var outputBytes: Int
+package struct TaskRow: Sendable {
+    package let name: String
+    package var slot: ChainMachine.Slot
+    package var hold: String?
+    package var round: Int
+    package var attempts: Int
+    package var failures: Int
+    package var intendedAt: WallTime?
+    package var deadline: WallTime?
+    package var hasInput: Bool
+    package var outputBytes: Int
 
     static let columns = """
         place, name, step, state, undo, hold, round, attempts, failures, intendedAt, deadline, \
@@ -107,13 +107,13 @@ struct TaskRow: Sendable {
 }
 
 /// What a task has made, where it lies.
-struct StoredOutput: Sendable {
-    var bytes: [UInt8]?
-    var file: String?
-    var count: Int
+package struct StoredOutput: Sendable {
+    package var bytes: [UInt8]?
+    package var file: String?
+    package var count: Int
     var hash: Data?
 
-    init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         (self.bytes, count) = (bytes, bytes.count)
     }
 
@@ -132,8 +132,10 @@ struct StoredOutput: Sendable {
 }
 
 /// The reading of rows.
-enum ChainReading {
-    static func load(_ seq: Int64, _ db: Database) throws -> (chain: ChainRow, tasks: [TaskRow])? {
+package enum ChainReading {
+    package static func load(_ seq: Int64, _ db: Database) throws -> (
+        chain: ChainRow, tasks: [TaskRow]
+    )? {
         let row = try Row.fetchOne(
             db.cachedStatement(sql: "SELECT \(ChainRow.columns) FROM chain WHERE seq = ?"),
             arguments: [seq])
@@ -155,13 +157,13 @@ enum ChainReading {
         return (chain, tasks)
     }
 
-    static func seq(of id: String, _ db: Database) throws -> Int64? {
+    package static func seq(of id: String, _ db: Database) throws -> Int64? {
         try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT seq FROM chain WHERE id = ?"), arguments: [id])
     }
 
     /// What a task is given, and where it stood when it was interrupted.
-    static func work(_ seq: Int64, _ place: Int, _ db: Database) throws
+    package static func work(_ seq: Int64, _ place: Int, _ db: Database) throws
         -> (input: [UInt8]?, checkpoint: [UInt8]?)
     {
         let row = try Row.fetchOne(
@@ -176,7 +178,7 @@ enum ChainReading {
     }
 
     /// The outputs of the tasks in some places, by place.
-    static func outputs(_ seq: Int64, _ places: Range<Int>, _ db: Database) throws
+    package static func outputs(_ seq: Int64, _ places: Range<Int>, _ db: Database) throws
         -> [Int: StoredOutput]
     {
         let rows = try Row.fetchAll(

@@ -1,23 +1,31 @@
 import Foundation
-import GRDB
-import RepriseCore
+package import GRDB
+package import RepriseCore
 import RepriseJournal
 
 /// What is to be written about one chain, in one transaction: with the end of the entry that led to it.
-struct ChainWrites: Sendable {
+package struct ChainWrites: Sendable {
     /// An entry that stands for a task.
-    struct Intent: Sendable {
-        var place: Int
-        var isUndo = false
-        var round: Int
+    package struct Intent: Sendable {
+        package var place: Int
+        package var isUndo = false
+        package var round: Int
         /// Nil: it has one already.
-        var input: [UInt8]?
-        var deadline: WallTime?
+        package var input: [UInt8]?
+        package var deadline: WallTime?
         /// The newest of a task's attempts and failures are kept through all its intents.
-        var isFirst: Bool
+        package var isFirst: Bool
+
+        package init(
+            place: Int, isUndo: Bool, round: Int, input: [UInt8]?, deadline: WallTime?,
+            isFirst: Bool
+        ) {
+            (self.place, self.isUndo, self.round) = (place, isUndo, round)
+            (self.input, self.deadline, self.isFirst) = (input, deadline, isFirst)
+        }
     }
 
-    enum Change: Sendable {
+    package enum Change: Sendable {
         case ended(
             TaskState, output: StoredOutput?, attempts: Int, started: WallTime?, error: String?)
         case undone(UndoState, error: String?)
@@ -26,39 +34,41 @@ struct ChainWrites: Sendable {
         case reset
     }
 
-    let chain: Int64
-    let id: String
-    var name: String?
-    var state: ChainState?
-    var reason: String?
-    var changes: [(place: Int, Change)] = []
-    var intents: [Intent] = []
+    package let chain: Int64
+    package let id: String
+    package var name: String?
+    package var state: ChainState?
+    package var reason: String?
+    package var changes: [(place: Int, Change)] = []
+    package var intents: [Intent] = []
     /// Entries that are of no use any more.
-    var withdrawn: [String] = []
+    package var withdrawn: [String] = []
     /// Commands to ourselves, with the time from now on.
-    var commands: [(ChainCommand, id: String, delay: Duration?)] = []
-    var log: [(place: Int?, line: String)] = []
+    package var commands: [(ChainCommand, id: String, delay: Duration?)] = []
+    package var log: [(place: Int?, line: String)] = []
     /// The rows of another version's definition, made anew.
-    var rebuilt: Rebuilt?
+    package var rebuilt: Rebuilt?
 
-    struct Rebuilt: Sendable {
-        var version: Int
-        var hash: String
-        var round: Int
-        var tasks: [(name: String, worker: String?, step: Int)]
+    package struct Rebuilt: Sendable {
+        package var version: Int
+        package var hash: String
+        package var round: Int
+        package var tasks: [(name: String, worker: String?, step: Int)]
     }
 
-    init(chain: Int64, id: String, name: String?) {
+    package init(chain: Int64, id: String, name: String?) {
         (self.chain, self.id, self.name) = (chain, id, name)
     }
 
-    static func entryID(_ id: String, place: Int, round: Int) -> String {
+    package static func entryID(_ id: String, place: Int, round: Int) -> String {
         "\(id)/\(place)/\(round)"
     }
 
     // MARK: Writing
 
-    func perform(in db: Database, _ journal: Journal, retention: Duration) throws {
+    package func perform(
+        in db: Database, _ journal: some ChainEntries, retention: Duration
+    ) throws {
         let now = journal.now
         if let rebuilt { try rebuild(rebuilt, db) }
         for (place, change) in changes { try write(change, place, now, db) }
@@ -82,7 +92,7 @@ struct ChainWrites: Sendable {
 
     private func write(
         _ state: ChainState, _ now: WallTime, _ retention: Duration, _ db: Database,
-        _ journal: Journal
+        _ journal: some ChainEntries
     ) throws {
         try db.cachedStatement(
             sql: """
@@ -101,8 +111,9 @@ struct ChainWrites: Sendable {
         if let name { try ChainWriting.beginNext(of: name, db, journal) }
     }
 
-    private func write(_ intent: Intent, _ now: WallTime, _ db: Database, _ journal: Journal) throws
-    {
+    private func write(
+        _ intent: Intent, _ now: WallTime, _ db: Database, _ journal: some ChainEntries
+    ) throws {
         let id = Self.entryID(self.id, place: intent.place, round: intent.round)
         let column = intent.isUndo ? "undo" : "state"
         try db.cachedStatement(
@@ -234,7 +245,7 @@ enum ChainWriting {
     }
 
     /// The next chain of a name may begin.
-    static func beginNext(of name: String, _ db: Database, _ journal: Journal) throws {
+    static func beginNext(of name: String, _ db: Database, _ journal: some ChainEntries) throws {
         let row = try Row.fetchOne(
             db.cachedStatement(
                 sql: """

@@ -1,12 +1,12 @@
 import Foundation
-import GRDB
+package import GRDB
 import RepriseCore
 import RepriseJournal
 import Synchronization
 
 /// A chain that is to be started.
-struct NewChain: Sendable {
-    let id: String
+package struct NewChain: Sendable {
+    package let id: String
     let definition: String
     let version: Int
     let plan: ChainPlan
@@ -17,8 +17,19 @@ struct NewChain: Sendable {
     let delay: Duration?
     let deadline: Duration?
 
+    package init(
+        id: String, definition: String, version: Int, plan: ChainPlan, input: [UInt8],
+        name: String?, onConflict: NameConflict, constraints: ChainConstraints, delay: Duration?,
+        deadline: Duration?
+    ) {
+        (self.id, self.definition, self.version) = (id, definition, version)
+        (self.plan, self.input, self.name) = (plan, input, name)
+        (self.onConflict, self.constraints) = (onConflict, constraints)
+        (self.delay, self.deadline) = (delay, deadline)
+    }
+
     /// - Returns: its id, or that of the one which is there.
-    func insert(_ db: Database, _ journal: Journal) throws -> String {
+    package func insert(_ db: Database, _ journal: some ChainEntries) throws -> String {
         let others = try name.map { try open(named: $0, db) } ?? []
         if let first = others.first, onConflict == .keep { return first }
         if onConflict == .replace {
@@ -45,7 +56,7 @@ struct NewChain: Sendable {
 
     private func command(
         _ verb: ChainCommand.Verb, _ chain: String, _ delay: Duration?, _ db: Database,
-        _ journal: Journal, _ entry: EntryID
+        _ journal: some ChainEntries, _ entry: EntryID
     ) throws {
         try journal.record(
             NewEntry(

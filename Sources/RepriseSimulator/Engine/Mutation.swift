@@ -28,6 +28,11 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     // Reminders.
     case additionsFirst, deliveredStays, changesMeanwhileForgotten, pendingRemembered, pausedStays
     case endBeforePresented, presentedAgain, lookUpOnce, markApart, answerAgain
+    // Chains.
+    case chainStepBeforeOutcome, chainIntentsApart, chainKeyPerAttempt, chainStepAfterAny
+    case chainFailedForgotten, chainCancelForgetsRunning, chainUndoInOrderOfStart
+    case chainDefinitionUnchecked, chainRetryForgetsFailures, chainParkedSilently
+    case chainNextForgotten, chainAbandonedCounts
 
     /// What the wrong driver does.
     package var text: String {
@@ -98,6 +103,18 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .lookUpOnce: "what changes during a look-up is not looked up again"
         case .markApart: "a snooze has a transaction of its own, apart from its action"
         case .answerAgain: "nobody asks the app's store whether it has an answer already"
+        case .chainStepBeforeOutcome: "the next step begins before the outcome is durable"
+        case .chainIntentsApart: "an outcome and the intents after it are two transactions"
+        case .chainKeyPerAttempt: "each attempt at a task has a key of its own"
+        case .chainStepAfterAny: "a step is done when one of its tasks is"
+        case .chainFailedForgotten: "a chain that fails is removed"
+        case .chainCancelForgetsRunning: "a chain that is cancelled forgets what runs"
+        case .chainUndoInOrderOfStart: "effects are taken back in the order in which they came"
+        case .chainDefinitionUnchecked: "nobody asks whether a definition has changed"
+        case .chainRetryForgetsFailures: "a failure is not written down"
+        case .chainParkedSilently: "what cannot go on is dropped, and the chain not parked"
+        case .chainNextForgotten: "the end of a chain does not begin the next of its name"
+        case .chainAbandonedCounts: "what a worker says that was given up counts"
         case .deletionKeepsBody: "the log keeps the body of what is deleted"
         }
     }

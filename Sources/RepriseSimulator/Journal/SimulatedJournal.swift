@@ -29,6 +29,8 @@ package final class SimulatedJournal {
     package var lostOwnership: () -> Void = {}
     /// Hears of each commit right when it has taken effect, whether the process does or not.
     package var committed: (_ isDurable: Bool) -> Void = { _ in }
+    /// Hears of what was recorded, once it is durable: the newest row of each kind.
+    package var recorded: ([String: Int64]) -> Void = { _ in }
 
     let simulation: Simulation
     private let kinds: [String: EntryKind]
@@ -42,6 +44,8 @@ package final class SimulatedJournal {
     private var lent: [Int64: Int] = [:]
     /// What is to be written with the end of an entry, by its row.
     private var alongside: [Int64: StoreJob] = [:]
+    /// Who is told once that is durable.
+    private var written: [Int64: () -> Void] = [:]
     private let life: Int
 
     /// Opens the journal in `store` for this life of `process`.
@@ -61,6 +65,7 @@ package final class SimulatedJournal {
         simulation.trace(process.name, "opens the journal, incarnation \(opened.incarnation)")
         simulation.whenEnded { [self] in
             (handlers, committed, lostOwnership) = ([:], { _ in }, {})
+            (recorded, written) = ({ _ in }, [:])
         }
         happened { $0.readinessOpened(.journal) }
         if simulation.mutation == .sleepReleases { openAll(after: .seconds(3)) }
@@ -158,6 +163,7 @@ package final class SimulatedJournal {
             if !outcome.news.isEmpty {
                 let soonest = outcome.news.soonest(by: process.clock)
                 happened { $0.workArrived(kinds: outcome.news.kinds, soonest: soonest) }
+                if !outcome.news.recorded.isEmpty { recorded(outcome.news.recorded) }
             }
             // Whoever hears first may reach the end of the process; the dead hear nothing.
             for (job, result) in zip(group, outcome.results)
@@ -239,10 +245,16 @@ package final class SimulatedJournal {
         write(
             { [self] in try $0.perform(work(for: turn)) },
             then: { [self] result in
+                var told: [() -> Void] = []
                 if case .success = result {
-                    for settlement in turn.settlements { alongside[settlement.seq] = nil }
+                    for settlement in turn.settlements {
+                        alongside[settlement.seq] = nil
+                        if let one = written.removeValue(forKey: settlement.seq) {
+                            told.append(one)
+                        }
+                    }
                 }
-                turnEnded(result)
+                turnEnded(result, told)
             })
     }
 
@@ -261,7 +273,9 @@ package final class SimulatedJournal {
         return work
     }
 
-    private func turnEnded(_ result: Result<SimulatedTurn.Outcome, any Error>) {
+    private func turnEnded(
+        _ result: Result<SimulatedTurn.Outcome, any Error>, _ told: [() -> Void]
+    ) {
         let now = now
         switch result {
         case .success(let outcome):
@@ -277,6 +291,7 @@ package final class SimulatedJournal {
                     }
                 }
             }
+            for one in told { one() }
             for taken in starting { start(taken) }
             lend(starting)
         case .failure(let error):
@@ -320,7 +335,9 @@ package final class SimulatedJournal {
 
     private func loan(_ taken: SimulatedTurn.Taken) -> SimulatedLent {
         lent[taken.seq] = taken.entry.attempt
-        return SimulatedLent(entry: taken.entry) { [weak self] ending, job in
+        return SimulatedLent(
+            entry: taken.entry, whenWritten: { [weak self] in self?.written[taken.seq] = $0 }
+        ) { [weak self] ending, job in
             guard let self, process.life == life, process.state != .dead,
                 lent[taken.seq] == taken.entry.attempt
             else { return }
@@ -393,6 +410,8 @@ extension EntryKind {
 /// An entry that is with a handler of batches: `Lent` in virtual time.
 package struct SimulatedLent {
     package let entry: Entry
+    /// Before the end is said: who is told once it is durable.
+    package let whenWritten: (@escaping () -> Void) -> Void
     /// Says what became of it, and what is written with that; only the first word counts.
     package let end: (Lent.Ending, _ alongside: StoreJob?) -> Void
 }

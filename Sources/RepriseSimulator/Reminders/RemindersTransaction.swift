@@ -17,7 +17,7 @@ package protocol RemindersTransaction: AnyObject {
 extension GRDBTransaction: RemindersTransaction {
     package func reminderMarks() throws -> [ReminderMark] { try ReminderDesk.marks(db) }
 
-    package func mark(_ mark: ReminderMark) throws { try ReminderDesk.mark(mark, in: db) }
+    package func mark(_ mark: ReminderMark) throws { try ReminderDesk.mark(mark, in: db, at: now) }
 
     package func write(_ record: SurveyRecord) throws { try ReminderDesk.write(record, in: db) }
 

@@ -1,0 +1,313 @@
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+
+/// One life of an app of the workload: its version, and the workers that it has.
+final class ChainsApp {
+    let device: ChainsDevice
+    let process: SimulatedProcess
+    let version: Int
+    let workers: Set<String>
+    private(set) var journal: SimulatedJournal?
+    private(set) var chains: SimulatedChains?
+    /// A later opening has taken the journal over, or the process has ended.
+    var isFormer = false
+    private let simulation: Simulation
+    private var random: SeededRandom
+
+    init(
+        _ simulation: Simulation, device: ChainsDevice, process: SimulatedProcess, version: Int,
+        hasRare: Bool
+    ) {
+        self.simulation = simulation
+        (self.device, self.process, self.version) = (device, process, version)
+        let all = [SimulatedCopy.identifier, SimulatedSend.identifier, SimulatedUndo.identifier]
+        workers = Set(all + (hasRare ? [SimulatedRare.identifier] : []))
+        random = simulation.random("app \(process.name) \(process.life)")
+    }
+
+    func start() {
+        guard process.survives("opening the journal") else { return }
+        do {
+            let journal = try SimulatedJournal(
+                simulation, on: process, store: device.store, kinds: ChainsKinds.all)
+            self.journal = journal
+            device.opened(self)
+            journal.committed = { [unowned self] in if $0 { device.committed(self) } }
+            journal.lostOwnership = { [unowned self] in device.lostOwnership(self) }
+            journal.handle(ChainsKinds.reply) { _, done in done(nil) }
+            simulation.after(random.spread(.milliseconds(1), .seconds(5)), on: process) {
+                [self] in
+                let chains = SimulatedChains(simulation, self, journal: journal)
+                self.chains = chains
+                chains.run()
+            }
+            openLater()
+        } catch {
+            simulation.after(random.spread(.milliseconds(100), .seconds(2)), on: process) {
+                [self] in start()
+            }
+        }
+    }
+
+    private func openLater() {
+        let wait = random.spread(.milliseconds(20), .seconds(20))
+        simulation.after(wait, on: process) { [self] in
+            guard !device.isSessionClosed else { return openLater() }
+            journal?.open(.session)
+            chains?.put(.opened(.session))
+        }
+    }
+
+    func closeSession() {
+        guard process.state == .running, let journal,
+            journal.machine.gate.readiness.contains(.session)
+        else { return }
+        simulation.met(.gateCloses)
+        journal.close(.session)
+        openLater()
+    }
+
+    func end() {
+        chains?.end()
+        (chains, journal) = (nil, nil)
+    }
+}
+
+/// A device: its disk, the app on it with its versions, and now and then a second process that takes the journal over.
+final class ChainsDevice {
+    let process: SimulatedProcess
+    let store: any DeviceStore
+    let witness: ChainsWitness
+    private(set) var trouble: Fault.Kind?
+    private(set) var conditions = DeviceConditions()
+    private(set) var owner: ChainsApp?
+    private let simulation: Simulation
+    private let disk: SimulatedDisk
+    private var random: SeededRandom
+    private var apps: [ChainsApp] = []
+    private var second: SimulatedProcess?
+    private var version = 1
+    private var isHealed = false
+    private var sessionClosedUntil: Duration = .zero
+
+    init(_ simulation: Simulation, index: Int, disk: SimulatedDisk, store: any DeviceStore) {
+        self.simulation = simulation
+        (self.disk, self.store) = (disk, store)
+        process = SimulatedProcess(simulation, name: "device \(index)")
+        random = simulation.random("versions of \(process.name)")
+        witness = ChainsWitness(simulation, name: process.name)
+        attach(process)
+        simulation.whenEnded { [self] in
+            for app in apps { app.end() }
+            (apps, owner) = ([], nil)
+        }
+    }
+
+    private func attach(_ process: SimulatedProcess) {
+        process.started = { [unowned self, unowned process] in
+            if random.chance(0.25) { version = min(version + 1 + random.index(2), 4) }
+            let hasRare = random.chance(0.7) || isHealed
+            let app = ChainsApp(
+                simulation, device: self, process: process, version: version, hasRare: hasRare)
+            simulation.trace(process.name, "has version \(version)\(hasRare ? "" : ", not rare")")
+            apps.append(app)
+            app.start()
+        }
+        process.ended = { [unowned self, unowned process] in
+            for app in apps where app.process === process {
+                app.isFormer = true
+                app.end()
+            }
+            apps.removeAll { $0.process === process }
+            if owner?.process === process { owner = nil }
+        }
+    }
+
+    // MARK: What the app says
+
+    func opened(_ app: ChainsApp) {
+        for other in apps where other !== app { other.isFormer = true }
+        owner = app
+        look(isEnd: false)
+    }
+
+    func committed(_ app: ChainsApp) {
+        if app.isFormer { witness.violated(.recorded, "a former owner's commit was taken") }
+        do {
+            try app.journal?.read { try witness.committed($0) }
+        } catch {
+            witness.violated(.recorded, "the journal cannot be read: \(error)")
+        }
+    }
+
+    func lostOwnership(_ app: ChainsApp) {
+        let process = app.process
+        process.kill("has lost the journal, and exits")
+        simulation.after(.seconds(1)) { [self] in
+            if owner == nil, process === self.process { process.start() }
+        }
+    }
+
+    func look(isEnd: Bool) {
+        guard let journal = owner?.journal else {
+            if isEnd { witness.violated(.alive, "the journal is not open") }
+            return
+        }
+        do {
+            try journal.read { try witness.look($0, version: owner?.version ?? 0, isEnd: isEnd) }
+        } catch {
+            witness.violated(.recorded, "the journal cannot be read: \(error)")
+        }
+    }
+
+    // MARK: The user
+
+    func arrives(_ message: ChainsMessage, tries: Int = 1) {
+        guard !witness.isAcknowledged(message.id), tries < 40 else { return }
+        simulation.after(min(.seconds(3) * tries, .seconds(200))) { [self] in
+            arrives(message, tries: tries + 1)
+        }
+        guard let app = owner, app.process.state == .running, let journal = app.journal else {
+            return
+        }
+        switch message.what {
+        case .start(let script, let name, let conflict, let constraints, let delay, let deadline):
+            guard let json = try? ChainsJSON.bytes(script),
+                let plan = try? ChainsScript.chain(version: app.version).plan(for: json)
+            else { return witness.violated(.recorded, "a script makes no plan") }
+            let new = NewChain(
+                id: message.id, definition: ChainsScript.definition, version: app.version,
+                plan: plan, input: json, name: name, onConflict: conflict,
+                constraints: constraints, delay: delay, deadline: deadline)
+            start(new, script, journal)
+        case .command(let verb, let pick):
+            guard let target = witness.target(pick) else { return }
+            witness.commanded(verb, target)
+            record(
+                NewEntry(
+                    id: EntryID(unchecked: message.id), kind: Chains.commandKind, source: "app",
+                    payload: ChainCommand(verb, chain: target).bytes), journal)
+        case .reply:
+            record(
+                NewEntry(
+                    id: EntryID(unchecked: message.id), kind: ChainsKinds.reply, payload: []),
+                journal)
+        }
+    }
+
+    private func record(_ entry: NewEntry, _ journal: SimulatedJournal) {
+        journal.record(entry) { [witness] in
+            if case .success = $0 { witness.acknowledged(entry.id.text) }
+        }
+    }
+
+    private func start(_ new: NewChain, _ script: ChainsScript, _ journal: SimulatedJournal) {
+        witness.asked(new.id, script)
+        journal.write(
+            { [witness] transaction -> String in
+                let shipping = try shipping(transaction)
+                // An app that does not know whether its first try was recorded asks by the id.
+                if let seq = try ChainReading.seq(of: new.id, shipping.db) {
+                    witness.touched.insert(seq)
+                    return new.id
+                }
+                let id = try new.insert(shipping.db, shipping.journal)
+                if let seq = try ChainReading.seq(of: id, shipping.db) {
+                    witness.touched.insert(seq)
+                }
+                return id
+            },
+            then: { [witness] result in
+                guard case .success(let id) = result else { return }
+                witness.acknowledged(new.id)
+                if id == new.id { witness.started(id) }
+            })
+    }
+
+    // MARK: Faults
+
+    var isSessionClosed: Bool { simulation.now < sessionClosedUntil }
+
+    var machine: FaultInjector.Machine {
+        FaultInjector.Machine(process: process, disk: disk) { [self] losingPower in
+            if losingPower { second?.kill("loses power") }
+            store.crash(losingPower: losingPower)
+        }
+    }
+
+    func inflict(_ fault: Fault) {
+        switch fault.kind {
+        case .gateCloses where fault.bits & 1 == 0:
+            sessionClosedUntil = simulation.now + fault.length
+            for app in apps { app.closeSession() }
+        case .gateCloses:
+            simulation.met(.gateCloses)
+            offer(DeviceConditions(network: false, unmetered: false))
+            let length = fault.bits & 2 == 0 ? fault.length : .milliseconds(500)
+            simulation.after(length) { [self] in offer(DeviceConditions()) }
+        case .handlerThrows, .handlerHangs, .handlerLate:
+            trouble = fault.kind
+            simulation.after(fault.length) { [self] in
+                if trouble == fault.kind { trouble = nil }
+            }
+        case .secondOwner: takeOver(fault)
+        default: break
+        }
+    }
+
+    private func offer(_ conditions: DeviceConditions) {
+        self.conditions = conditions
+        for app in apps where app.process.state == .running {
+            app.chains?.put(.conditions(conditions))
+        }
+    }
+
+    private func takeOver(_ fault: Fault) {
+        guard process.state == .running, second == nil else { return }
+        simulation.met(.secondOwner)
+        let first = process
+        first.suspend()
+        let other = SimulatedProcess(
+            simulation, name: "\(process.name), second process", clock: first.clock)
+        second = other
+        attach(other)
+        other.start()
+        simulation.after(fault.length) { [self] in
+            first.resume()
+            simulation.after(.seconds(Int64(fault.bits % 20))) { [self] in
+                other.kill("ends")
+                second = nil
+                store.crash(losingPower: false)
+                guard owner == nil, process.state == .running else { return }
+                process.kill("is started anew")
+                process.start()
+            }
+        }
+    }
+
+    /// Nothing fails any more; the app is started anew, and knows all workers.
+    func heal() {
+        (trouble, isHealed, sessionClosedUntil) = (nil, true, .zero)
+        second?.kill("ends")
+        second = nil
+        process.clock.heal()
+        offer(DeviceConditions())
+        process.kill("is started anew")
+        process.start()
+    }
+
+    /// What chains wait for comes.
+    func replies(_ number: Int) {
+        guard let journal = owner?.journal else { return }
+        record(
+            NewEntry(
+                id: EntryID(unchecked: "\(process.name.last ?? "0")-reply-\(number)"),
+                kind: ChainsKinds.reply, payload: []), journal)
+    }
+
+    func end() {
+        second?.kill("ends")
+        process.kill("ends")
+    }
+}

@@ -1,0 +1,165 @@
+import RepriseChains
+import RepriseCore
+
+/// What a chain of the workload does: the input that its definition makes steps of.
+struct ChainsScript: Codable, Sendable {
+    enum What: String, Codable, Sendable { case copy, send, rare, session, reply }
+
+    struct Part: Codable, Sendable {
+        var name: String
+        var what: What
+        var attempts: Int
+        var deadline: Int?
+        var canUndo: Bool
+        /// A task of a step before whose output it takes.
+        var reads: String?
+    }
+
+    var steps: [[Part]]
+
+    init(_ random: inout SeededRandom) {
+        steps = []
+        var last: String?
+        for step in 0..<1 + random.index(4) {
+            let width = random.chance(0.4) ? 2 + random.index(3) : 1
+            var parts = (0..<width).map { place in
+                Part(
+                    name: "t\(step)-\(place)",
+                    what: random.chance(0.15) ? .rare : random.chance(0.5) ? .copy : .send,
+                    attempts: 1 + random.index(4),
+                    deadline: random.chance(0.08) ? 5 + random.index(60) : nil,
+                    canUndo: random.chance(0.5), reads: random.chance(0.5) ? last : nil)
+            }
+            last = parts[0].name
+            if random.chance(0.2) {
+                parts = [
+                    Part(
+                        name: "w\(step)", what: random.chance(0.5) ? .session : .reply,
+                        attempts: 1, deadline: random.chance(0.2) ? 30 + random.index(90) : nil,
+                        canUndo: false)
+                ]
+                last = nil
+            }
+            steps.append(parts)
+        }
+    }
+
+    func part(_ name: String) -> Part? { steps.joined().first { $0.name == name } }
+
+    // MARK: The definition
+
+    static let definition = "script"
+
+    /// Versions 1 and 2 go together, and 3 and 4; version 3 cannot go on with those before it.
+    static func chain(version: Int) -> Chain<ChainsScript> {
+        Chain(definition, version: version, compatibleWith: compatible[version] ?? []) { script in
+            for step in script.steps {
+                Together {
+                    for part in step {
+                        switch part.what {
+                        case .copy: script.work(part, SimulatedCopy.self, version)
+                        case .send: script.work(part, SimulatedSend.self, version)
+                        case .rare: script.work(part, SimulatedRare.self, version)
+                        case .session: script.wait(part, Wait(for: .session, name: part.name))
+                        case .reply:
+                            script.wait(part, Wait(forEntry: ChainsKinds.reply, name: part.name))
+                        }
+                    }
+                }
+            }
+            if version == 2 || version == 4 {
+                Work("extra", SimulatedCopy.self) { _ in "extra" }
+            }
+        }
+    }
+
+    private static let compatible: [Int: Set<Int>] = [2: [1], 4: [1, 2, 3]]
+
+    static func canGoOn(_ stored: Int, with version: Int) -> Bool {
+        stored == version || compatible[version]?.contains(stored) ?? false
+    }
+
+    private func wait(_ part: Part, _ wait: Wait) -> Wait {
+        part.deadline.map { wait.deadline(.seconds($0)) } ?? wait
+    }
+
+    private func work<W: Worker>(_ part: Part, _ worker: W.Type, _ version: Int) -> Work<W>
+    where W.Input == String, W.Output == String {
+        var work = Work(part.name, worker) { done in
+            guard let name = part.reads else { return part.name }
+            return try part.name + done[Work(name, SimulatedCopy.self) { _ in "" }]
+        }.retry(
+            attempts: part.attempts + (version >= 3 ? 1 : 0),
+            Backoff(base: .seconds(1), longest: .seconds(20)))
+        if let deadline = part.deadline { work = work.deadline(.seconds(deadline)) }
+        return part.canUndo ? work.undo(with: SimulatedUndo.self) { _ in part.name } : work
+    }
+}
+
+/// A worker of the workload: the simulation does its work, so it has none.
+protocol SimulatedWorker: Worker where Input == String, Output == String {}
+
+extension SimulatedWorker {
+    func run(_ input: String, _ work: WorkContext) async throws -> String { input }
+}
+
+struct SimulatedCopy: SimulatedWorker { static let identifier = "copy" }
+struct SimulatedSend: SimulatedWorker { static let identifier = "send" }
+/// Some versions of the app do not know it.
+struct SimulatedRare: SimulatedWorker { static let identifier = "rare" }
+struct SimulatedUndo: SimulatedWorker { static let identifier = "undo" }
+
+/// What happens to a device of the workload.
+struct ChainsMessage {
+    enum What {
+        case start(
+            ChainsScript, name: String?, NameConflict, ChainConstraints, delay: Duration?,
+            deadline: Duration?)
+        /// Of one of the chains that were started.
+        case command(ChainCommand.Verb, pick: Int)
+        case reply
+    }
+
+    let id: String
+    let device: Int
+    let at: Duration
+    let what: What
+
+    /// `random` gives each message the same number of draws, so that a shorter schedule has the same first ones.
+    init(_ index: Int, devices: Int, length: Duration, _ random: inout SeededRandom) {
+        var draw = SeededRandom(seed: random.next())
+        id = "c\(index)"
+        device = index % devices
+        at = length * draw.fraction()
+        let rank = draw.fraction()
+        if rank < 0.6 {
+            what = Self.start(&draw)
+        } else if rank < 0.85 {
+            let verbs: [ChainCommand.Verb] = [.pause, .resume, .resume, .cancel, .retry]
+            what = .command(verbs[draw.index(verbs.count)], pick: draw.index(1_000))
+        } else {
+            what = .reply
+        }
+    }
+
+    private static func start(_ draw: inout SeededRandom) -> What {
+        let conflicts: [NameConflict] = [.keep, .replace, .append]
+        return .start(
+            ChainsScript(&draw), name: draw.chance(0.5) ? "name-\(draw.index(2))" : nil,
+            conflicts[draw.index(3)], ChainConstraints(network: draw.chance(0.3)),
+            delay: draw.chance(0.15) ? draw.spread(.seconds(1), .seconds(60)) : nil,
+            deadline: draw.chance(0.1) ? draw.spread(.seconds(5), .seconds(200)) : nil)
+    }
+}
+
+/// What the devices of the workload declare.
+enum ChainsKinds {
+    static let reply = "reply"
+    static let concurrency = 3
+
+    static var all: [EntryKind] {
+        var configuration = Chains.Configuration()
+        configuration.concurrency = concurrency
+        return Chains.kinds(configuration) + [EntryKind(reply, requires: [.journal])]
+    }
+}

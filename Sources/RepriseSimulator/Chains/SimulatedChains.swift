@@ -1,0 +1,308 @@
+import GRDB
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+
+/// In virtual time what `ChainsEngine` is in real time: the shipping machine, rows and definitions, one event after the other.
+///
+/// The driver is transcribed; what it does in two files more: work, and decisions.
+final class SimulatedChains {
+    struct Key: Hashable, Comparable {
+        var chain: Int64
+        var place: Int
+        var round: Int
+        var isUndo: Bool
+
+        static func < (left: Key, right: Key) -> Bool {
+            (left.chain, left.place, left.round) < (right.chain, right.place, right.round)
+        }
+    }
+
+    enum Stop { case machine, conditions, late }
+
+    struct Running {
+        let lent: SimulatedLent
+        let work: SimulatedWork
+        let started: WallTime
+        let attempts: Int
+        var stop: Stop?
+    }
+
+    enum Event {
+        case tasks([SimulatedLent])
+        case commands([SimulatedLent])
+        case finished(Key, Result<[UInt8], any Error>)
+        case written(Int64)
+        case conditions(DeviceConditions)
+        case opened(Readiness)
+        case recorded([String: Int64])
+        case late(Key)
+        case abandoned(Key)
+    }
+
+    let simulation: Simulation
+    let app: ChainsApp
+    let journal: SimulatedJournal
+    var random: SeededRandom
+    var live: [Int64: LiveChain] = [:]
+    var running: [Key: Running] = [:]
+    var conditions = DeviceConditions()
+    var awaited: Set<String> = []
+    private var inbox: [Event] = []
+    private var isBusy = true
+    private var uses: UInt64 = 0
+
+    var process: SimulatedProcess { app.process }
+    var clock: SimulatedClock { app.process.clock }
+    var witness: ChainsWitness { app.device.witness }
+    var mutation: Mutation? { simulation.mutation }
+
+    init(_ simulation: Simulation, _ app: ChainsApp, journal: SimulatedJournal) {
+        self.simulation = simulation
+        self.app = app
+        self.journal = journal
+        random = simulation.random("chains of \(app.process.name) \(app.process.life)")
+        simulation.whenEnded { [self] in end() }
+    }
+
+    func end() { (inbox, live, running) = ([], [:], [:]) }
+
+    func run() {
+        conditions = app.device.conditions
+        for kind in [Chains.kind, Chains.commandKind] {
+            journal.handleBatches(of: kind) { [unowned self] batch in
+                put(kind == Chains.kind ? .tasks(batch) : .commands(batch))
+            }
+        }
+        journal.recorded = { [unowned self] newest in
+            if newest.keys.contains(ChainsKinds.reply) { put(.recorded(newest)) }
+        }
+        lookAround()
+    }
+
+    // MARK: Events
+
+    func put(_ event: Event) {
+        inbox.append(event)
+        pump()
+    }
+
+    private func pump() {
+        guard !isBusy, !inbox.isEmpty else { return }
+        isBusy = true
+        simulation.after(random.spread(.microseconds(5), .milliseconds(2)), on: process) {
+            [self] in
+            guard !inbox.isEmpty else { return }
+            take(inbox.removeFirst())
+        }
+    }
+
+    /// What was taken is done.
+    private func isDone() {
+        isBusy = false
+        pump()
+    }
+
+    private func take(_ event: Event) {
+        switch event {
+        case .tasks(let batch): for lent in batch { begin(lent) }
+        case .commands(let batch): for lent in batch { obey(lent) }
+        case .finished(let key, let result): finished(key, result)
+        case .written(let seq): written(seq)
+        case .late(let key): stop(key, .late)
+        case .abandoned(let key): abandon(key)
+        case .conditions(let new): return changed(new, then: isDone)
+        case .opened(let readiness):
+            return release("t.hold = ?", ["readiness:\(readiness.name)"], then: isDone)
+        case .recorded(let newest): return heard(newest, then: isDone)
+        }
+        isDone()
+    }
+
+    func stop(_ key: Key, _ reason: Stop) {
+        guard running[key] != nil else { return }
+        if running[key]?.stop == nil { running[key]?.stop = reason }
+        running[key]?.work.stop()
+    }
+
+    // MARK: What is waited for
+
+    private func heard(_ newest: [String: Int64], then: @escaping () -> Void) {
+        guard let seq = newest[ChainsKinds.reply], awaited.contains(ChainsKinds.reply) else {
+            return then()
+        }
+        release("t.hold = ? AND t.after < ?", ["entry:\(ChainsKinds.reply)", seq], then: then)
+    }
+
+    private func changed(_ new: DeviceConditions, then: @escaping () -> Void) {
+        conditions = new
+        for key in running.keys.sorted() {
+            guard let chain = live[key.chain], !chain.row.constraints.areMet(by: new) else {
+                continue
+            }
+            stop(key, .conditions)
+        }
+        release(
+            "t.hold = 'conditions' AND c.needs & ? = 0 AND c.needsBytes <= ?",
+            [ChainConstraints.missing(new), new.freeBytes], then: then)
+    }
+
+    /// What cannot be written now is tried again with the next news, or the next life.
+    private func release(
+        _ condition: String, _ arguments: StatementArguments, then: @escaping () -> Void
+    ) {
+        journal.write(
+            { transaction in
+                let shipping = try shipping(transaction)
+                return try ChainReleases.page(
+                    where: condition, arguments, shipping.journal, shipping.db)
+            },
+            then: { [self] (result: Result<Int, any Error>) in
+                if case .success(ChainReleases.page) = result {
+                    return release(condition, arguments, then: then)
+                }
+                then()
+            })
+    }
+
+    /// As after every launch; where the disk refuses it, the app runs the door again.
+    private func lookAround() {
+        guard let holds = try? journal.read({ try ChainReleases.holds(shipping($0).db) }) else {
+            return again()
+        }
+        var steps: [(@escaping () -> Void) -> Void] = []
+        for hold in holds {
+            if hold == "readiness:\(Readiness.session.name)", isOpen(.session) {
+                steps.append { [self] in release("t.hold = ?", [hold], then: $0) }
+            } else if hold == "entry:\(ChainsKinds.reply)" {
+                awaited.insert(ChainsKinds.reply)
+                let newest = try? journal.read {
+                    try Int64.fetchOne(
+                        shipping($0).db, sql: "SELECT MAX(seq) FROM entry WHERE kind = ?",
+                        arguments: [ChainsKinds.reply])
+                }
+                if let newest = newest ?? nil {
+                    steps.append { [self] in heard([ChainsKinds.reply: newest], then: $0) }
+                }
+            } else if hold == "conditions" {
+                steps.append { [self] in changed(conditions, then: $0) }
+            }
+        }
+        perform(steps[...])
+    }
+
+    private func perform(_ steps: ArraySlice<(@escaping () -> Void) -> Void>) {
+        if let step = steps.first { return step { [self] in perform(steps.dropFirst()) } }
+        journal.write(
+            { transaction in
+                let shipping = try shipping(transaction)
+                try ChainReleases.lookAgain(shipping.journal, shipping.db)
+            },
+            then: { [self] (result: Result<Void, any Error>) in
+                guard case .success = result else { return again() }
+                journal.open(Chains.budgetReadiness)
+                journal.open(Chains.readiness)
+                isDone()
+            })
+    }
+
+    private func again() {
+        simulation.after(.seconds(1), on: process) { [self] in lookAround() }
+    }
+
+    func isOpen(_ readiness: Readiness) -> Bool {
+        journal.machine.gate.readiness.contains(readiness)
+    }
+
+    // MARK: Chains in memory
+
+    func chain(_ seq: Int64) throws -> LiveChain? {
+        uses += 1
+        if let chain = live[seq] {
+            chain.lastUse = uses
+            return chain
+        }
+        guard let (row, tasks) = try journal.read({ try ChainReading.load(seq, shipping($0).db) })
+        else { return nil }
+        let chain = LiveChain(row: row, tasks: tasks, plan: Result { try plan(for: row) })
+        if chain.rebuilt != nil { chain.rebuilt?.version = app.version }
+        chain.lastUse = uses
+        live[seq] = chain
+        return chain
+    }
+
+    private func plan(for row: ChainRow) throws -> ChainPlan {
+        let definition = ChainsScript.chain(version: app.version)
+        let plan = try definition.plan(for: row.input)
+        let isCompatible =
+            definition.version != row.version && definition.compatibleWith.contains(row.version)
+        guard
+            plan.hash == row.hash || isCompatible || mutation == .chainDefinitionUnchecked
+        else {
+            throw RepriseError(.unavailable, "The definition of \(row.definition) has changed.")
+        }
+        if let worker = plan.workers.sorted().first(where: { !app.workers.contains($0) }) {
+            throw RepriseError(.unavailable, "No worker named \(worker) is registered.")
+        }
+        return plan
+    }
+
+    /// Ends an entry together with what was decided because of it.
+    func settle(_ lent: SimulatedLent, as ending: Lent.Ending, _ writes: ChainWrites) {
+        live[writes.chain]?.unsettled += 1
+        var writes = writes
+        var apart: [ChainWrites.Intent] = []
+        if mutation == .chainIntentsApart { swap(&apart, &writes.intents) }
+        if mutation == .chainNextForgotten { writes.name = nil }
+        let isForgotten = mutation == .chainFailedForgotten && writes.state == .failed
+        let (whole, later) = (writes, apart)
+        lent.whenWritten { [weak self] in self?.put(.written(whole.chain)) }
+        lent.end(ending) { [witness] transaction in
+            let shipping = try shipping(transaction)
+            try whole.perform(in: shipping.db, shipping.journal, retention: .seconds(7 * 86_400))
+            if isForgotten {
+                try shipping.db.execute(
+                    sql: "DELETE FROM chain WHERE seq = ?", arguments: [whole.chain])
+            }
+            witness.touched.insert(whole.chain)
+        }
+        guard !later.isEmpty else { return }
+        var second = ChainWrites(chain: whole.chain, id: whole.id, name: whole.name)
+        second.intents = later
+        let left = second
+        journal.write(
+            { [witness] transaction in
+                let shipping = try shipping(transaction)
+                try left.perform(in: shipping.db, shipping.journal, retention: .zero)
+                witness.touched.insert(left.chain)
+            }, then: { (_: Result<Void, any Error>) in })
+    }
+
+    private func written(_ seq: Int64) {
+        guard let chain = live[seq] else { return }
+        chain.unsettled -= 1
+        if chain.unsettled == 0 { chain.recent = [:] }
+        for place in chain.held where isThere(chain.tasks[place].hold ?? "", chain) {
+            let (id, name) = (chain.row.id, chain.tasks[place].name)
+            journal.write(
+                { transaction in
+                    let shipping = try shipping(transaction)
+                    try ChainReleases.record(id, name, shipping.journal, shipping.db)
+                }, then: { (_: Result<Void, any Error>) in })
+        }
+        if chain.isIdle, chain.machine.state.isEnd || random.chance(0.2) { live[seq] = nil }
+    }
+
+    private func isThere(_ hold: String, _ chain: LiveChain) -> Bool {
+        if hold == "conditions" { return chain.row.constraints.areMet(by: conditions) }
+        return hold == "readiness:\(Readiness.session.name)" && isOpen(.session)
+    }
+}
+
+/// The shipping journal under a transaction: chains have no model of their tables.
+func shipping(_ transaction: any DeviceTransaction) throws -> GRDBTransaction {
+    guard let shipping = transaction as? GRDBTransaction else {
+        throw RepriseError(.internal, "The workload chains is played on the shipping journal.")
+    }
+    return shipping
+}
