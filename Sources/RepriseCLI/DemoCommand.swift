@@ -9,6 +9,7 @@ struct DemoCommand: AsyncParsableCommand {
         case catchUp = "catch-up"
         case proof
         case forms
+        case reminders
     }
 
     static let configuration = CommandConfiguration(
@@ -44,6 +45,14 @@ struct DemoCommand: AsyncParsableCommand {
                   Takes about a minute and a half; --list names the scenarios, --only
                   plays some of them.
 
+            reminders
+                  Plays what seed 002 tells of on a stand-in phone, and what it does not:
+                  taps on reminders of goals that are paused, deleted or not loaded yet,
+                  imports, deaths in the middle of a plan, a week without a battery, time
+                  zones, nights with and without 02:30. Beside Reprise play the app of the
+                  seed before and after its repair. Takes about a minute; --list and --only
+                  as with forms, where --only prints timelines.
+
             Everything happens in a temporary folder and on this machine alone.
 
             EXAMPLES
@@ -52,6 +61,7 @@ struct DemoCommand: AsyncParsableCommand {
               reprise demo catch-up
               reprise demo proof --minutes 5
               reprise demo forms --only terminated-fast --only killed-once
+              reprise demo reminders --only case-4 --only import-new
               reprise demo --json | jq .passed
 
             EXIT CODES
@@ -65,12 +75,12 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "How long the proof searches.") var minutes = 1.0
     @Flag(help: "The seed's timers in catch-up go eight times as fast.") var fast = false
     @Flag(help: "Print the report as JSON, without the timeline.") var json = false
-    @Option(help: ArgumentHelp("A scenario of forms; may be repeated.", valueName: "name"))
+    @Option(help: ArgumentHelp("A scenario of forms or reminders; may be repeated.", valueName: "name"))
     var only: [String] = []
-    @Flag(help: "Name the scenarios of forms.") var list = false
+    @Flag(help: "Name the scenarios of forms, or reminders.") var list = false
     @Option(
         help: ArgumentHelp(
-            "Where forms puts the picture of a form. (default: a temporary folder)",
+            "Where forms puts the picture of a form (default: a temporary folder), and reminders its report with all timelines.",
             valueName: "dir"))
     var output: String?
     @Flag(help: .hidden) var alone = false
@@ -84,9 +94,10 @@ struct DemoCommand: AsyncParsableCommand {
         guard minutes > 0, minutes <= 1_440 else {
             throw ValidationError("--minutes is more than 0 and at most 1440.")
         }
-        if let name = only.first(where: { name in
-            !FormsScenario.all.contains { $0.name == name }
-        }) {
+        let names =
+            scenario == .reminders
+            ? RemindersScenario.all.map(\.name) : FormsScenario.all.map(\.name)
+        if let name = only.first(where: { !names.contains($0) }) {
             throw ValidationError("There is no scenario \(name.prefix(64)); see --list.")
         }
     }
@@ -97,16 +108,12 @@ struct DemoCommand: AsyncParsableCommand {
         case .catchUp: try await catchUp()
         case .proof: try await prove()
         case .forms: try await forms()
+        case .reminders: try await reminders()
         }
     }
 
     private func forms() async throws {
-        guard !list else {
-            for scenario in FormsScenario.all {
-                try StandardOutput.write(scenario.name.left(24) + scenario.title)
-            }
-            return
-        }
+        guard !list else { return try FormsScenario.list() }
         let folder =
             output.map { URL(fileURLWithPath: $0) }
             ?? FileManager.default.temporaryDirectory
@@ -117,11 +124,28 @@ struct DemoCommand: AsyncParsableCommand {
                     + "\nSeed 000, for real. Times in seconds since the tap.")
         }
         let demo = FormsDemo(
-            scenarios: FormsScenario.all.filter { only.isEmpty || only.contains($0.name) },
+            scenarios: FormsScenario.picked(only),
             algorithms: alone ? [.reprise] : FormsAlgorithm.allCases, output: folder,
             isQuiet: json)
         let report = try await Self.ending { try await demo.play() }
         try StandardOutput.write(json ? try report.json() : report.table(Terminal.output))
+        if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
+    }
+
+    private func reminders() async throws {
+        guard !list else { return try RemindersScenario.list() }
+        if !json {
+            try StandardOutput.write(
+                Terminal.output.paint("Reprise demo: reminders", .bold)
+                    + "\nSeed 002, for real; it takes about a minute.\n")
+        }
+        let demo = RemindersDemo(
+            scenarios: RemindersScenario.picked(only),
+            algorithms: alone ? [.reprise] : RemindersAlgorithm.allCases,
+            output: output.map { URL(fileURLWithPath: $0) }, printsTimelines: !only.isEmpty,
+            isQuiet: json)
+        let report = try await Self.ending { try await demo.play() }
+        if json { try StandardOutput.write(try report.json()) }
         if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
     }
 

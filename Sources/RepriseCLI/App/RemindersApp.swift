@@ -34,6 +34,8 @@ struct RemindersAppCommand: AsyncParsableCommand {
     @Option var screenDelay = 0
     /// Dies when it has shown a screen and before it has said so.
     @Flag var dieBeforePresented = false
+    /// Dies when it has changed so much of what rings, and before the next change.
+    @Option var dieAfterChanges: Int?
 
     func run() async throws {
         let phone = try await PhoneApp.connect()
@@ -49,7 +51,8 @@ struct RemindersAppCommand: AsyncParsableCommand {
             let screen = GoalsScreen(
                 phone: phone, delay: .milliseconds(screenDelay), dies: dieBeforePresented)
             try await RemindersApp(
-                phone: phone, folder: folder, goals: goals, owner: owner, screen: screen
+                phone: phone, folder: folder, goals: goals, owner: owner, screen: screen,
+                diesAfterChanges: dieAfterChanges
             ).run()
         case .first: await SeedRemindersApp(.first, phone: phone, folder: folder, goals).run()
         case .repaired: await SeedRemindersApp(.repaired, phone: phone, folder: folder, goals).run()
@@ -66,6 +69,7 @@ struct RemindersApp: Sendable {
     let goals: GoalStore
     let owner: String?
     let screen: GoalsScreen
+    let diesAfterChanges: Int?
 
     func run() async throws {
         let reprise = try await Reprise.open(
@@ -80,10 +84,13 @@ struct RemindersApp: Sendable {
         try await phone.notifications.setCategories(settings.categories)
         if phone.launch.isForeground { await reprise.open(.ui) }
         let store = ReportingGoals(goals: goals, phone: phone)
+        let notifications: any UserNotifications =
+            diesAfterChanges.map { DyingNotifications(phone.notifications, after: $0) }
+            ?? phone.notifications
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 try await reminders.run(
-                    store: store, notifications: phone.notifications, scheduler: phone.scheduler)
+                    store: store, notifications: notifications, scheduler: phone.scheduler)
             }
             group.addTask { for await tap in reminders.routes { await screen.show(tap) } }
             group.addTask { [phone, goals] in
@@ -105,6 +112,7 @@ struct RemindersApp: Sendable {
     private var configuration: Reprise.Configuration {
         var reminders = Reminders.Configuration()
         reminders.timekeeper = phone.timekeeper
+        reminders.zone = { [phone] in phone.zone }
         reminders.owner = owner
         reminders.refreshTask = Self.refresh
         reminders.actions = GoalActions.rules

@@ -36,15 +36,7 @@ actor DemoStage {
     /// - Throws: ``CommandFailure`` `.cannotCreate`.
     init(devices: @escaping @Sendable (_ url: String, _ folder: URL) -> [[String]]) throws {
         arguments = devices
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-demo-\(EntryID.random().text.prefix(8))")
-        do {
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        } catch {
-            throw CommandFailure(
-                .cannotCreate, "The folder \(folder.path) cannot be created. Set TMPDIR to another."
-            )
-        }
+        folder = try DemoFolder.make()
     }
 
     nonisolated var journal: URL { Self.journal(in: folder) }

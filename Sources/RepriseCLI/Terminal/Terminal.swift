@@ -14,6 +14,9 @@ struct Terminal: Sendable {
     static let output = Terminal(STDOUT_FILENO)
     static let error = Terminal(STDERR_FILENO)
 
+    /// For a file.
+    static let plain = Terminal(-1)
+
     /// Whether a person is looking.
     let isInteractive: Bool
     /// Whether colours are wanted: https://no-color.org.

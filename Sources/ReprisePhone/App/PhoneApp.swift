@@ -56,6 +56,8 @@ public final class PhoneApp: Sendable {
     public var network: any NetworkStatus { link.network }
     /// The phone's clocks, which a scenario can move.
     package var timekeeper: any Timekeeper { link.clocks }
+    /// Where the phone is.
+    package var zone: TimeZone { link.clocks.zone }
 
     /// Asks over HTTP as the phone's network lets it: not at all, at once, or slowly.
     ///

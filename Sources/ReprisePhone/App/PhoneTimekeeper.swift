@@ -1,3 +1,4 @@
+import Foundation
 import RepriseCore
 import Synchronization
 
@@ -24,6 +25,11 @@ final class PhoneTimekeeper: Timekeeper {
 
     func uptime() -> Duration {
         machine.uptime() + .milliseconds(state.withLock { $0.clock.uptimeMilliseconds })
+    }
+
+    /// Where the phone is.
+    var zone: TimeZone {
+        TimeZone(identifier: state.withLock { $0.clock.zone }) ?? .gmt
     }
 
     func set(_ clock: PhoneClock) {

@@ -89,8 +89,7 @@ struct FormsResult: Sendable {
     var isKept: Bool {
         guard let run = run(.reprise), let ledger = run.ledger else { return false }
         guard case .right = verdict(run) else { return false }
-        return ledger.isBalanced && ledger.pending == 0
-            && ledger.outcomes.filter { $0.value > 0 } == scenario.outcomes
+        return ledger.isSettled(as: scenario.outcomes)
     }
 
     /// From when a form could be shown to when it was seen; nil if none was.

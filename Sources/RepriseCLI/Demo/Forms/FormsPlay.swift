@@ -7,8 +7,7 @@ import ReprisePhone
 ///
 /// Each word returns when what it says has happened; none of them waits for a time.
 struct FormsPlay: Sendable {
-    /// How long anything may take before the demo says that it is stuck.
-    static let patience = Duration.seconds(30)
+    private static let patience = DemoPatience.most
 
     let phone: Phone
     let app: PhoneAppSpec
@@ -87,7 +86,7 @@ struct FormsPlay: Sendable {
         try await until("it has done what it can") {
             let tally = try await tally()
             guard tally.untaken == 0 else { return false }
-            return algorithm == .reprise ? tally.handshakes > 0 : tally.open == 0
+            return algorithm == .reprise ? tally.said["app.handshake"] != nil : tally.open == 0
         }
     }
 
@@ -119,39 +118,11 @@ struct FormsPlay: Sendable {
         }
     }
 
-    private struct Tally {
-        /// Taps that no app has returned from.
-        var untaken = 0
-        /// Events of which nobody has said what became of them; they die with their process.
-        var open = 0
-        var handshakes = 0
-    }
-
-    private func tally() async throws -> Tally {
-        try await log().reduce(into: Tally()) { tally, event in
-            switch event.what {
-            case "tapped": tally.untaken += 1
-            case "completed": tally.untaken -= 1
-            case "terminated", "exited": (tally.open, tally.handshakes) = (0, 0)
-            case "app.created": tally.open += 1
-            case "app.lost", "app.formDidAppear", "app.handled": tally.open -= 1
-            case "app.handshake": tally.handshakes += 1
-            default: break
-            }
-        }
+    private func tally() async throws -> TapTally {
+        TapTally(try await log(), ends: ["app.lost", "app.formDidAppear", "app.handled"])
     }
 
     private func until(_ what: String, _ condition: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + Self.patience
-        while try await !condition() {
-            guard ContinuousClock.now < deadline else {
-                let lines = try await log().map { "  \($0.what) \($0.detail)" }
-                throw CommandFailure(
-                    .incomplete,
-                    "The demo got stuck in \(app.id): not in time: \(what).\n"
-                        + lines.joined(separator: "\n"))
-            }
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        try await DemoPatience(app: app.id, log: log).until(what, condition)
     }
 }

@@ -17,15 +17,12 @@ struct FormsReport: Sendable {
     // MARK: For people
 
     func table(_ terminal: Terminal) -> String {
-        let head = algorithms.reduce("what was seen, and how soon".left(40)) {
-            $0 + $1.title.right(13)
-        }
-        var lines = ["", "", terminal.paint(head, .bold)]
+        let table = ScenarioTable(terminal: terminal)
+        var lines = [
+            "", "", table.head("what was seen, and how soon", algorithms.map(\.title)),
+        ]
         lines += results.map { result in
-            algorithms.reduce(result.scenario.title.left(40)) { line, algorithm in
-                let (text, colour) = cell(result, algorithm)
-                return line + (colour.map { terminal.paint(text.right(13), $0) } ?? text.right(13))
-            }
+            table.row(result.scenario.title, algorithms.map { cell(result, $0) })
         }
         lines += stages(terminal)
         lines += [
@@ -43,7 +40,7 @@ struct FormsReport: Sendable {
 
     private func cell(
         _ result: FormsResult, _ algorithm: FormsAlgorithm
-    ) -> (String, Terminal.Colour?) {
+    ) -> ScenarioTable.Cell {
         guard let run = result.run(algorithm) else { return ("–", nil) }
         switch result.verdict(run) {
         case .right:
@@ -153,13 +150,7 @@ struct FormsReport: Sendable {
                         )
                     }
                 ) { first, _ in first }
-                let sum = result.run(.reprise)?.ledger ?? LedgerSum()
-                ledger = sum.outcomes.reduce(
-                    into: [
-                        "accepted": sum.accepted, "pending": sum.pending,
-                        "duplicates": sum.duplicates,
-                    ]
-                ) { $0[$1.key.rawValue] = $1.value }
+                ledger = (result.run(.reprise)?.ledger ?? LedgerSum()).counts
             }
         }
 

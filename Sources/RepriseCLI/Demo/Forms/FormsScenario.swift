@@ -2,7 +2,7 @@ import RepriseCore
 import ReprisePhone
 
 /// One scenario of the demo `forms`: what happens on the phone, and what has to come of it.
-struct FormsScenario: Sendable {
+struct FormsScenario: NamedScenario {
     /// From when the time to the form is measured.
     enum Start: Sendable {
         /// The first tap.
@@ -202,7 +202,7 @@ extension FormsScenario {
 }
 
 extension PhoneRules {
-    fileprivate init(launchingTap: LaunchingTap) {
+    init(launchingTap: LaunchingTap) {
         self.init()
         self.launchingTap = launchingTap
     }

@@ -31,20 +31,14 @@ actor FormsStage {
     ///
     /// - Throws: ``CommandFailure``, ``RepriseError``; what `body` throws.
     static func with<T>(_ body: (FormsStage) async throws -> T) async throws -> T {
-        guard let program = Bundle.main.executableURL else {
-            throw CommandFailure(.internal, "The tool does not find its own executable.")
+        try await DemoFolder.with { folder in
+            try await with(folder.url, folder.program, body)
         }
-        // A short path: there is a socket in it.
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-demo-\(EntryID.random().text.prefix(8))")
-        do {
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        } catch {
-            throw CommandFailure(
-                .cannotCreate, "The folder \(folder.path) cannot be created. Set TMPDIR to another."
-            )
-        }
-        defer { try? FileManager.default.removeItem(at: folder) }
+    }
+
+    private static func with<T>(
+        _ folder: URL, _ program: URL, _ body: (FormsStage) async throws -> T
+    ) async throws -> T {
         let server = try ChildProcess(
             [
                 "serve", "--port", "0", "--data", folder.appendingPathComponent("server").path,

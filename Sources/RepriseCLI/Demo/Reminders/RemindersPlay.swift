@@ -1,0 +1,164 @@
+import Foundation
+import Goals
+import Reprise
+import RepriseCore
+import ReprisePhone
+
+/// One scenario, played by one app: the words that scenarios are written in.
+///
+/// Each word returns when what it says has happened; none of them waits for a time.
+struct RemindersPlay: Sendable {
+    let phone: Phone
+    let program: URL
+    /// The app's name on the phone.
+    let app: String
+    let algorithm: RemindersAlgorithm
+    let ear: RemindersEar
+    /// The app's database, from outside.
+    let goals: GoalStore
+    /// The number of the last event before.
+    let since: Int
+    /// Whether every goal in use is to ring.
+    let leavesNoneSilent: Bool
+
+    private static let patience = DemoPatience.most
+
+    // MARK: The app
+
+    /// Installs the app, or replaces it by one that is started in another way.
+    func installs(_ arguments: String...) async throws {
+        try await phone.install(
+            PhoneAppSpec(
+                id: app, executable: program.path,
+                arguments: ["app", "reminders", "--as", algorithm.rawValue] + arguments,
+                backgroundTasks: [RemindersApp.refresh]))
+    }
+
+    func launch() async throws {
+        try await phone.launch(app)
+        try await phone.expects(.report("loaded", app: app), within: Self.patience)
+    }
+
+    /// The app ends itself before anything is said to be done.
+    func launchesAndDies() async throws {
+        try await phone.launch(app)
+        try await phone.expects(.phone(.exited, app: app), within: Self.patience)
+    }
+
+    func goesHome() async throws {
+        try await phone.home()
+        try await phone.expects(.phone(.background, app: app), within: Self.patience)
+    }
+
+    /// The person comes back to an app that runs, and it looks again.
+    func opensAndPlans() async throws {
+        try await phone.launch(app)
+        try await phone.expects(.phone(.foreground, app: app), within: Self.patience)
+        try await plans()
+    }
+
+    /// SIGKILL, once the taps before it were taken: what dies then is the app's, not the system's.
+    func kill() async throws {
+        try await until("its taps are taken") { try await tally().untaken == 0 }
+        try await phone.kill(app)
+        try await phone.expects(.phone(.terminated, app: app), within: Self.patience)
+    }
+
+    // MARK: Goals
+
+    /// There are goals, of which the app has not heard yet.
+    func has(_ goals: [Goal]) async throws { try await self.goals.save(goals) }
+
+    /// A person makes goals in the app, and it has asked the system to ring for them.
+    func makes(_ goals: [Goal]) async throws {
+        try await launch()
+        try await does(GoalsCommand(do: .save, goals: goals))
+        try await plans()
+    }
+
+    /// Something is done in the app, which runs.
+    func does(_ command: GoalsCommand) async throws {
+        let name = try GoalsFolder(of: phone.folder.data(of: app)).leave(command)
+        try await phone.expects(.report("did", name, app: app), within: Self.patience)
+    }
+
+    /// Something is done behind the app's back.
+    func edits(_ body: (GoalStore) async throws -> Void) async throws { try await body(goals) }
+
+    // MARK: Taps
+
+    /// A notification of a goal, as the app's version would have it.
+    func rings(_ goal: String) async throws {
+        try await rings(
+            info: algorithm == .reprise
+                ? #""reprise":{"v":2,"sort":"goal","id":"\#(goal)","part":"pages"}"#
+                : #""goalId":"\#(goal)","questionId":"pages""#)
+    }
+
+    func rings(info: String) async throws {
+        try await phone.push(#"{"aps":{"alert":{"title":"Reminder"}},\#(info)}"#, app: app)
+        try await phone.expects(.phone(.delivered, app: app), within: Self.patience)
+    }
+
+    /// The person taps the newest notification.
+    func tap() async throws { try await phone.tap(app: app) }
+
+    /// The person taps the newest notification of a goal.
+    func tap(of goal: String) async throws {
+        let shown = try await phone.app(app).delivered
+        let notification = shown.first { $0.request.content.thread == goal }
+        try await phone.tap(notification?.request.id, app: app)
+    }
+
+    /// The app has the tap, and has said so to the system.
+    func isTaken() async throws {
+        try await phone.expects(.report("created", app: app), within: Self.patience)
+        try await until("its taps are taken") { try await tally().untaken == 0 }
+    }
+
+    // MARK: What comes of it
+
+    /// Every tap has ended in whatever way.
+    func settles() async throws {
+        try await until("every tap has come to its end") {
+            let tally = try await tally()
+            guard tally.untaken == 0 else { return false }
+            // There is no journal yet while an app starts for the first time.
+            return algorithm == .reprise ? (try? ledger().pending) == 0 : tally.open == 0
+        }
+    }
+
+    /// The app has asked the system for what rings for its goals, as far as it ever will.
+    func plans() async throws {
+        // The seed's has done so when it has done what it was told to do.
+        guard algorithm == .reprise else { return }
+        let deadline = ContinuousClock.now + .seconds(10)
+        // What does not come true is seen in the end, and judged.
+        while ContinuousClock.now < deadline, 
+            try await !centre().isInOrder(withAll: leavesNoneSilent)
+        {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// What the app's journal says, read from outside.
+    func ledger() throws -> LedgerSum { try Reprise.ledger(at: phone.folder.data(of: app)) }
+
+    /// What the phone holds, beside what the goals say.
+    func centre() async throws -> NotificationCentre {
+        try await NotificationCentre(phone.status(), app: app, goals: goals.goals())
+    }
+
+    /// What has happened with this app.
+    func log() async throws -> [PhoneEvent] {
+        try await phone.log().filter { $0.number > since && ($0.app == app || $0.app == nil) }
+    }
+
+    private func tally() async throws -> TapTally {
+        TapTally(try await log(), ends: ["app.lost", "app.screen"])
+    }
+
+    private func until(_ what: String, _ condition: () async throws -> Bool) async throws {
+        try await DemoPatience(app: app, log: log).until(what, condition)
+    }
+}

@@ -1,0 +1,71 @@
+import RepriseCore
+
+/// What the apps have made of one scenario.
+struct RemindersResult: Sendable {
+    /// What was not as it should have been.
+    enum Fault: Hashable, Sendable {
+        /// That many taps led nowhere.
+        case lost(Int)
+        /// That many screens too many.
+        case twice(Int)
+        /// This screen instead of another.
+        case screen(String)
+        /// So many wait in the notification centre and should not.
+        case orphans(Int)
+        /// So many goals do not ring the next time.
+        case silent(Int)
+        /// So many requests were not kept by the phone.
+        case dropped(Int)
+        /// It rang at other times.
+        case heard([String])
+    }
+
+    /// The seed's metric: “data entry sheet appears within 500ms of tap”.
+    static let metric = Duration.milliseconds(500)
+
+    let scenario: RemindersScenario
+    let runs: [RemindersRun]
+
+    func run(_ algorithm: RemindersAlgorithm) -> RemindersRun? {
+        runs.first { $0.algorithm == algorithm }
+    }
+
+    func faults(_ run: RemindersRun) -> [Fault] {
+        var faults: [Fault] = []
+        let (seen, due) = (run.screens, scenario.screens)
+        if seen.count < due.count { faults.append(.lost(due.count - seen.count)) }
+        if seen.count > due.count { faults.append(.twice(seen.count - due.count)) }
+        let wrong = zip(seen, due).first { !Self.isRight($0, $1, run.algorithm) }
+        if let wrong { faults.append(.screen(wrong.0)) }
+        if let heard = scenario.heard, heard != run.heard { faults.append(.heard(run.heard)) }
+        if run.dropped > 0 { faults.append(.dropped(run.dropped)) }
+        if run.centre.orphans > 0 { faults.append(.orphans(run.centre.orphans)) }
+        if scenario.leavesNoneSilent, run.centre.silent > 0 {
+            faults.append(.silent(run.centre.silent))
+        }
+        return faults
+    }
+
+    /// The seed has one screen for all that is not there, and means it.
+    private static func isRight(_ seen: String, _ due: String, _ app: RemindersAlgorithm) -> Bool {
+        seen == due
+            || app != .reprise && due.hasPrefix("deletedGoal ")
+                && seen == due.replacing("deletedGoal", with: "missingGoal")
+    }
+
+    /// Whether every promise was kept.
+    var isKept: Bool {
+        guard let run = run(.reprise), let ledger = run.ledger else { return false }
+        return faults(run).isEmpty && ledger.isSettled(as: scenario.outcomes)
+    }
+
+    /// From the tap to what was seen, the longest; nil: nothing was.
+    func time(_ run: RemindersRun) -> Duration? {
+        run.time(since: [scenario.startsAtLaunch ? "launched" : "tapped"])
+    }
+
+    /// From when the app had tap and goals.
+    func timeWithGoals(_ run: RemindersRun) -> Duration? {
+        run.time(since: ["tapped", "launched", "app.loaded"])
+    }
+}
