@@ -9,6 +9,7 @@ struct DemoCommand: AsyncParsableCommand {
         case catchUp = "catch-up"
         case proof
         case forms
+        case chains
     }
 
     static let configuration = CommandConfiguration(
@@ -44,6 +45,13 @@ struct DemoCommand: AsyncParsableCommand {
                   Takes about a minute and a half; --list names the scenarios, --only
                   plays some of them.
 
+            chains
+                  Plays the scenarios of seed 003 and more on the same phone: chains of tasks
+                  that are killed between any two instructions, force-quit, frozen, updated,
+                  damaged, and that run in background slots alone. Beside Reprise plays the
+                  seed's store. Takes about a minute; --list and --only as with forms,
+                  which then tells each moment.
+
             Everything happens in a temporary folder and on this machine alone.
 
             EXAMPLES
@@ -52,6 +60,7 @@ struct DemoCommand: AsyncParsableCommand {
               reprise demo catch-up
               reprise demo proof --minutes 5
               reprise demo forms --only terminated-fast --only killed-once
+              reprise demo chains --only seed-flow
               reprise demo --json | jq .passed
 
             EXIT CODES
@@ -65,12 +74,13 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "How long the proof searches.") var minutes = 1.0
     @Flag(help: "The seed's timers in catch-up go eight times as fast.") var fast = false
     @Flag(help: "Print the report as JSON, without the timeline.") var json = false
-    @Option(help: ArgumentHelp("A scenario of forms; may be repeated.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("A scenario of forms or chains; may be repeated.", valueName: "name"))
     var only: [String] = []
-    @Flag(help: "Name the scenarios of forms.") var list = false
+    @Flag(help: "Name the scenarios of forms or chains.") var list = false
     @Option(
         help: ArgumentHelp(
-            "Where forms puts the picture of a form. (default: a temporary folder)",
+            "Where forms puts the picture of a form (default: a temporary folder), and chains what its tasks did.",
             valueName: "dir"))
     var output: String?
     @Flag(help: .hidden) var alone = false
@@ -84,9 +94,10 @@ struct DemoCommand: AsyncParsableCommand {
         guard minutes > 0, minutes <= 1_440 else {
             throw ValidationError("--minutes is more than 0 and at most 1440.")
         }
-        if let name = only.first(where: { name in
-            !FormsScenario.all.contains { $0.name == name }
-        }) {
+        let names =
+            scenario == .chains
+            ? ChainsScenario.all.map(\.name) : FormsScenario.all.map(\.name)
+        if let name = only.first(where: { !names.contains($0) }) {
             throw ValidationError("There is no scenario \(name.prefix(64)); see --list.")
         }
     }
@@ -97,6 +108,7 @@ struct DemoCommand: AsyncParsableCommand {
         case .catchUp: try await catchUp()
         case .proof: try await prove()
         case .forms: try await forms()
+        case .chains: try await chains()
         }
     }
 
@@ -159,7 +171,7 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     /// Runs a scenario of real processes until it is over or interrupted.
-    private static func ending<Report: Sendable>(
+    static func ending<Report: Sendable>(
         _ play: @escaping @Sendable () async throws -> Report
     ) async throws -> Report {
         do {
