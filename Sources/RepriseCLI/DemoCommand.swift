@@ -10,6 +10,7 @@ struct DemoCommand: AsyncParsableCommand {
         case proof
         case forms
         case reminders
+        case chains
     }
 
     static let configuration = CommandConfiguration(
@@ -53,6 +54,13 @@ struct DemoCommand: AsyncParsableCommand {
                   seed before and after its repair. Takes about a minute; --list and --only
                   as with forms, where --only prints timelines.
 
+            chains
+                  Plays the scenarios of seed 003 and more on the same phone: chains of tasks
+                  that are killed between any two instructions, force-quit, frozen, updated,
+                  damaged, and that run in background slots alone. Beside Reprise plays the
+                  seed's store. Takes about a minute; --list and --only as with forms,
+                  which then tells each moment.
+
             Everything happens in a temporary folder and on this machine alone.
 
             EXAMPLES
@@ -62,6 +70,7 @@ struct DemoCommand: AsyncParsableCommand {
               reprise demo proof --minutes 5
               reprise demo forms --only terminated-fast --only killed-once
               reprise demo reminders --only case-4 --only import-new
+              reprise demo chains --only seed-flow
               reprise demo --json | jq .passed
 
             EXIT CODES
@@ -75,12 +84,14 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "How long the proof searches.") var minutes = 1.0
     @Flag(help: "The seed's timers in catch-up go eight times as fast.") var fast = false
     @Flag(help: "Print the report as JSON, without the timeline.") var json = false
-    @Option(help: ArgumentHelp("A scenario of forms or reminders; may be repeated.", valueName: "name"))
-    var only: [String] = []
-    @Flag(help: "Name the scenarios of forms, or reminders.") var list = false
     @Option(
         help: ArgumentHelp(
-            "Where forms puts the picture of a form (default: a temporary folder), and reminders its report with all timelines.",
+            "A scenario of forms, reminders or chains; may be repeated.", valueName: "name"))
+    var only: [String] = []
+    @Flag(help: "Name the scenarios of forms, reminders or chains.") var list = false
+    @Option(
+        help: ArgumentHelp(
+            "Where forms puts the picture of a form (default: a temporary folder), reminders its report with all timelines, and chains what its tasks did.",
             valueName: "dir"))
     var output: String?
     @Flag(help: .hidden) var alone = false
@@ -95,8 +106,11 @@ struct DemoCommand: AsyncParsableCommand {
             throw ValidationError("--minutes is more than 0 and at most 1440.")
         }
         let names =
-            scenario == .reminders
-            ? RemindersScenario.all.map(\.name) : FormsScenario.all.map(\.name)
+            switch scenario {
+            case .reminders: RemindersScenario.all.map(\.name)
+            case .chains: ChainsScenario.all.map(\.name)
+            case .kill, .catchUp, .proof, .forms: FormsScenario.all.map(\.name)
+            }
         if let name = only.first(where: { !names.contains($0) }) {
             throw ValidationError("There is no scenario \(name.prefix(64)); see --list.")
         }
@@ -109,6 +123,7 @@ struct DemoCommand: AsyncParsableCommand {
         case .proof: try await prove()
         case .forms: try await forms()
         case .reminders: try await reminders()
+        case .chains: try await chains()
         }
     }
 
@@ -183,7 +198,7 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     /// Runs a scenario of real processes until it is over or interrupted.
-    private static func ending<Report: Sendable>(
+    static func ending<Report: Sendable>(
         _ play: @escaping @Sendable () async throws -> Report
     ) async throws -> Report {
         do {

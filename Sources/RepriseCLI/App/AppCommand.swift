@@ -9,7 +9,10 @@ import RepriseSimulator
 struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app", abstract: "An app for the demo.", shouldDisplay: false,
-        subcommands: [FormsAppCommand.self, GoalsAppCommand.self, RemindersAppCommand.self])
+        subcommands: [
+            ChainsAppCommand.self, FormsAppCommand.self, GoalsAppCommand.self,
+            RemindersAppCommand.self,
+        ])
 }
 
 /// Which app takes the taps of the demo: the same system, the same page, another way to hand an event over.

@@ -1,0 +1,175 @@
+import Foundation
+import Reprise
+import RepriseChains
+import RepriseCore
+import RepriseNIO
+import ReprisePhone
+
+/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's log.
+struct ChainsApp: Sendable {
+    /// What a chain of the demo is given.
+    struct Input: Codable, Sendable {
+        var plan: String
+        var number: Int
+    }
+
+    /// Chains of which each step is reported.
+    private static let watched = 20
+
+    let host: ChainsHost
+    let takesOver: Bool
+
+    func run() async throws {
+        try host.makeFiles()
+        let definition = definition
+        let reprise = try await Reprise.open(
+            at: host.folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
+            configuration: configuration(definition))
+        await host.report("journal")
+        guard let chains = reprise.chains else { return }
+        try await start(definition, chains)
+        await host.report("started")
+        let (phone, host) = (host.phone, host)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await chains.run(conditions: phone?.status, scheduler: phone?.scheduler)
+            }
+            group.addTask { await Self.watch(chains, host) }
+            group.addTask {
+                guard let phone else { return try await Task.sleep(for: .seconds(3_600)) }
+                await phone.run(
+                    life: reprise, notifications: NoNotifications(),
+                    // Until what waited for the transfers has nothing left to do.
+                    transfersDone: { await chains.background(granted: .seconds(20)) },
+                    tasks: { await chains.slot($0) })
+            }
+            // All have ended, for a process without a phone; or the journal is another one's.
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func start(_ chain: Chain<Input>, _ chains: Chains) async throws {
+        if try await chains.list(limit: 1).isEmpty {
+            let (plan, count, lanes) = (host.plan, host.chains, min(50, host.chains))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for lane in 0..<lanes {
+                    group.addTask {
+                        for number in stride(from: lane, to: count, by: lanes) {
+                            try await chains.start(
+                                chain, input: Input(plan: plan, number: number), name: "c\(number)")
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        if let then = host.then {
+            try await chains.start(chain, input: Input(plan: then, number: host.chains))
+        }
+    }
+
+    /// Reports how the chains are, as an app would show it.
+    private static func watch(_ chains: Chains, _ host: ChainsHost) async {
+        guard host.plan != "waiting", let all = try? await chains.list(limit: 1_000) else {
+            try? await Task.sleep(for: .seconds(3_600))
+            return
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for status in all {
+                group.addTask {
+                    var last = ""
+                    for await progress in chains.progress(of: status.id) {
+                        let isWatched = progress.total <= watched || progress.state.isEnd
+                        let name = (status.name ?? "c?").dropFirst()
+                        let news =
+                            "\(name) \(progress.state) \(isWatched ? progress.done : 0)"
+                        if news != last { await host.report("chain", news) }
+                        last = news
+                    }
+                }
+            }
+        }
+        if host.phone != nil { try? await Task.sleep(for: .seconds(3_600)) }
+    }
+
+    private func configuration(_ definition: Chain<Input>) -> Reprise.Configuration {
+        let standard = StandardWorkers(
+            sandbox: Sandbox(["files": host.files]), transport: NIOTransport(),
+            guard: AddressGuard(allowed: [host.serverName]), transfers: host.phone?.transfers)
+        var chains = Chains.Configuration()
+        chains.timekeeper = host.timekeeper
+        chains.chains = [definition]
+        chains.workers = standard.all + [Mark(effects: host.effects)]
+        for worker in standard.all {
+            switch worker {
+            case let copy as CopyFileWorker:
+                chains.workers.append(Seen(worker: copy, effects: host.effects))
+            case let download as DownloadWorker:
+                chains.workers.append(Seen(worker: download, effects: host.effects))
+            default: break
+            }
+        }
+        if host.phone == nil { chains.workers.append(NoTransfers()) }
+        var configuration = Reprise.Configuration()
+        configuration.chains = chains
+        configuration.journal.timekeeper = host.timekeeper
+        configuration.journal.takeOver = takesOver
+        configuration.journal.busyTimeout = .milliseconds(500)
+        return configuration
+    }
+}
+
+/// Leaves its line in the file of effects.
+struct Mark: Worker {
+    struct Input: Codable, Sendable {
+        var task: ChainsPlan.Task
+        var chain: Int
+        var read: Int?
+    }
+
+    static let identifier = "demo.mark"
+    let effects: ChainsEffects
+
+    func run(_ input: Input, _ work: WorkContext) async throws -> String {
+        try await effects.perform(
+            input.task, chain: input.chain, key: work.key, attempt: work.attempt)
+    }
+}
+
+/// A built-in worker that is seen: it leaves a line when its effect has taken place.
+struct Seen<W: Worker>: Worker {
+    struct Input: Codable, Sendable {
+        var task: ChainsPlan.Task
+        var chain: Int
+        var inner: W.Input
+    }
+
+    static var identifier: String { "demo.seen." + W.identifier }
+    let worker: W
+    let effects: ChainsEffects
+
+    func run(_ input: Input, _ work: WorkContext) async throws -> String {
+        try await effects.perform(
+            input.task, chain: input.chain, key: work.key, attempt: work.attempt
+        ) { _ = try await worker.run(input.inner, work) }
+    }
+}
+
+/// Stands for the phone's transfers in a process that no phone has launched.
+private struct NoTransfers: Worker {
+    static let identifier = TransferWorker.identifier
+
+    func run(_ input: TransferWorker.Input, _ work: WorkContext) async throws -> Int {
+        throw HandOverFailure.permanent("There is no phone.")
+    }
+}
+
+/// An app that has no notifications.
+struct NoNotifications: NotificationHandler {
+    func received(_ response: NotificationResponse) async {}
+
+    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions { [] }
+
+    func receivedPush(_ info: [UInt8]) async {}
+}

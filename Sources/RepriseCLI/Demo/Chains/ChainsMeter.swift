@@ -1,0 +1,44 @@
+import Foundation
+import RepriseCore
+
+/// What the processes of one app write, as the kernel counts it, looked at while they live.
+///
+/// All that was given to `write(2)` and its like; nil where there is no `/proc`.
+actor ChainsMeter {
+    private let witness: ChainsWitness
+    /// By the number of the process.
+    private var written: [String: Int] = [:]
+    private(set) var isAvailable = false
+
+    init(_ witness: ChainsWitness) { self.witness = witness }
+
+    var bytes: Int? { isAvailable ? written.values.reduce(0, +) : nil }
+
+    /// Looks until the task is cancelled.
+    func watch() async {
+        while !Task.isCancelled {
+            look()
+            try? await Task.sleep(for: .milliseconds(15))
+        }
+    }
+
+    func look() {
+        let lives = witness.lines.filter { $0.verb == .life }.suffix(2)
+        for process in lives.map(\.key) {
+            guard let text = try? String(contentsOfFile: "/proc/\(process)/io", encoding: .utf8),
+                let line = text.split(separator: "\n").first(where: { $0.hasPrefix("wchar:") }),
+                let count = line.split(separator: " ").last.flatMap({ Int($0) })
+            else { continue }
+            isAvailable = true
+            written[process] = max(written[process] ?? 0, count)
+        }
+    }
+
+    /// The memory that a process has in hand, in bytes.
+    static func memory(of process: String) -> Int? {
+        let text = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+        let line = text?.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        let words = line?.split(whereSeparator: \.isWhitespace) ?? []
+        return words.count > 1 ? Int(words[1]).map { $0 * 1_024 } : nil
+    }
+}

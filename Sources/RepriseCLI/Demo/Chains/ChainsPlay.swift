@@ -1,0 +1,199 @@
+import Foundation
+import GRDB
+import Reprise
+import RepriseChains
+import RepriseCore
+import ReprisePhone
+
+/// One scenario, played by one app: the words that scenarios are written in.
+///
+/// Each word returns when what it says has happened; none of them waits for a time.
+struct ChainsPlay: Sendable {
+    /// How long anything may take before the demo says that it is stuck.
+    static let patience = Duration.seconds(40)
+    /// How the app names its request for time in the background.
+    static let slotID = "reprise.chains"
+
+    let phone: Phone
+    let app: PhoneAppSpec
+    let algorithm: ChainsAlgorithm
+    let scenario: ChainsScenario
+    /// What was done, for the witness.
+    let witness: ChainsWitness
+    let server: ChainsServer
+    let meter: ChainsMeter
+    /// What the scenario found out beside that.
+    let notes: ChainsNotes
+    /// The number of the last event before.
+    let since: Int
+
+    // MARK: What happens
+
+    /// The person opens the app.
+    func launch() async throws {
+        let count = try await log().count { $0.what == "app.started" }
+        try await phone.launch(app.id)
+        try await until("the app has started its chains") {
+            try await log().count { $0.what == "app.started" } > count
+        }
+    }
+
+    /// SIGKILL.
+    func kill() async throws {
+        await meter.look()
+        try await phone.kill(app.id)
+        try await phone.expects(.phone(.terminated, app: app.id), within: Self.patience)
+    }
+
+    /// The person throws the app out of the app switcher.
+    func forceQuit() async throws {
+        await meter.look()
+        try await phone.forceQuit(app.id)
+        try await phone.expects(.phone(.terminated, app: app.id), within: Self.patience)
+    }
+
+    /// The person goes to the home screen; the app's time in the background passes.
+    func goesHome(untilSuspended: Bool = true) async throws {
+        try await phone.home()
+        try await phone.expects(.phone(.background, app: app.id), within: Self.patience)
+        guard untilSuspended else { return }
+        try await phone.expects(.phone(.suspended, app: app.id), within: Self.patience)
+    }
+
+    /// The system gives time for the app's request, and takes it back when so many more tasks are done; then it kills the app.
+    ///
+    /// - Returns: false if the app has not asked for time, or may have none.
+    func slot(tasks: Int) async throws -> Bool {
+        let before = done
+        do {
+            try await phone.runBackground(Self.slotID, app: app.id)
+        } catch let error as RepriseError
+            where [.noSuchEntry, .refused, .unavailable].contains(error.code)
+        {
+            return false
+        }
+        try await phone.expects(.phone(.taskBegan, app: app.id), within: Self.patience)
+        try await until("the slot is used") {
+            if done >= before + tasks { return true }
+            return try await hasEnded()
+        }
+        // It may have been complete already.
+        if try await !hasEnded() { try? await phone.expireBackground(app.id) }
+        try await phone.expects(.phone(.taskCompleted, app: app.id), within: Self.patience)
+        try await kill()
+        return true
+    }
+
+    /// The app is replaced by another version.
+    func update(to version: Int) async throws {
+        await meter.look()
+        var newer = app
+        newer.arguments += ["--version", "\(version)"]
+        try await phone.install(newer)
+        try await phone.expects(.phone(.terminated, app: app.id), within: Self.patience)
+    }
+
+    /// Another process on the app's data, which no phone has launched.
+    func otherProcess(_ more: [String] = []) throws -> ChildProcess {
+        try ChildProcess(
+            app.arguments + ["--folder", folder.path] + more,
+            log: witness.file.deletingLastPathComponent().appendingPathComponent("other.log"))
+    }
+
+    // MARK: What the disk does
+
+    /// Changes rows of a journal that nobody owns.
+    func sqlite(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: folder.appendingPathComponent("journal.sqlite").path)
+        try queue.writeWithoutTransaction { db in try db.execute(sql: sql) }
+        try queue.close()
+    }
+
+    /// The only value of a query on the journal.
+    func text(_ sql: String) throws -> String? {
+        let queue = try DatabaseQueue(path: folder.appendingPathComponent("journal.sqlite").path)
+        defer { try? queue.close() }
+        return try queue.read { db in try String.fetchOne(db, sql: sql) }
+    }
+
+    /// One byte goes bad.
+    func damage(_ file: URL) throws {
+        var bytes = try Data(contentsOf: file)
+        guard !bytes.isEmpty else { return }
+        bytes[bytes.startIndex + bytes.count / 2] = 0x01
+        try bytes.write(to: file)
+    }
+
+    /// Where the app's data is.
+    var folder: URL { phone.folder.data(of: app.id) }
+
+    // MARK: What comes of it
+
+    var effects: [ChainsEffects.Line] { witness.lines }
+    /// The effects that have taken place.
+    var done: Int { effects.count { $0.verb == .done } }
+
+    /// So many effects have taken place.
+    func does(_ count: Int) async throws {
+        try await until("\(count) effects have taken place") { done >= count }
+    }
+
+    /// So many tasks of the first chain are done, as far as the app may know.
+    func finishes(_ count: Int) async throws {
+        guard algorithm == .reprise else { return try await does(count) }
+        try await until("\(count) tasks are done") {
+            try await states()[0].map { $0.done >= count } ?? false
+        }
+    }
+
+    /// A task has begun, so often.
+    func begins(_ label: String, times: Int = 1) async throws {
+        try await until("\(label) has begun") {
+            effects.count { $0.verb == .began && $0.label == label } >= times
+        }
+    }
+
+    /// How the chains are, as the app has said it last, by their numbers.
+    func states() async throws -> [Int: (state: String, done: Int)] {
+        try await log().reduce(into: [:]) { states, event in
+            guard event.what == "app.chain" else { return }
+            let words = event.detail.split(separator: " ")
+            guard words.count == 3, let number = Int(words[0]), let done = Int(words[2]) else {
+                return
+            }
+            states[number] = (String(words[1]), done)
+        }
+    }
+
+    static let ends: Set<String> = ["succeeded", "failed", "cancelled", "quarantined"]
+
+    func hasEnded() async throws -> Bool {
+        try await states().values.count { Self.ends.contains($0.state) } >= scenario.chains
+    }
+
+    /// Every chain has come to an end.
+    func settles() async throws {
+        try await until("every chain has come to its end") { try await hasEnded() }
+    }
+
+    /// What has happened with this app.
+    func log() async throws -> [PhoneEvent] {
+        try await phone.log().filter {
+            $0.number > since && ($0.app == app.id || $0.app == nil)
+        }
+    }
+
+    func until(_ what: String, _ condition: () async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + Self.patience
+        while try await !condition() {
+            guard ContinuousClock.now < deadline else {
+                let lines = try await log().suffix(40).map { "  \($0.what) \($0.detail)" }
+                throw CommandFailure(
+                    .incomplete,
+                    "The demo got stuck in \(app.id): not in time: \(what).\n"
+                        + lines.joined(separator: "\n"))
+            }
+            try await Task.sleep(for: .milliseconds(4))
+        }
+    }
+}

@@ -1,0 +1,225 @@
+import Foundation
+import RepriseCore
+import ReprisePhone
+
+extension ChainsScenario {
+    /// How often the chain of 1,000 steps is killed.
+    static let killCount = 20
+
+    /// All, in the order of the demo.
+    static let all = killed + effects + faults + background + others
+
+    private static let killed = [
+        ChainsScenario(
+            name: "seed-flow", title: "3 copies, force-quit in step 2", plan: "copies",
+            fileBytes: nil
+        ) { play in
+            try await play.launch()
+            try await play.begins("0.copy-2")
+            try await play.forceQuit()
+            try await play.launch()
+            try await play.settles()
+        },
+        ChainsScenario(
+            name: "parallel", title: "8 in parallel, killed after 3", plan: "parallel"
+        ) { play in
+            try await play.launch()
+            try await play.finishes(3)
+            try await play.kill()
+            try await play.launch()
+            try await play.settles()
+        },
+        ChainsScenario(
+            name: "thousand", title: "1,000 steps, killed 20 times", plan: "thousand",
+            again: killCount
+        ) { play in
+            for kill in 1...killCount {
+                try await play.launch()
+                try await play.does(kill * 1_000 / (killCount + 1) + Int.random(in: -15...15))
+                try await play.kill()
+            }
+            try await play.launch()
+            try await play.settles()
+        },
+        ChainsScenario(
+            name: "many", title: "300 chains of 3 steps, killed", plan: "many", chains: 300,
+            again: 8
+        ) { play in
+            try await play.launch()
+            try await play.does(400)
+            try await play.kill()
+            try await play.launch()
+            try await play.settles()
+        },
+        ChainsScenario(
+            name: "download", title: "16 MB download, killed 3 times", plan: "download",
+            fileBytes: nil
+        ) { play in try await download(play) },
+    ]
+
+    private static func download(_ play: ChainsPlay) async throws {
+        for share in [0.2...0.4, 0.5...0.65, 0.7...0.9] {
+            let place = Int(Double(ChainsPlan.downloadBytes) * .random(in: share))
+            try await play.launch()
+            try await play.until("\(place) bytes were sent") {
+                play.server.position >= place && play.effects.last?.label == "0.film"
+            }
+            try await play.kill()
+        }
+        try await play.launch()
+        try await play.settles()
+        let file = play.folder.appendingPathComponent("files/film")
+        let bytes = (try? Data(contentsOf: file)).map { Array($0) } ?? []
+        play.notes.expect(bytes == play.server.content, "The file is not what the server has.")
+        let again = max(0, play.server.sent - ChainsPlan.downloadBytes)
+        play.notes.setAgain("\((again + 500_000) / 1_000_000) MB")
+        // A position is kept each 4 MiB, and the network holds something.
+        play.notes.expect(again < 3 * 6_000_000, "\(again) bytes were fetched again.")
+    }
+
+    private static let effects = [
+        ChainsScenario(
+            name: "effect", title: "killed between effect, outcome", plan: "effect", again: 1
+        ) { play in
+            for task in ["plain", "by-key"] {
+                try await play.launch()
+                try await play.until("\(task) has had its effect") {
+                    play.effects.contains { $0.verb == .done && $0.label == "0.\(task)" }
+                }
+                try await play.kill()
+            }
+            try await play.launch()
+            try await play.settles()
+            guard play.algorithm == .reprise else { return }
+            let known = play.effects.contains { $0.verb == .known && $0.label == "0.by-key" }
+            play.notes.expect(known, "The worker did not know its key again.")
+            play.notes.say("by-key was asked again with the same key, and did it once")
+        },
+        ChainsScenario(
+            name: "retried", title: "fails twice, then succeeds", plan: "retried"
+        ) { play in
+            try await play.launch()
+            try await play.settles()
+        },
+        ChainsScenario(
+            name: "compensated", title: "fails; killed taking it back", plan: "compensated",
+            ends: [0: "failed"],
+            effects: [
+                "0.book-flight", "0.book-hotel", "0.undo-book-hotel", "0.undo-book-flight",
+            ]
+        ) { play in
+            try await play.launch()
+            guard play.algorithm == .reprise else { return try await play.settles() }
+            try await play.begins("0.undo-book-hotel")
+            try await play.kill()
+            try await play.launch()
+            try await play.settles()
+            let undone = play.effects.filter { $0.verb == .done && $0.label.contains("undo") }
+            play.notes.expect(
+                undone.map(\.label) == ["0.undo-book-hotel", "0.undo-book-flight"],
+                "It was not taken back in reverse.")
+        },
+    ]
+
+    private static let faults = [
+        ChainsScenario(
+            name: "corrupted", title: "4 chains, 2 of them damaged", plan: "corrupted", chains: 4,
+            ends: [0: "quarantined", 1: "quarantined"],
+            // The one whose file is damaged gets as far as what needs it.
+            effects: [
+                "0.list", "1.list", "1.wait", "2.list", "2.wait", "2.use", "3.list", "3.wait",
+                "3.use",
+            ]
+        ) { play in
+            try await play.launch()
+            for chain in 0..<4 { try await play.begins("\(chain).wait") }
+            try await play.kill()
+            switch play.algorithm {
+            case .reprise:
+                try play.sqlite("UPDATE chain SET input = x'7b' WHERE name = 'c0'")
+                let name = try play.text(
+                    """
+                    SELECT outputFile FROM chainTask AS t JOIN chain AS c ON c.seq = t.chain
+                    WHERE c.name = 'c1' AND outputFile IS NOT NULL
+                    """)
+                if let name {
+                    try play.damage(play.folder.appendingPathComponent("outputs/\(name)"))
+                }
+                try await play.launch()
+                try await play.settles()
+            case .singleValue:
+                let name = "com.brewkits.native_workmanager.json"
+                try play.damage(play.folder.appendingPathComponent(name))
+                try await play.launch()
+            }
+        }
+    ]
+
+    private static let background = [
+        ChainsScenario(
+            name: "slots", title: "opened once, then slots only", plan: "slots", again: 6,
+            backgroundSeconds: 1
+        ) { play in
+            try await play.launch()
+            try await play.does(1)
+            try await play.goesHome()
+            try await play.kill()
+            var slots = 0
+            while try await !play.hasEnded(), slots < 20, try await play.slot(tasks: 3) {
+                slots += 1
+            }
+            play.notes.say("\(slots) slots")
+            guard play.algorithm == .reprise else { return }
+            play.notes.expect(slots > 2, "It took \(slots) slots: that shows nothing.")
+        },
+        ChainsScenario(
+            name: "force-quit", title: "force-quit: no slot until opened", plan: "slots", again: 1,
+            backgroundSeconds: 1
+        ) { play in
+            try await play.launch()
+            try await play.does(1)
+            try await play.goesHome()
+            try await play.forceQuit()
+            let hasRun = try await play.slot(tasks: 1)
+            play.notes.expect(!hasRun, "A force-quit app was given time.")
+            try await play.launch()
+            try await play.settles()
+        },
+        ChainsScenario(
+            name: "transfer", title: "transfer outlives the app", plan: "transfer",
+            isOfSeed: false, fileBytes: nil
+        ) { play in
+            try await play.launch()
+            try await play.phone.expects(.phone(.transferRuns, app: play.app.id))
+            try await play.goesHome(untilSuspended: false)
+            try await play.kill()
+            let killed = play.effects.count { $0.verb == .life }
+            try await play.settles()
+            play.notes.expect(
+                play.effects.count { $0.verb == .life } == killed + 1, "The phone did not wake it.")
+        },
+    ]
+
+    private static let others = [
+        ChainsScenario(
+            name: "upgrade", title: "updated: parked, then compatible", plan: "upgrade",
+            effects: ["0.first", "0.second", "0.third", "0.extra"], isOfSeed: false
+        ) { play in
+            try await play.launch()
+            try await play.begins("0.second")
+            try await play.update(to: 2)
+            try await play.launch()
+            try await play.until("it is parked") { try await play.states()[0]?.state == "parked" }
+            try await play.update(to: 3)
+            try await play.launch()
+            try await play.settles()
+        },
+        ChainsScenario(
+            name: "second", title: "2nd process; frozen for 3 days", plan: "second", again: 1
+        ) { play in try await second(play) },
+        ChainsScenario(
+            name: "waiting", title: "10,000 chains wait", plan: "waiting", chains: 0,
+            effects: ["10000.first"], waiting: 10_000, isOfSeed: false
+        ) { play in try await waiting(play) },
+    ]
+}

@@ -1,0 +1,86 @@
+import Foundation
+import RepriseCore
+import ReprisePhone
+
+extension ChainsScenario {
+    /// A second process, then one that takes over while the first is frozen.
+    static func second(_ play: ChainsPlay) async throws {
+        try await play.launch()
+        try await play.does(3)
+        if play.algorithm == .reprise {
+            let other = try play.otherProcess()
+            let said = try await Self.last(of: other)
+            play.notes.expect(said == "stopped journalOwned", "A second process said: \(said).")
+        }
+        try await play.goesHome(untilSuspended: false)
+        var owner: ChildProcess?
+        for _ in 0..<20 where owner == nil {
+            try await play.phone.suspend(play.app.id)
+            try await play.phone.expects(.phone(.suspended, app: play.app.id))
+            let other = try play.otherProcess(
+                play.algorithm == .reprise ? ["--take-over"] : [])
+            if try await Self.line(of: other, ["started", "stopped"]).hasPrefix("started") {
+                owner = other
+            } else {
+                // Frozen inside a transaction: SQLite's own lock stands.
+                await other.terminate()
+                try await play.phone.resume(play.app.id)
+            }
+        }
+        guard let owner else { return play.notes.expect(false, "The journal was not taken over.") }
+        try await play.phone.advance(by: .seconds(3 * 86_400))
+        while true {
+            let words = try await owner.line().split(separator: " ")
+            guard words.count == 4, words[0] == "chain", words[2] == "succeeded" else { continue }
+            play.notes.set(0, "succeeded")
+            break
+        }
+        await owner.terminate()
+        try await play.phone.launch(play.app.id)
+        switch play.algorithm {
+        case .reprise:
+            let report = try await play.phone.expects(.report("stopped", app: play.app.id))
+            play.notes.expect(report.detail == "ownershipLost", "It woke and \(report.detail).")
+        case .singleValue: try await play.settles()
+        }
+    }
+
+    private static func line(of process: ChildProcess, _ words: [String]) async throws -> String {
+        while true {
+            let line = try await process.line()
+            if words.contains(where: { line.hasPrefix($0) }) { return line }
+        }
+    }
+
+    private static func last(of process: ChildProcess) async throws -> String {
+        let line = try await line(of: process, ["started", "stopped"])
+        await process.terminate()
+        return line
+    }
+
+    /// Ten thousand chains that wait; then the app is started among them.
+    static func waiting(_ play: ChainsPlay) async throws {
+        let count = 10_000
+        var app = play.app
+        app.arguments = app.arguments.map { $0 == "0" ? "\(count)" : $0 }
+        try await play.phone.install(app)
+        try await play.launch()
+        try await play.kill()
+        let alone = play.effects.count
+        app.arguments += ["--then", "one"]
+        try await play.phone.install(app)
+        try await play.launch()
+        try await play.until("the first task has run") {
+            play.effects.dropFirst(alone).contains { $0.verb == .done }
+        }
+        let log = try await play.log()
+        let opened = log.last { $0.what == "app.journal" }?.microseconds
+        let began = log.last { $0.what == "app.process" }?.microseconds
+        if let opened, let began {
+            play.notes.say("journal open after \((opened - began) / 1_000) ms")
+        }
+        if let process = play.witness.process, let bytes = ChainsMeter.memory(of: process) {
+            play.notes.say("\(bytes / 1_000_000) MB in memory, of all that the tool is")
+        }
+    }
+}

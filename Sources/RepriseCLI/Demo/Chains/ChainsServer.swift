@@ -1,0 +1,115 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A server of files on a free loopback port: slow enough that a kill falls into a download, and it counts what it sends.
+final class ChainsServer: Sendable {
+    private typealias Peer = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+
+    private struct Tally {
+        /// How far the newest request is, from the file's first byte.
+        var position = 0
+        /// All that was sent.
+        var sent = 0
+    }
+
+    private static let tag = "\"v1\""
+    /// In every piece, of which one is sent each ten milliseconds.
+    private static let piece = 160_000
+
+    private let film = Array(
+        (0..<ChainsPlan.downloadBytes / 8).map { UInt64($0) &* 0x9E37_79B9_7F4A_7C15 }
+            .map { withUnsafeBytes(of: $0.littleEndian) { Array($0) } }.joined())
+    private let tally = Mutex(Tally())
+
+    /// What a download has to come to.
+    var content: [UInt8] { film }
+    /// How far the newest download is.
+    var position: Int { tally.withLock { $0.position } }
+    /// All that was sent since the last ``reset()``.
+    var sent: Int { tally.withLock { $0.sent } }
+
+    func reset() { tally.withLock { $0 = Tally() } }
+
+    /// Serves while `body` runs, which is told the server's URL.
+    func run<T>(_ body: (String) async throws -> T) async throws -> T {
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try Peer(wrappingChannelSynchronously: channel)
+                }
+            }
+        let port = server.channel.localAddress?.port ?? 0
+        let serving = Task {
+            try await server.executeThenClose { connections in
+                try await withThrowingDiscardingTaskGroup { group in
+                    for try await peer in connections {
+                        // A connection that breaks because the app was killed is what the demo is about.
+                        group.addTask { try? await self.serve(peer) }
+                    }
+                }
+            }
+        }
+        defer { serving.cancel() }
+        return try await body("http://127.0.0.1:\(port)")
+    }
+
+    private func serve(_ peer: Peer) async throws {
+        try await peer.executeThenClose { inbound, outbound in
+            var bytes: [UInt8] = []
+            for try await part in inbound {
+                bytes += Array(buffer: part)
+                guard let request = Self.request(bytes) else { continue }
+                try await answer(request, outbound)
+                return try await peer.channel.writeAndFlush(ByteBuffer()).get()
+            }
+        }
+    }
+
+    private func answer(
+        _ request: (target: String, from: Int),
+        _ outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
+    ) async throws {
+        let isFilm = request.target == "/film"
+        let count = isFilm ? film.count : ChainsPlan.transferBytes
+        let from = min(request.from, count)
+        let range =
+            from > 0 ? "\r\nContent-Range: bytes \(from)-\(count - 1)/\(count)" : ""
+        try await outbound.write(
+            ByteBuffer(
+                string: """
+                    HTTP/1.1 \(from > 0 ? 206 : 200) X\r\nConnection: close\r\nETag: \(Self.tag)\r
+                    Content-Length: \(count - from)\(range)\r\n\r\n
+                    """))
+        for begin in stride(from: from, to: count, by: Self.piece) {
+            let end = min(begin + Self.piece, count)
+            try await outbound.write(ByteBuffer(bytes: film[begin..<end]))
+            if isFilm {
+                tally.withLock {
+                    $0.position = end
+                    $0.sent += end - begin
+                }
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// - Returns: nil until all of it is there.
+    private static func request(_ bytes: [UInt8]) -> (target: String, from: Int)? {
+        guard bytes.firstRange(of: Array("\r\n\r\n".utf8)) != nil else { return nil }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\r\n")
+        let words = lines.first?.split(separator: " ") ?? []
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2 else { continue }
+            headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
+        }
+        // A range of the version that there is: `bytes=1000-`.
+        let from =
+            headers["if-range"] == tag
+            ? headers["range"]?.dropFirst("bytes=".count).dropLast() : nil
+        return (words.count == 3 ? String(words[1]) : "/", from.flatMap { Int($0) } ?? 0)
+    }
+}
