@@ -269,7 +269,8 @@ let package = Package(
         .testTarget(
             name: "RepriseCLITests",
             dependencies: [
-                "RepriseCLI", "RepriseCore", "ReprisePhone", "RepriseServer", "RepriseWire", grdb,
+                "RepriseCLI", "RepriseCore", "RepriseFakes", "ReprisePhone", "RepriseServer",
+                "RepriseWire", crypto, grdb,
             ],
             swiftSettings: strict),
     ]
