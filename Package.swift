@@ -281,8 +281,9 @@ let package = Package(
         .testTarget(
             name: "RepriseCLITests",
             dependencies: [
-                "Reprise", "RepriseChains", "RepriseCLI", "RepriseCore", "RepriseJournal",
-                "RepriseNIO", "ReprisePhone", "RepriseServer", "RepriseWire", grdb,
+                "Reprise", "RepriseChains", "RepriseCLI", "RepriseCore", "RepriseFakes",
+                "RepriseJournal", "RepriseNIO", "ReprisePhone", "RepriseServer", "RepriseWire",
+                crypto, grdb,
             ],
             swiftSettings: strict),
     ]

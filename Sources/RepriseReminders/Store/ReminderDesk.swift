@@ -1,6 +1,6 @@
 import Foundation
 package import GRDB
-import RepriseCore
+package import RepriseCore
 import RepriseJournal
 
 /// What the door writes down: marks, and for people the plan, the survey and the decisions.

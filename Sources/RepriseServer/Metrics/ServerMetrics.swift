@@ -193,7 +193,7 @@ package final class ServerMetrics: Sendable {
         "reprise_messages_total": .init("Messages that reached the log, by outcome."),
         "reprise_publishes_waiting": .init("Messages that wait to be stored."),
         "reprise_pushes_total": .init("What became of pushes, by service and outcome."),
-        "reprise_pushes_waiting": .init("Pushes that wait on the disk, by service."),
+        "reprise_pushes_waiting": .init("Pushes that wait on the disk."),
         "reprise_push_providers_down": .init("Providers that are taken to be down."),
         "reprise_reads_waiting": .init("Catch-ups that wait for a reader of the log."),
         "reprise_receipts_told_total": .init("Moves of positions that were told to subscribers."),

@@ -27,6 +27,7 @@ package actor PushDispatcher {
     let clock: any Timekeeper
     private let logger: Logger
     private let mail = Mutex(Mail())
+    private let shown = Mutex((queued: 0, down: 0))
     let (signals, signal) = AsyncStream<Void>.makeStream(
         bufferingPolicy: .bufferingNewest(1))
 
@@ -93,7 +94,7 @@ package actor PushDispatcher {
     }
 
     /// How many pushes wait, and whether the provider is taken to be down.
-    package var figures: (queued: Int, down: Int) { (machine.queued, machine.downCount) }
+    package nonisolated var figures: (queued: Int, down: Int) { shown.withLock { $0 } }
 
     // MARK: The loop
 
@@ -143,6 +144,8 @@ package actor PushDispatcher {
         for action in machine.next(now: now) { perform(action, &group) }
         settle(&group)
         arm(machine.wake(now: now))
+        let figures = (machine.queued, machine.downCount)
+        shown.withLock { $0 = figures }
     }
 
     private func perform(_ action: PushMachine.Action, _ group: inout DiscardingTaskGroup) {

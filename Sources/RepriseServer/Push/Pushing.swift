@@ -45,6 +45,12 @@ struct Pushing: Sendable {
         }
         self.dispatchers = dispatchers
         guard !providers.isEmpty else { return }
+        metrics.gauge("reprise_pushes_waiting") {
+            dispatchers.reduce(0) { $0 + $1.figures.queued }
+        }
+        metrics.gauge("reprise_push_providers_down") {
+            dispatchers.reduce(0) { $0 + $1.figures.down }
+        }
         accounts.onPushQueued(
             PushQueued(
                 services: Set(providers.map(\.service)), clock: clock,

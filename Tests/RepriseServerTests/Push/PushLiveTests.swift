@@ -48,7 +48,9 @@ struct PushLiveTests {
         #expect(
             web.taken[0].text.map { String(decoding: $0, as: UTF8.self) }?.contains("Hello") == true
         )
-        #expect(gateway.metrics.text().contains(#"outcome="sent",service="apns"} 1"#))
+        try await untilTrue("it is counted") {
+            gateway.metrics.text().contains(#"outcome="sent",service="apns"} 1"#)
+        }
         await group.triggerGracefulShutdown()
         try await running
         await apple.stop()
