@@ -43,6 +43,8 @@ extension Reminders {
 
     /// What is left of today does not ring, until midnight where the device is now; returns once it is durable.
     ///
+    /// Neither does what was snoozed until later today. What is snoozed from now on rings: the last word counts.
+    ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
     ///   - reminder: as in ``Reminder/id``; nil: all of the entity.

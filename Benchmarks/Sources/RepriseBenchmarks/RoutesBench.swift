@@ -11,6 +11,8 @@ struct RoutesBench {
     /// From the moment at which `load()` returns until the app's loop has the route, in milliseconds.
     ///
     /// - Parameter lives: how often the door begins anew; in each of them one tap waits.
+    /// - Returns: one time a life.
+    /// - Throws: what the door throws; `BenchmarkError`.
     func handed(lives: Int) async throws -> FormsBench.Times {
         try await withFolder { folder in
             var configuration = Reprise.Configuration()
@@ -61,7 +63,7 @@ struct RoutesBench {
                 at: folder, kinds: [EntryKind("bare", requires: [.store])])
             let (arrivals, sender) = AsyncStream.makeStream(of: Int64.self)
             let known = Mutex(Dictionary(uniqueKeysWithValues: (0..<200).map { ("\($0)", $0) }))
-            journal.handle("bare") { entry in
+            await journal.handle("bare") { entry in
                 let id = String(decoding: entry.payload, as: UTF8.self)
                 guard known.withLock({ $0[id] }) != nil else { return }
                 sender.yield(MonotonicTime.now)

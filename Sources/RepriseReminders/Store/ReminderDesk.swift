@@ -49,7 +49,7 @@ package struct ReminderDesk: Sendable {
 
     /// Writes a mark in a transaction that is under way; one about the same occurrence is replaced.
     ///
-    /// Where there is no room, skips of days that are over make some.
+    /// Where there is no room, skips of days that are over make some. A day that is skipped ends the snoozes that would ring on it.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError` for the caller to let pass.
     package static func mark(_ mark: ReminderMark, in db: Database, at now: WallTime) throws {
@@ -58,6 +58,7 @@ package struct ReminderDesk: Sendable {
                 .full, "\(ReminderDoorLimits.marks) snoozes and skips are kept already.",
                 remedy: "Wait until some of them are over.")
         }
+        if mark.isOfDay { try endSnoozes(on: mark, in: db) }
         var json: String?
         let what: String
         switch mark.what {
@@ -72,6 +73,14 @@ package struct ReminderDesk: Sendable {
             arguments: [
                 mark.entity, mark.reminder, mark.occurrence, what, mark.until.milliseconds, json,
             ])
+    }
+
+    private static func endSnoozes(on day: ReminderMark, in db: Database) throws {
+        try db.execute(
+            sql: """
+                DELETE FROM reminderMark WHERE what = 'snooze' AND entity = ?1
+                AND (?2 = '' OR reminder = ?2) AND until < ?3
+                """, arguments: [day.entity, day.reminder, day.until.milliseconds])
     }
 
     private static func isRoom(in db: Database) throws -> Bool {

@@ -46,6 +46,7 @@ extension ReminderMark {
     /// From the first moment of the day to its last, for a skip of a day: of the day before it nothing is skipped, if the calendar is set back.
     ///
     /// - Parameter zone: the device's; where its day is another one by now, the day had 24 hours.
+    /// - Returns: nothing rings in it.
     func day(in zone: TimeZone) -> Range<WallTime> {
         let day = until.advanced(by: .seconds(-86_400))
         guard let date = LocalDate(occurrence), date.exists else { return day..<max(day, until) }

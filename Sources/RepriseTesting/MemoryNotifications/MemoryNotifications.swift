@@ -182,6 +182,10 @@ public final class MemoryNotifications: Sendable {
     }
 
     private static func ring(_ state: inout State, at now: WallTime) {
+        // Its time was past in the zone that the device has come to: it is to come again if the calendar is set back.
+        for (id, pending) in state.pending where pending.due == nil {
+            state.pending[id]?.due = due(pending.request, after: now, in: state.zone)
+        }
         let due = state.pending.values.filter { ($0.due ?? .distant) <= now }
         for pending in due.sorted(by: {
             ($0.due ?? .distant, $0.order) < ($1.due ?? .distant, $1.order)

@@ -296,6 +296,9 @@ final class RandomDoor {
             $0.entity == id && $0.rule == rule && $0.occurrence == mark.occurrence
         }
         model.skips.append(mark)
+        model.snoozes.removeAll {
+            $0.entity == id && (rule.isEmpty || $0.rule == rule) && $0.until < mark.until
+        }
     }
 
     private func test() async throws {
@@ -392,23 +395,4 @@ final class RandomDoor {
             await process?.reminders.foreground()
         }
     }
-}
-
-/// A generator of our own, so that a seed stays the same run.
-struct SplitMix {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(max(1, bound))) }
-    mutating func chance(_ share: Double) -> Bool { Double(next() >> 11) * 0x1p-53 < share }
-    mutating func element<T>(_ all: [T]) -> T { all[below(all.count)] }
 }

@@ -142,6 +142,8 @@ struct RouteReaderTests {
         "A deep link that leads nowhere says why",
         arguments: [
             ("", .noRoute), ("goal/g", .noRoute), ("https://goal/g", .noRoute),
+            ("http:x://goal/g", .noRoute), ("my goals://goal/g", .noRoute),
+            ("9://goal/g", .noRoute),
             ("://goal/g", .noRoute), ("goals://", .missing(field: "sort")),
             ("goals://goal", .missing(field: "id")), ("goals://goal/", .missing(field: "id")),
             ("goals://goal/g/q/r", .invalid(field: "link")),
