@@ -75,7 +75,8 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "How long the proof searches.") var minutes = 1.0
     @Flag(help: "The seed's timers in catch-up go eight times as fast.") var fast = false
     @Flag(help: "Print the report as JSON, without the timeline.") var json = false
-    @Option(help: ArgumentHelp("A scenario of forms or reminders; may be repeated.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("A scenario of forms or reminders; may be repeated.", valueName: "name"))
     var only: [String] = []
     @Flag(help: "Name the scenarios of forms, or reminders.") var list = false
     @Option(

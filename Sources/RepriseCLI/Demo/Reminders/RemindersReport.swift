@@ -74,7 +74,7 @@ struct RemindersReport: Sendable {
         return [
             "",
             share("the right screen within 500 ms of the tap") { $0.time($1) },
-            share("  of tap, launch and loaded goals") { $0.timeWithGoals($1) },
+            share("  counted from when its goals are loaded") { $0.timeWithGoals($1) },
             table.row(
                 "orphans in the notification centre",
                 counts { $1.centre.orphans }.map { ("\($0)", nil) }),
@@ -98,7 +98,7 @@ struct RemindersReport: Sendable {
         A time is the longest from a tap to its screen, the start of the app included.
         “gone”, “entry”, “paused”: the wrong screen. +3: three notifications wait to ring
         for what is gone, paused or moved, as the phone counts them. silent: a goal in
-        use does not ring next time. dropped: more than the system keeps, 64.
+        use does not ring next time. over: not kept by the system, which keeps 64.
         – : the seed says nothing of it; what it leaves open is filled in to its advantage.
         """
 
@@ -122,11 +122,12 @@ extension RemindersResult.Fault {
             case "missingGoal", "deletedGoal": "“gone”"
             case "dataEntry": "“entry”"
             case "inactiveGoal": "“paused”"
-            case let other: "“\(other)”"
+            case "replacedGoal": "“moved”"
+            default: "“other”"
             }
         case .orphans(let count): "+\(count)"
         case .silent(let count): "\(count) silent"
-        case .dropped(let count): "\(count) dropped"
+        case .dropped(let count): "\(count) over"
         case .heard(let times): "\(times.count)× heard"
         }
     }
