@@ -16,6 +16,7 @@ struct NotificationCentre: Sendable {
     /// Whether nothing waits that should not, and what should does.
     ///
     /// - Parameter all: false: there are more goals than the system lets wait, so that it is enough if there is no room left.
+    /// - Returns: whether it is so.
     func isInOrder(withAll all: Bool) -> Bool {
         orphans == 0 && (all ? silent == 0 : pending >= 60)
     }

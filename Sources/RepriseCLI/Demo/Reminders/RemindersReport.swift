@@ -96,6 +96,7 @@ struct RemindersReport: Sendable {
                    finished when the screen is; what rings is asked of the system anew.
 
         A time is the longest from a tap to its screen, the start of the app included.
+        Who says “gone” of all that is not loaded yet is right where it is gone.
         “gone”, “entry”, “paused”: the wrong screen. +3: three notifications wait to ring
         for what is gone, paused or moved, as the phone counts them. silent: a goal in
         use does not ring next time. over: not kept by the system, which keeps 64.

@@ -42,6 +42,7 @@ extension Goal {
     ///   - id: its identity.
     ///   - times: when it is asked, each a reminder of its own.
     ///   - days: on which days.
+    /// - Returns: the goal.
     static func demo(
         _ id: String, at times: [TimeOfDay] = [TimeOfDay(7, 30)], on days: Schedule.Days = .daily
     ) -> Goal {

@@ -86,6 +86,7 @@ struct RemindersRun: Sendable {
     /// From the tap to its screen, the longest one; nil: there was none.
     ///
     /// - Parameter starts: the events from which time is counted, the newest before each screen.
+    /// - Returns: the time.
     func time(since starts: Set<String>) -> Duration? {
         var (start, longest) = (Int64?.none, Int64?.none)
         for event in log {
