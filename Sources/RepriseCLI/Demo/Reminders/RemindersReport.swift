@@ -90,17 +90,18 @@ struct RemindersReport: Sendable {
 
     private static let explanation = """
         first      seed 002 before its repair: the goal is looked up at the tap.
-        repaired   all of its repair: after 100 ms, once more after 50, and cancelled where
-                   somebody has thought of it.
+        repaired   all of its repair: after 100 ms, once more after 50, and cancelled
+                   where somebody has thought of it.
         reprise    recorded before anything else, looked up when the goals are there,
                    finished when the screen is; what rings is asked of the system anew.
 
         A time is the longest from a tap to its screen, the start of the app included.
         Who says “gone” of all that is not loaded yet is right where it is gone.
-        “gone”, “entry”, “paused”: the wrong screen. +3: three notifications wait to ring
-        for what is gone, paused or moved, as the phone counts them. silent: a goal in
-        use does not ring next time. over: not kept by the system, which keeps 64.
-        – : the seed says nothing of it; what it leaves open is filled in to its advantage.
+        “gone”, “entry”, “paused”: the wrong screen. +3: three notifications wait to
+        ring for what is gone, paused or moved, as the phone counts them. silent: a
+        goal in use does not ring next time. over: not kept by the system, of which
+        64 can wait. – : the seed says nothing of it; what it leaves open is filled in
+        to its advantage.
         """
 
     // MARK: For programs
