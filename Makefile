@@ -28,7 +28,7 @@ help: ## List what can be made
 	@echo
 	@echo 'Settings, for example: make demo SEED=7'
 	@echo
-	@echo '  SCENARIO=kill          the demo to play: kill, catch-up, proof, forms, chains'
+	@echo '  SCENARIO=kill          kill, catch-up, proof, forms, reminders, chains: the demo'
 	@echo '  SEED=7                 the demo'\''s random seed; without it each run has a new one'
 	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'

@@ -128,10 +128,9 @@ struct SeedScheduler: Sendable {
         let ids = Set(command.ids ?? [])
         switch command.do {
         case .save:
-            for goal in command.goals ?? [] where goal.state == .active {
-                try await cancel([goal.id])
-                try await schedule(goal)
-            }
+            let active = (command.goals ?? []).filter { $0.state == .active }
+            try await cancel(Set(active.map(\.id)))
+            for goal in active { try await schedule(goal) }
         case .delete: try await cancel(ids)  // `deleteGoals(at:)` (82–86)
         case .importAll: break  // "notifications persist" (89)
         case .deleteMany, .pause, .pauseAll, .archive:

@@ -63,6 +63,7 @@ struct ScenarioTimeline {
     ///   - start: the kind of event from which time is counted; none of it: no rows.
     ///   - seen: what was seen from outside, and when.
     ///   - label: what a line says of an event; nil: nothing.
+    /// - Returns: the lines.
     static func rows(
         _ log: [PhoneEvent], from start: String, seen: [(label: String, microseconds: Int64)] = [],
         label: (PhoneEvent) -> String?

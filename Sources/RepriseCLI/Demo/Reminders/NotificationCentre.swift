@@ -13,6 +13,16 @@ struct NotificationCentre: Sendable {
     /// Goals in use of which the next reminder does not wait.
     let silent: Int
 
+    /// Whether nothing waits that should not, and what should does.
+    ///
+    /// - Parameter all: false: there are more goals than the system lets wait, so that it is enough if there is no room left.
+    /// - Returns: whether it is so.
+    func isInOrder(withAll all: Bool) -> Bool {
+        orphans == 0 && (all ? silent == 0 : pending >= 60)
+    }
+}
+
+extension NotificationCentre {
     /// Looks.
     ///
     /// - Parameters:
@@ -51,13 +61,6 @@ struct NotificationCentre: Sendable {
                     return fires[goal.id]?.contains(next) != true
                 }
             }.count
-    }
-
-    /// Whether nothing waits that should not, and what should does.
-    ///
-    /// - Parameter all: false: there are more goals than the system lets wait, so that it is enough if there is no room left.
-    func isInOrder(withAll all: Bool) -> Bool {
-        orphans == 0 && (all ? silent == 0 : pending >= 60)
     }
 }
 

@@ -14,20 +14,7 @@ struct RemindersDemo: Sendable {
     func play() async throws -> RemindersReport {
         let began = ContinuousClock.now
         try say(RemindersReport.head(algorithms, .output))
-        let results = try await RemindersStage.with { stage in
-            var results: [RemindersResult] = []
-            for scenario in scenarios {
-                var runs: [RemindersRun] = []
-                for algorithm in algorithms where scenario.isOfSeed || algorithm == .reprise {
-                    try Task.checkCancellation()
-                    runs.append(try await stage.play(scenario, as: algorithm))
-                }
-                let result = RemindersResult(scenario: scenario, runs: runs)
-                try say(RemindersReport.row(result, algorithms, .output))
-                results.append(result)
-            }
-            return results
-        }
+        let results = try await results()
         let report = RemindersReport(
             results: results, algorithms: algorithms, took: .now - began)
         if printsTimelines {
@@ -36,6 +23,39 @@ struct RemindersDemo: Sendable {
         try say(report.foot(.output))
         if let output { try save(report, in: output) }
         return report
+    }
+
+    /// Played on two phones at once: one for all whose times count, one for the others.
+    private func results() async throws -> [RemindersResult] {
+        let score = RemindersScore(scenarios.count) { result in
+            try say(RemindersReport.row(result, algorithms, .output))
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for isUntimed in [false, true] {
+                let part = scenarios.indices.filter { scenarios[$0].isUntimed == isUntimed }
+                guard !part.isEmpty else { continue }
+                group.addTask {
+                    try await RemindersStage.with { stage in
+                        for index in part {
+                            try await score.note(try await play(scenarios[index], on: stage), index)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        return await score.results
+    }
+
+    private func play(_ scenario: RemindersScenario, on stage: RemindersStage) async throws
+        -> RemindersResult
+    {
+        var runs: [RemindersRun] = []
+        for algorithm in algorithms where scenario.isOfSeed || algorithm == .reprise {
+            try Task.checkCancellation()
+            runs.append(try await stage.play(scenario, as: algorithm))
+        }
+        return RemindersResult(scenario: scenario, runs: runs)
     }
 
     private func say(_ text: String) throws {
@@ -57,6 +77,29 @@ struct RemindersDemo: Sendable {
         } catch {
             throw CommandFailure(
                 .cannotCreate, "The report cannot be written to \(folder.path): \(error)")
+        }
+    }
+}
+
+/// The results in the order of the scenarios, whichever are there first.
+private actor RemindersScore {
+    private var noted: [RemindersResult?]
+    private var told = 0
+    private let tell: @Sendable (RemindersResult) throws -> Void
+
+    init(_ count: Int, tell: @escaping @Sendable (RemindersResult) throws -> Void) {
+        noted = Array(repeating: nil, count: count)
+        self.tell = tell
+    }
+
+    var results: [RemindersResult] { noted.compactMap(\.self) }
+
+    /// Tells all up to the first that is not there yet.
+    func note(_ result: RemindersResult, _ index: Int) throws {
+        noted[index] = result
+        while told < noted.count, let next = noted[told] {
+            try tell(next)
+            told += 1
         }
     }
 }

@@ -58,6 +58,7 @@ actor RemindersEar {
     /// When something rang.
     ///
     /// - Parameter log: from where the phone is in UTC.
+    /// - Returns: times as `07:30`.
     func heard(in log: [PhoneEvent]) -> [String] {
         guard let start else { return [] }
         var calendar = Calendar(identifier: .gregorian)

@@ -134,7 +134,7 @@ struct RemindersPlay: Sendable {
         guard algorithm == .reprise else { return }
         let deadline = ContinuousClock.now + .seconds(10)
         // What does not come true is seen in the end, and judged.
-        while ContinuousClock.now < deadline, 
+        while ContinuousClock.now < deadline,
             try await !centre().isInOrder(withAll: leavesNoneSilent)
         {
             try await Task.sleep(for: .milliseconds(10))

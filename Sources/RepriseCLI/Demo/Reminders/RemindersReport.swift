@@ -74,7 +74,7 @@ struct RemindersReport: Sendable {
         return [
             "",
             share("the right screen within 500 ms of the tap") { $0.time($1) },
-            share("  of tap, launch and loaded goals") { $0.timeWithGoals($1) },
+            share("  counted from when its goals are loaded") { $0.timeWithGoals($1) },
             table.row(
                 "orphans in the notification centre",
                 counts { $1.centre.orphans }.map { ("\($0)", nil) }),
@@ -90,16 +90,18 @@ struct RemindersReport: Sendable {
 
     private static let explanation = """
         first      seed 002 before its repair: the goal is looked up at the tap.
-        repaired   all of its repair: after 100 ms, once more after 50, and cancelled where
-                   somebody has thought of it.
+        repaired   all of its repair: after 100 ms, once more after 50, and cancelled
+                   where somebody has thought of it.
         reprise    recorded before anything else, looked up when the goals are there,
                    finished when the screen is; what rings is asked of the system anew.
 
         A time is the longest from a tap to its screen, the start of the app included.
-        “gone”, “entry”, “paused”: the wrong screen. +3: three notifications wait to ring
-        for what is gone, paused or moved, as the phone counts them. silent: a goal in
-        use does not ring next time. dropped: more than the system keeps, 64.
-        – : the seed says nothing of it; what it leaves open is filled in to its advantage.
+        Who says “gone” of all that is not loaded yet is right where it is gone.
+        “gone”, “entry”, “paused”: the wrong screen. +3: three notifications wait to
+        ring for what is gone, paused or moved, as the phone counts them. silent: a
+        goal in use does not ring next time. over: not kept by the system, of which
+        64 can wait. – : the seed says nothing of it; what it leaves open is filled in
+        to its advantage.
         """
 
     // MARK: For programs
@@ -122,11 +124,12 @@ extension RemindersResult.Fault {
             case "missingGoal", "deletedGoal": "“gone”"
             case "dataEntry": "“entry”"
             case "inactiveGoal": "“paused”"
-            case let other: "“\(other)”"
+            case "replacedGoal": "“moved”"
+            default: "“other”"
             }
         case .orphans(let count): "+\(count)"
         case .silent(let count): "\(count) silent"
-        case .dropped(let count): "\(count) dropped"
+        case .dropped(let count): "\(count) over"
         case .heard(let times): "\(times.count)× heard"
         }
     }

@@ -40,7 +40,7 @@ struct RemindersResult: Sendable {
         if let heard = scenario.heard, heard != run.heard { faults.append(.heard(run.heard)) }
         if run.dropped > 0 { faults.append(.dropped(run.dropped)) }
         if run.centre.orphans > 0 { faults.append(.orphans(run.centre.orphans)) }
-        if scenario.leavesNoneSilent, run.centre.silent > 0 {
+        if scenario.leavesNoneSilent, run.hasMadeGoals, run.centre.silent > 0 {
             faults.append(.silent(run.centre.silent))
         }
         return faults

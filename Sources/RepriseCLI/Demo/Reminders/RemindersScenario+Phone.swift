@@ -18,7 +18,7 @@ extension RemindersScenario {
             try await play.does(GoalsCommand(do: .deleteMany, ids: Array(ids.dropFirst(20))))
         },
         RemindersScenario(
-            name: "plan-kills", title: "killed between any two of a plan's changes",
+            name: "plan-kills", title: "killed between any two planned changes",
             isOfSeed: false
         ) { play in
             // Once each, so that a plan is four changes: one removes, three add.

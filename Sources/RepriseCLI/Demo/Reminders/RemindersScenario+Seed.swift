@@ -104,7 +104,7 @@ extension RemindersScenario {
         [0, 50, 500, 5_000].map { delay in
             RemindersScenario(
                 name: "store-\(delay)", title: "dead, goals load in \(delay.grouped) ms",
-                screens: ["dataEntry read/pages"]
+                screens: ["dataEntry read/pages"], takesLong: delay > 1_000
             ) { play in
                 try await play.has([.demo("read")])
                 try await play.installs("--store-delay", "\(delay)")

@@ -15,6 +15,10 @@ struct RemindersScenario: NamedScenario {
     var leavesNoneSilent = true
     /// Whether the seed says anything about it, so that its code can be asked.
     var isOfSeed = true
+    /// Whether nobody waits for a screen, so that it can be played beside others without being in the way of their times.
+    var isUntimed: Bool { screens.isEmpty || takesLong }
+    /// Whether it is the goals that take long.
+    var takesLong = false
     /// Whether a person opens the app again, from when time is counted then.
     var startsAtLaunch = false
     /// How the phone behaves where Apple's documentation leaves it open.
@@ -38,6 +42,7 @@ extension Goal {
     ///   - id: its identity.
     ///   - times: when it is asked, each a reminder of its own.
     ///   - days: on which days.
+    /// - Returns: the goal.
     static func demo(
         _ id: String, at times: [TimeOfDay] = [TimeOfDay(7, 30)], on days: Schedule.Days = .daily
     ) -> Goal {

@@ -80,9 +80,13 @@ struct RemindersRun: Sendable {
         log.filter { $0.what == "dropped" && $0.detail.hasSuffix("more than 64 pending") }.count
     }
 
+    /// Whether it knows its goals: Reprise finds out for itself, the seed schedules where a person makes them.
+    var hasMadeGoals: Bool { algorithm == .reprise || log.contains { $0.what == "app.did" } }
+
     /// From the tap to its screen, the longest one; nil: there was none.
     ///
     /// - Parameter starts: the events from which time is counted, the newest before each screen.
+    /// - Returns: the time.
     func time(since starts: Set<String>) -> Duration? {
         var (start, longest) = (Int64?.none, Int64?.none)
         for event in log {

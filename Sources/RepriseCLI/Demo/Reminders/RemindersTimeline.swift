@@ -27,7 +27,10 @@ struct RemindersTimeline {
     /// What was not as it should have been; nil: all was.
     private func fate(_ run: RemindersRun) -> String? {
         let faults = result.faults(run)
-        return faults.isEmpty ? nil : faults.map(\.sentence).joined(separator: "; ")
+        return faults.isEmpty
+            ? nil
+            : faults.map(\.sentence)
+                .joined(separator: "\n" + "".left(13))
     }
 
     /// From the first tap on; without one from when the app first runs.
