@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import Reprise
 import RepriseChains
 import RepriseCore
 import RepriseJournal
@@ -213,8 +212,7 @@ struct EdgeTests {
 
     @Test("A chain that was started before anybody signed in goes on in the account where it was")
     func signIn() async throws {
-        let folder = try TemporaryFolder()
-        let witness = Witness()
+        let (before, after) = (try EngineDesk(), try EngineDesk())
         let go = Readiness("go")
         let chain = Chain<Int>("before") { _ in
             let big = Work("big", Say.self) { _ in .init(line: "big", bytes: 20_000) }
@@ -222,36 +220,31 @@ struct EdgeTests {
             Wait(for: go)
             Work("read", Say.self) { done in .init(line: "\(try done[big].utf8.count)") }
         }
-        var settings = Chains.Configuration()
-        settings.chains = [chain]
-        settings.workers = [Say(witness: witness)]
-        var configuration = Reprise.Configuration()
-        configuration.chains = settings
-        let home = try await RepriseAccounts.open(
-            at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
-            configuration: configuration, tokens: { _ in try AccessToken("YQ.Yg.1") })
-        let before = try #require(await home.current.chains)
-        let run = Task { try await before.run() }
-        let id = try await before.start(chain, input: 1, name: "only")
-        let late = try await before.start(chain, input: 1, after: .seconds(3_600))
-        try await until("it waits") { try await before.status(id)?.tasks[1].hold != nil }
-        run.cancel()
-        _ = await run.result
+        var chains = try await before.open([chain])
+        let id = try await chains.start(chain, input: 1, name: "only")
+        let late = try await chains.start(chain, input: 1, after: .seconds(3_600))
+        try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
+        await before.close()
 
-        let account = try await home.signIn(as: UserID("ada"))
-        let after = try #require(account.chains)
-        let status = try #require(try await after.status(id))
-        #expect(status.tasks.map(\.state) == [.succeeded, .blocked, .blocked])
+        try await before.open([chain], runs: false)
+        try await after.open([chain], runs: false)
+        let (source, target) = (try #require(before.journal), try #require(after.journal))
+        // Killed in between, it is done again.
+        for _ in 0..<2 { _ = try await target.adopt(from: source) }
+        await before.close()
+        await after.close()
+        chains = try await after.open([chain])
+        let status = try #require(try await chains.status(id))
+        #expect(status.tasks[0].state == .succeeded)
         #expect(status.name == "only")
-        #expect(try await after.status(late)?.state == .queued)
-        let going = Task { try await after.run() }
-        try await until("it waits") { try await after.status(id)?.tasks[1].hold == "readiness:go" }
-        await account.open(go)
-        try await after.wait(id, for: .succeeded)
-        #expect(witness.all == ["big 1", "20003 1"])
-        #expect(try await account.ledger().isBalanced)
-        going.cancel()
-        _ = await going.result
-        await home.close()
+        #expect(try await chains.status(late)?.state == .queued)
+        #expect(try await chains.list().count == 2)
+        try await until("it waits") { try await chains.status(id)?.tasks[1].hold == "readiness:go" }
+        await after.journal?.open(go)
+        try await chains.wait(id, for: .succeeded)
+        #expect(before.witness.all == ["big 1"])
+        #expect(after.witness.all == ["20003 1"])
+        #expect(try await after.journal?.ledger().isBalanced == true)
+        await after.close()
     }
 }
