@@ -244,7 +244,10 @@ final class ChainsWitness {
     }
 
     private func check(_ task: Task, _ before: Task?, _ old: Picture?, _ new: Picture) {
-        let isAnew = old.map { $0.state.isEnd && $0.state != new.state } ?? false
+        // A retry and what follows it may be one commit.
+        let isAnew =
+            old.map { $0.state == .failed || $0.state == .cancelled } ?? false
+            && retried.contains(new.id)
         let was = before?.state ?? .blocked
         let wasUndo = before?.undo ?? .none
         if isAnew {
