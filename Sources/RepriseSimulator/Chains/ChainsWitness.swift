@@ -219,6 +219,11 @@ final class ChainsWitness {
         if let old, old.state.isEnd, new.state != old.state, !retried.contains(new.id) {
             violated(.once, "\(new.id) had ended as \(old.state) and is \(new.state)")
         }
+        if let old, !ChainsScript.canGoOn(old.version, with: new.version) {
+            violated(
+                .released,
+                "\(new.id) of version \(old.version) goes on as version \(new.version)")
+        }
         if new.state == .parked, (new.reason ?? "").isEmpty {
             violated(.accounted, "\(new.id) is parked, and nobody says why")
         }
