@@ -1,3 +1,4 @@
+package import RepriseCore
 package import RepriseJournal
 
 extension EntryKind {
