@@ -14,11 +14,34 @@ extension ChainsEngine {
             guard let seq, let chain = try await chainOrQuarantine(seq, lent) else {
                 return lent.end(HandOverFailure.permanent("No chain has this id."))
             }
+            if try await isNameTaken(for: command.command, of: chain) {
+                let reason = "Another chain of its name goes on."
+                return lent.end(
+                    as: .ended(command.command == .begin ? .superseded : .dead, reason: reason))
+            }
             await obey(command, chain, lent)
         } catch {
             note(error)
             lent.end(HandOverFailure.notReady("The chain cannot be read: \(error)"))
         }
+    }
+
+    /// At most one chain of a name goes on; its end begins the next, and who retries one does so again then.
+    private func isNameTaken(for verb: ChainCommand.Verb, of chain: LiveChain) async throws -> Bool
+    {
+        guard verb == .begin || verb == .retry, let name = chain.row.name,
+            chain.machine.state == .queued || chain.machine.state.isEnd
+        else { return false }
+        let seq = chain.row.seq
+        let others = try await journal.read {
+            try ChainReading.goingOn(named: name, but: seq, $0)
+        }
+        // What is decided and not written yet is in memory.
+        return others.contains { live[$0]?.machine.state.isEnd != true }
+            || live.values.contains {
+                $0.row.name == name && $0.row.seq != seq && !$0.machine.state.isEnd
+                    && $0.machine.state != .queued
+            }
     }
 
     private func chainOrQuarantine(_ seq: Int64, _ lent: Lent) async throws -> LiveChain? {
@@ -35,7 +58,7 @@ extension ChainsEngine {
         let actions: [ChainMachine.Action]
         if chain.trouble != nil,
             [.resume, .retry, .begin, .look, .release].contains(command.command),
-            !chain.machine.state.isEnd
+            !chain.machine.state.isEnd, chain.machine.state != .queued || command.command == .begin
         {
             if command.command == .release, let place = command.task.flatMap(chain.place(of:)) {
                 chain.tasks[place].hold = Self.released

@@ -30,10 +30,13 @@ package final class LiveChain {
         machine = ChainMachine(state: row.state, slots: [])
         do {
             let plan = try plan.get()
-            self.plan = plan
-            if plan.hash != row.hash { adapt(to: plan) }
-            for place in self.tasks.indices {
-                self.tasks[place].slot.canUndo = plan.tasks[place].undo != nil
+            // What has succeeded stays as it was done, whatever its definition is now.
+            if plan.hash == row.hash || row.state != .succeeded {
+                self.plan = plan
+                if plan.hash != row.hash { adapt(to: plan) }
+                for place in self.tasks.indices {
+                    self.tasks[place].slot.canUndo = plan.tasks[place].undo != nil
+                }
             }
         } catch {
             trouble = "\(error)"

@@ -162,6 +162,18 @@ package enum ChainReading {
             db.cachedStatement(sql: "SELECT seq FROM chain WHERE id = ?"), arguments: [id])
     }
 
+    /// The chains of a name that have begun and not ended, but for one.
+    package static func goingOn(named name: String, but seq: Int64, _ db: Database) throws
+        -> [Int64]
+    {
+        try Int64.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT seq FROM chain WHERE name = ? AND name IS NOT NULL AND state < 10
+                    AND state > 0 AND seq <> ?
+                    """), arguments: [name, seq])
+    }
+
     /// What a task is given, and where it stood when it was interrupted.
     package static func work(_ seq: Int64, _ place: Int, _ db: Database) throws
         -> (input: [UInt8]?, checkpoint: [UInt8]?)

@@ -253,12 +253,13 @@ enum ChainWriting {
                     WHERE name = ? AND name IS NOT NULL AND state < 10 ORDER BY seq LIMIT 1
                     """), arguments: [name])
         guard let row, Int.fromDatabaseValue(row[1]) == ChainState.queued.rawValue,
-            let id = String.fromDatabaseValue(row[0]), let entry = try? EntryID("\(id)/begin")
+            let id = String.fromDatabaseValue(row[0])
         else { return }
         let due = Int64.fromDatabaseValue(row[2]).map { WallTime(milliseconds: $0) }
         try journal.record(
             owed: NewEntry(
-                id: entry, kind: Chains.commandKind, source: "chains",
+                // Never that of a beginning before, which may have come too early.
+                kind: Chains.commandKind, source: "chains",
                 payload: ChainCommand(.begin, chain: id).bytes,
                 delay: due.map { journal.now.duration(to: $0) }), in: db)
     }

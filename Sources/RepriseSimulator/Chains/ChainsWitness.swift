@@ -219,6 +219,11 @@ final class ChainsWitness {
         if let old, old.state.isEnd, new.state != old.state, !retried.contains(new.id) {
             violated(.once, "\(new.id) had ended as \(old.state) and is \(new.state)")
         }
+        if let old, !ChainsScript.canGoOn(old.version, with: new.version) {
+            violated(
+                .released,
+                "\(new.id) of version \(old.version) goes on as version \(new.version)")
+        }
         if new.state == .parked, (new.reason ?? "").isEmpty {
             violated(.accounted, "\(new.id) is parked, and nobody says why")
         }
@@ -244,7 +249,10 @@ final class ChainsWitness {
     }
 
     private func check(_ task: Task, _ before: Task?, _ old: Picture?, _ new: Picture) {
-        let isAnew = old.map { $0.state.isEnd && $0.state != new.state } ?? false
+        // A retry and what follows it may be one commit.
+        let isAnew =
+            old.map { $0.state == .failed || $0.state == .cancelled } ?? false
+            && retried.contains(new.id)
         let was = before?.state ?? .blocked
         let wasUndo = before?.undo ?? .none
         if isAnew {

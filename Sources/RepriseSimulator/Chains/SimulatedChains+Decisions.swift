@@ -214,10 +214,29 @@ extension SimulatedChains {
             guard let seq, let chain = try chain(seq) else {
                 return lent.end(.failed(HandOverFailure.permanent("No chain has this id.")), nil)
             }
+            if try isNameTaken(for: command.command, of: chain) {
+                let outcome: Outcome = command.command == .begin ? .superseded : .dead
+                return lent.end(.ended(outcome, reason: "Another chain of its name goes on."), nil)
+            }
             obey(command, chain, lent)
         } catch {
             witness.violated(.recorded, "a chain cannot be read: \(error)")
         }
+    }
+
+    private func isNameTaken(for verb: ChainCommand.Verb, of chain: LiveChain) throws -> Bool {
+        guard verb == .begin || verb == .retry, let name = chain.row.name,
+            chain.machine.state == .queued || chain.machine.state.isEnd
+        else { return false }
+        let seq = chain.row.seq
+        let others = try journal.read {
+            try ChainReading.goingOn(named: name, but: seq, shipping($0).db)
+        }
+        return others.contains { live[$0]?.machine.state.isEnd != true }
+            || live.values.contains {
+                $0.row.name == name && $0.row.seq != seq && !$0.machine.state.isEnd
+                    && $0.machine.state != .queued
+            }
     }
 
     private func obey(_ command: ChainCommand, _ chain: LiveChain, _ lent: SimulatedLent) {
@@ -226,7 +245,7 @@ extension SimulatedChains {
         let actions: [ChainMachine.Action]
         if chain.trouble != nil,
             [.resume, .retry, .begin, .look, .release].contains(command.command),
-            !chain.machine.state.isEnd
+            !chain.machine.state.isEnd, chain.machine.state != .queued || command.command == .begin
         {
             if command.command == .release, let place = command.task.flatMap(chain.place(of:)) {
                 chain.tasks[place].hold = "released"
