@@ -84,6 +84,7 @@ struct ChainsHost: Sendable {
     /// Makes the folder of files, with the one that is copied.
     func makeFiles() throws {
         try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
+        guard plan == "copies" else { return }
         let source = files.appendingPathComponent("source")
         guard !FileManager.default.fileExists(atPath: source.path) else { return }
         try Data(repeating: 0x61, count: ChainsPlan.copyBytes).write(to: source)

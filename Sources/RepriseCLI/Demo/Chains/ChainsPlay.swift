@@ -176,6 +176,20 @@ struct ChainsPlay: Sendable {
         try await until("every chain has come to its end") { try await hasEnded() }
     }
 
+    /// Every chain has come to an end, as somebody else reads it in the journal.
+    func settlesInJournal() async throws {
+        let viewer = ChainViewer(at: folder, schemas: Reprise.doorSchemas)
+        try await until("every chain has come to its end") {
+            let ends = try viewer.list(limit: 100).chains.compactMap { chain in
+                chain.state.flatMap { state in
+                    state.isEnd ? (chain.name?.dropFirst() ?? "", state) : nil
+                }
+            }
+            for (name, state) in ends { Int(name).map { notes.set($0, "\(state)") } }
+            return ends.count >= scenario.chains
+        }
+    }
+
     /// What has happened with this app.
     func log() async throws -> [PhoneEvent] {
         try await phone.log().filter {
