@@ -51,6 +51,8 @@ struct ChainsAppCommand: AsyncParsableCommand {
             }
         } catch let error as RepriseError {
             await host.report("stopped", "\(error.code)")
+            // Asked and answered: the phone has read what was reported before this process is gone.
+            _ = try? await phone?.transfers.transfers()
         }
     }
 }

@@ -217,8 +217,8 @@ extension ChainsScenario {
             name: "second", title: "2nd process; frozen for 3 days", plan: "second", again: 1
         ) { play in try await second(play) },
         ChainsScenario(
-            name: "waiting", title: "10,000 chains wait", plan: "waiting", chains: 0,
-            effects: ["10000.first"], waiting: 10_000, isOfSeed: false
+            name: "waiting", title: "2,000 chains wait", plan: "waiting", chains: 0,
+            effects: ["\(waitingCount).first"], waiting: waitingCount, isOfSeed: false
         ) { play in try await waiting(play) },
     ]
 }
