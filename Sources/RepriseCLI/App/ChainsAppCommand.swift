@@ -51,6 +51,8 @@ struct ChainsAppCommand: AsyncParsableCommand {
             }
         } catch let error as RepriseError {
             await host.report("stopped", "\(error.code)")
+            // Asked and answered: the phone has read what was reported before this process is gone.
+            _ = try? await phone?.transfers.transfers()
         }
     }
 }
@@ -84,6 +86,7 @@ struct ChainsHost: Sendable {
     /// Makes the folder of files, with the one that is copied.
     func makeFiles() throws {
         try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
+        guard plan == "copies" else { return }
         let source = files.appendingPathComponent("source")
         guard !FileManager.default.fileExists(atPath: source.path) else { return }
         try Data(repeating: 0x61, count: ChainsPlan.copyBytes).write(to: source)

@@ -69,7 +69,9 @@ actor SeedChainsApp {
     }
 
     private func run(_ task: SingleValueChains.Task) async {
-        let plan = ChainsPlan.named(host.plan).steps[task.step][task.number]
+        var plan = ChainsPlan.named(host.plan).steps[task.step][task.number]
+        // The seed gives a worker no key that it could use.
+        if plan.sort == .once { plan.sort = .mark }
         let key = "\(task.chain)/\(task.step)/\(task.number)"
         do {
             _ = try await host.effects.perform(plan, chain: task.chain, key: key, attempt: 1) {

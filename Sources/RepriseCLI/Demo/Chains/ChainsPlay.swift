@@ -78,7 +78,7 @@ struct ChainsPlay: Sendable {
             return try await hasEnded()
         }
         // It may have been complete already.
-        if try await !hasEnded() { try? await phone.expireBackground(app.id) }
+        try? await phone.expireBackground(app.id)
         try await phone.expects(.phone(.taskCompleted, app: app.id), within: Self.patience)
         try await kill()
         return true
@@ -174,6 +174,27 @@ struct ChainsPlay: Sendable {
     /// Every chain has come to an end.
     func settles() async throws {
         try await until("every chain has come to its end") { try await hasEnded() }
+    }
+
+    /// So many chains wait, and nothing else is left to do.
+    func waits(_ count: Int) async throws {
+        try await until("\(count) chains wait") {
+            try Reprise.ledger(at: folder).pending <= Int64(count)
+        }
+    }
+
+    /// Every chain has come to an end, as somebody else reads it in the journal.
+    func settlesInJournal() async throws {
+        let viewer = ChainViewer(at: folder, schemas: Reprise.doorSchemas)
+        try await until("every chain has come to its end") {
+            let ends = try viewer.list(limit: 100).chains.compactMap { chain in
+                chain.state.flatMap { state in
+                    state.isEnd ? (chain.name?.dropFirst() ?? "", state) : nil
+                }
+            }
+            for (name, state) in ends { Int(name).map { notes.set($0, "\(state)") } }
+            return ends.count >= scenario.chains
+        }
     }
 
     /// What has happened with this app.

@@ -71,6 +71,7 @@ struct ChainsReport: Sendable {
                  damaged ones, kept in quarantine, where `reprise chains` shows them.
         written  by the app's processes, as the kernel counts it, without files that tasks
                  made. The seed's value is kinder than the seed: without tasks' settings.
+                 Reprise's begins with the tables of its journal, 0.7 MB.
         –        the seed says nothing of it, or it cannot be told apart.
 
         A step of the seed's test takes 0.4 s here, not 5 s. A full disk is not played:

@@ -106,10 +106,9 @@ extension ChainsScenario {
             ends: [0: "failed"],
             effects: [
                 "0.book-flight", "0.book-hotel", "0.undo-book-hotel", "0.undo-book-flight",
-            ]
+            ], isOfSeed: false
         ) { play in
             try await play.launch()
-            guard play.algorithm == .reprise else { return try await play.settles() }
             try await play.begins("0.undo-book-hotel")
             try await play.kill()
             try await play.launch()
@@ -146,7 +145,7 @@ extension ChainsScenario {
                     try play.damage(play.folder.appendingPathComponent("outputs/\(name)"))
                 }
                 try await play.launch()
-                try await play.settles()
+                try await play.settlesInJournal()
             case .singleValue:
                 let name = "com.brewkits.native_workmanager.json"
                 try play.damage(play.folder.appendingPathComponent(name))
@@ -218,8 +217,8 @@ extension ChainsScenario {
             name: "second", title: "2nd process; frozen for 3 days", plan: "second", again: 1
         ) { play in try await second(play) },
         ChainsScenario(
-            name: "waiting", title: "10,000 chains wait", plan: "waiting", chains: 0,
-            effects: ["10000.first"], waiting: 10_000, isOfSeed: false
+            name: "waiting", title: "2,000 chains wait", plan: "waiting", chains: 0,
+            effects: ["\(waitingCount).first"], waiting: waitingCount, isOfSeed: false
         ) { play in try await waiting(play) },
     ]
 }

@@ -18,9 +18,10 @@ final class ChainsServer: Sendable {
     /// In every piece, of which one is sent each ten milliseconds.
     private static let piece = 160_000
 
-    private let film = Array(
-        (0..<ChainsPlan.downloadBytes / 8).map { UInt64($0) &* 0x9E37_79B9_7F4A_7C15 }
-            .map { withUnsafeBytes(of: $0.littleEndian) { Array($0) } }.joined())
+    /// Bytes that do not repeat, so that a piece in the wrong place is seen.
+    private let film = (0..<UInt64(ChainsPlan.downloadBytes / 8))
+        .map { ($0 &* 0x9E37_79B9_7F4A_7C15).littleEndian }
+        .withUnsafeBytes { Array($0) }
     private let tally = Mutex(Tally())
 
     /// What a download has to come to.
