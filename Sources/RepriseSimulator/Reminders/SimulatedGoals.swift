@@ -171,7 +171,7 @@ final class SimulatedGoals {
         if random.chance(0.5) {
             schedule.end = SimulatedCalendar.date(day + Int64(random.index(6)))
         }
-        if random.chance(0.2) { schedule.start = SimulatedCalendar.date(day + 1) }
+        if random.chance(0.2) { schedule.start = date }
         if random.chance(0.2) { schedule.skipped = [SimulatedCalendar.date(day + 1)] }
         return schedule
     }
