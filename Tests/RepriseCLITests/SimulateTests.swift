@@ -17,7 +17,7 @@ struct SimulateTests {
         let summary = try decoded(result.output)
         #expect(summary["holds"] as? Bool == true)
         let workloads = try #require(summary["workloads"] as? [[String: Any]])
-        #expect(workloads.count == 7)  // gates, channels, receipts, typing, forms, reminders, chains
+        #expect(workloads.count == 6)  // gates, channels, receipts, typing, forms, chains
         for workload in workloads {
             #expect(workload["schedules"] as? Int == 16)
             #expect((workload["schedulesWith"] as? [String: Int])?.isEmpty == false)
@@ -42,7 +42,7 @@ struct SimulateTests {
 
     @Test("two processes, each with its own hash seed, tell the same run byte by byte")
     func deterministic() async throws {
-        for workload in ["gates", "channels", "receipts", "reminders", "chains"] {
+        for workload in ["gates", "channels", "receipts", "chains"] {
             let arguments = ["simulate", "--workload", workload, "--trace", "29"]
             let once = try await Tool.run(arguments, limit: 60)
             let again = try await Tool.run(arguments, limit: 60)
@@ -58,7 +58,7 @@ struct SimulateTests {
         let list = try await Tool.run("simulate", "--list")
         #expect(list.status == 0)
         for name in [
-            "gates", "channels", "reminders", "receipts", "chains", "widenPrev", "Baselines",
+            "gates", "channels", "receipts", "chains", "widenPrev", "Baselines",
         ] {
             #expect(list.output.contains(name))
         }

@@ -36,7 +36,8 @@ struct DocumentedTests {
                 }
             }
             Wait(for: Readiness("unlocked"))
-            let hash = Work("hash", HashFileWorker.self) { _ in .init(SandboxPath("kept", names[0]))
+            let hash = Work("hash", HashFileWorker.self) { _ in
+                .init(SandboxPath("kept", names[0]))
             }
             hash
             Work("label", Label.self) { done in try done[hash].bytes }.deadline(.seconds(60))

@@ -2,7 +2,9 @@ import RepriseChains
 import RepriseCore
 
 extension ChainsApp {
-    /// The definition: the tasks of the plan that the input names. Version 3 declares that it goes on with what version 1 has begun.
+    /// The definition.
+    ///
+    /// Its tasks are those of the plan that the input names. Version 3 declares that it goes on with what version 1 has begun.
     var definition: Chain<Input> {
         let (server, version) = (host.server, host.version)
         return Chain<Input>(

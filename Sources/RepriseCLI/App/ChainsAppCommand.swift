@@ -38,7 +38,8 @@ struct ChainsAppCommand: AsyncParsableCommand {
     func run() async throws {
         let phone = folder == nil ? try await PhoneApp.connect() : nil
         guard let data = folder.map({ URL(fileURLWithPath: $0) }) ?? phone?.folder else { return }
-        let effects = try ChainsEffects(at: URL(fileURLWithPath: effects))
+        let effects = try ChainsEffects(
+            at: URL(fileURLWithPath: effects), clock: phone?.timekeeper ?? SystemTimekeeper())
         try effects.write(.life, "\(getpid())", 0, "-")
         let host = ChainsHost(
             phone: phone, folder: data, plan: plan, chains: chains, then: then, effects: effects,

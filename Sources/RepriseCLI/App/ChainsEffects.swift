@@ -24,15 +24,17 @@ struct ChainsEffects: Sendable {
         let attempt: Int
         /// The chain's number and the task's name.
         let label: String
-        /// The machine's clock that never jumps.
+        /// The phone's clock that never jumps.
         let microseconds: Int64
     }
 
     private let descriptor: Int32
     private let folder: URL
+    private let clock: any Timekeeper
 
     /// - Throws: ``CommandFailure``.
-    init(at file: URL) throws {
+    init(at file: URL, clock: any Timekeeper) throws {
+        self.clock = clock
         folder = file.deletingLastPathComponent()
         descriptor = open(file.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
@@ -41,7 +43,7 @@ struct ChainsEffects: Sendable {
     }
 
     func write(_ verb: Verb, _ key: String, _ attempt: Int, _ label: String) throws {
-        let now = Int64(SystemTimekeeper().uptime() / .microseconds(1))
+        let now = Int64(clock.uptime() / .microseconds(1))
         let bytes = Array("\(verb.rawValue) \(key) \(attempt) \(label) \(now)\n".utf8)
         let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
         guard count == bytes.count else {
@@ -49,9 +51,7 @@ struct ChainsEffects: Sendable {
         }
     }
 
-    /// Does what a plan says of a task.
-    ///
-    /// - Parameter effect: what is done beside the line.
+    /// Does what a plan says of a task; `effect` is what is done beside the line.
     func perform(
         _ task: ChainsPlan.Task, chain: Int, key: String, attempt: Int,
         effect: () async throws -> Void = {}

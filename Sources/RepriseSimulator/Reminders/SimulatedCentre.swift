@@ -20,7 +20,9 @@ final class SimulatedCentre {
 
     private let simulation: Simulation
     private let clock: SimulatedClock
-    /// Which of too many are kept: those that ring soonest, or those added last. Nobody has written it down.
+    /// Which of too many are kept.
+    ///
+    /// Those that ring soonest, or those added last. Nobody has written it down.
     private let keepsSoonest: Bool
     private var kept: [String: Pending] = [:]
     private var order = 0
