@@ -12,6 +12,8 @@ extension Chains: AppLife {
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
+        // A launch into a slot brings a time of its own: the slot says how long it is.
+        guard !slots.isInSlot else { return }
         let clock = configuration.timekeeper
         let end = clock.uptime() + granted
         engine.budget.set(until: end)
@@ -37,7 +39,8 @@ extension Chains: AppLife {
     ///
     /// - Parameter slot: what the system gave.
     public func slot(_ slot: any BackgroundSlot) async {
-        let life = slots.begin()
+        let life = slots.begin(isSlot: true)
+        defer { slots.endSlot() }
         engine.budget.set(until: nil)
         await journal.open(Self.budgetReadiness)
         let isDone = await withTaskGroup(of: Bool.self) { group in
@@ -60,17 +63,18 @@ extension Chains: AppLife {
     /// Waits until the time is over or nothing is left to do.
     private func spend(until end: Duration?, _ life: Int) async {
         let clock = configuration.timekeeper
-        let changed = engine.budget.changed
+        let budget = engine.budget
         let timer = end.map { end in
             Task {
                 try? await clock.sleep(until: end)
-                changed.raise()
+                budget.ring()
             }
         }
         while slots.isNow(life), !Task.isCancelled {
+            let rings = budget.rings
             if let end, clock.uptime() >= end { break }
             if await isIdle() { break }
-            await changed.wait()
+            await budget.wait(beyond: rings)
         }
         timer?.cancel()
     }
@@ -115,9 +119,13 @@ extension ChainsEngine {
         let end = clock.uptime() + grace
         let timer = Task { [budget, clock] in
             try? await clock.sleep(until: end)
-            budget.changed.raise()
+            budget.ring()
         }
-        while !running.isEmpty, clock.uptime() < end { await budget.changed.wait() }
+        while true {
+            let rings = budget.rings
+            guard !running.isEmpty, clock.uptime() < end else { break }
+            await budget.wait(beyond: rings)
+        }
         timer.cancel()
         // Whatever was said is written down behind this.
         try? await journal.write { _ in }
@@ -164,6 +172,7 @@ final class SlotRequests: Sendable {
     private struct State {
         var scheduler: (any BackgroundScheduler)?
         var life = 0
+        var slots = 0
     }
 
     private let state = Mutex(State())
@@ -174,14 +183,20 @@ final class SlotRequests: Sendable {
         state.withLock { $0.scheduler = scheduler }
     }
 
-    func begin() -> Int {
+    /// - Returns: which time it is that is spent from now on.
+    func begin(isSlot: Bool = false) -> Int {
         state.withLock { state in
             state.life += 1
+            if isSlot { state.slots += 1 }
             return state.life
         }
     }
 
     func end() { _ = begin() }
+
+    func endSlot() { state.withLock { $0.slots -= 1 } }
+
+    var isInSlot: Bool { state.withLock { $0.slots > 0 } }
 
     func isNow(_ life: Int) -> Bool { state.withLock { $0.life == life } }
 }

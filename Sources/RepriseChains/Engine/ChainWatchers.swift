@@ -54,6 +54,9 @@ final class ChainWatchers: Sendable {
         let watching = continuations(id)
         guard !watching.isEmpty else { return }
         let progress = progress()
-        for continuation in watching { continuation.yield(progress) }
+        for continuation in watching {
+            continuation.yield(progress)
+            if progress.state.isEnd { continuation.finish() }
+        }
     }
 }

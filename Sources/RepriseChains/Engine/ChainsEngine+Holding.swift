@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import Synchronization
 
 /// What cannot go on now, and what never can.
 extension ChainsEngine {
@@ -30,10 +31,14 @@ extension ChainsEngine {
         live[seq] = nil
         for key in running.keys where key.chain == seq { stop(key, .machine) }
         let retention = configuration.retention
+        let name = Mutex<String?>(nil)
         lent.end(
             as: .ended(.dead, reason: "corrupt: \(why)"),
             alongside: { [journal] db in
                 let now = journal.now
+                let id = try String.fetchOne(
+                    db, sql: "SELECT id FROM chain WHERE seq = ?", arguments: [seq])
+                name.withLock { $0 = id }
                 try db.execute(
                     sql: """
                         UPDATE chain SET state = 13, reason = ?, endedAt = ?, leaves = ?
@@ -43,6 +48,10 @@ extension ChainsEngine {
                         "corrupt: \(why)".limited(to: ChainsLimits.errorBytes), now.milliseconds,
                         now.advanced(by: retention).milliseconds, seq,
                     ])
+            },
+            written: { [watchers] in
+                guard let id = name.withLock({ $0 }) else { return }
+                watchers.announce(id, ChainProgress(state: .quarantined, done: 0, total: 0))
             })
     }
 }

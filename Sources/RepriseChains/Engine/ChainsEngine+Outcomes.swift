@@ -78,8 +78,14 @@ extension ChainsEngine {
     }
 
     private func back(_ payload: IntentPayload, of chain: LiveChain, _ run: Running) async {
-        _ = chain.machine.handedBack(payload.place)
-        run.lent.end(as: .back(reason: "There was no time."))
+        let actions = chain.machine.handedBack(payload.place)
+        guard !actions.isEmpty else {
+            return run.lent.end(as: .back(reason: "There was no time."))
+        }
+        // What was decided meanwhile waited for this one: it is written with its return.
+        var writes = chain.writes()
+        await carryOut(actions, of: chain, into: &writes)
+        settle(run.lent, as: .again(after: .zero, reason: "There was no time."), writes)
     }
 
     private func tryAgain(
@@ -97,8 +103,9 @@ extension ChainsEngine {
                 payload, of: chain, "\(error)", run.lent, attempts: run.attempts,
                 started: run.started)
         case .notReady:
-            _ = chain.machine.handedBack(place)
-            return run.lent.end(as: .again(after: wait, reason: "\(error)"))
+            var writes = chain.writes()
+            await carryOut(chain.machine.handedBack(place), of: chain, into: &writes)
+            return settle(run.lent, as: .again(after: wait, reason: "\(error)"), writes)
         case .retry(let asked): wait = max(asked, .zero)
         case nil: break
         }

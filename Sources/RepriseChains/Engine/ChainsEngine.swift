@@ -139,7 +139,7 @@ actor ChainsEngine {
         for run in running.values { for timer in run.timers { timer.cancel() } }
         (running, live) = ([:], [:])
         isRunning = false
-        budget.changed.raise()
+        budget.ring()
     }
 
     private func giveBack(_ batch: [Lent]) {
@@ -165,7 +165,7 @@ actor ChainsEngine {
         case .abandoned(let key): await abandon(key)
         case .stopAll: stopAll()
         }
-        if running.isEmpty { budget.changed.raise() }
+        if running.isEmpty { budget.ring() }
     }
 
     func stop(_ key: TaskKey, _ reason: Stop) {

@@ -44,44 +44,44 @@ struct ReminderActions: Sendable {
         }
         let resolved = try await resolver.resolve(arrival)
         let end = ending(of: lent, resolved)
-        let entity: Entity
         switch rule.plan(arrival, resolved) {
-        case .end(let outcome, let reason): return end(.ended(outcome, reason: reason), nil)
-        case .snooze(let about, let info, let wait):
-            entity = about
+        case .end(let outcome, let reason): end(.ended(outcome, reason: reason), nil, nil)
+        case .snooze(let entity, let info, let wait):
             end(
                 .ended(.applied, reason: "snoozed"),
-                try await snooze(entity, info, arrival, lent.entry, for: wait))
-        case .skipToday(let about):
-            entity = about
+                try await snooze(entity, info, arrival, lent.entry, for: wait), entity)
+        case .skipToday(let entity):
             end(
                 .ended(.applied, reason: "skipped"),
                 .skipOfToday(
-                    entity.id, reminder: nil, at: lent.entry.recordedAt, in: configuration.zone()))
-        case .give(let action, let about, let info, let reason):
-            entity = about
+                    entity.id, reminder: nil, at: lent.entry.recordedAt, in: configuration.zone()),
+                entity)
+        case .give(let action, let entity, let info, let reason):
             try await give(action, lent, info, entity)
-            end(.ended(.applied, reason: reason), nil)
+            end(.ended(.applied, reason: reason), nil, entity)
         }
-        done(entity.id)
     }
 
-    /// What it turned out to be, and the mark, are written with the end of the entry.
+    /// What it turned out to be, and the mark, are written with the end of the entry; a survey for the entity comes behind that, or it would
+    /// not see the mark.
     private func ending(of lent: Lent, _ resolved: ResolvedRoute)
-        -> (Lent.Ending, ReminderMark?) -> Void
+        -> (Lent.Ending, ReminderMark?, Entity?) -> Void
     {
         let (id, now) = (lent.entry.id, clock.wall())
-        return { ending, mark in
-            lent.end(as: ending) { db in
-                try RouteLog.resolved(id, resolved, isHanded: false, at: now, db)
-                guard let mark else { return }
-                do {
-                    try ReminderDesk.mark(mark, in: db, at: now)
-                } catch let error as RepriseError where error.code == .full {
-                    // The limit of marks: the reminder stays as it is, and the log says why.
-                    try RouteLog.add("It has no effect: \(error)", to: id, db)
-                }
-            }
+        return { [done] ending, mark, entity in
+            lent.end(
+                as: ending,
+                alongside: { db in
+                    try RouteLog.resolved(id, resolved, isHanded: false, at: now, db)
+                    guard let mark else { return }
+                    do {
+                        try ReminderDesk.mark(mark, in: db, at: now)
+                    } catch let error as RepriseError where error.code == .full {
+                        // The limit of marks: the reminder stays as it is, and the log says why.
+                        try RouteLog.add("It has no effect: \(error)", to: id, db)
+                    }
+                },
+                written: { if let entity { done(entity.id) } })
         }
     }
 

@@ -185,8 +185,13 @@ extension SimulatedChains {
     }
 
     private func back(_ payload: IntentPayload, of chain: LiveChain, _ run: Running) {
-        _ = chain.machine.handedBack(payload.place)
-        run.lent.end(.back(reason: "There was no time."), nil)
+        let actions = chain.machine.handedBack(payload.place)
+        guard !actions.isEmpty else {
+            return run.lent.end(.back(reason: "There was no time."), nil)
+        }
+        var writes = chain.writes()
+        carryOut(actions, of: chain, into: &writes)
+        settle(run.lent, as: .again(after: .zero, reason: "There was no time."), writes)
     }
 
     private func tryAgain(
@@ -202,8 +207,9 @@ extension SimulatedChains {
         switch advice {
         case .permanent: break
         case .notReady:
-            _ = chain.machine.handedBack(place)
-            return run.lent.end(.again(after: wait, reason: "\(error)"), nil)
+            var writes = chain.writes()
+            carryOut(chain.machine.handedBack(place), of: chain, into: &writes)
+            return settle(run.lent, as: .again(after: wait, reason: "\(error)"), writes)
         case .retry(let asked): wait = max(asked, .zero)
         case nil: break
         }

@@ -90,6 +90,35 @@ struct BudgetTests {
         await desk.close()
     }
 
+    @Test(
+        "The time that comes with a launch into a slot does not end the slot, and a slot after one that was taken back is used to its end"
+    )
+    func slotAndLaunch() async throws {
+        let desk = try EngineDesk()
+        let chain = Chain<Int>("count") { to in Work("count", Count.self) { _ in .init(to: to) } }
+        let scheduler = FakeScheduler()
+        let chains = try await desk.open(
+            [chain], workers: [Count(witness: desk.witness)], scheduler: scheduler
+        ) { $0.margin = .milliseconds(10) }
+        let (first, second) = (FakeSlot(), FakeSlot())
+        let id = try await chains.start(chain, input: 60)
+        async let used: Void = chains.slot(first)
+        try await until("it counts") { desk.witness.all.count > 3 }
+        first.expire()
+        await used
+        #expect(first.isSuccess == false)
+
+        let before = desk.witness.all.count
+        async let usedAgain: Void = chains.slot(second)
+        try await until("it goes on") { desk.witness.all.count > before + 2 }
+        await chains.background(granted: .milliseconds(20))
+        #expect(second.isSuccess == nil, "the slot is not over with the time of the launch")
+        await usedAgain
+        #expect(second.isSuccess == true)
+        #expect(try await chains.status(id)?.state == .succeeded)
+        await desk.close()
+    }
+
     @Test("A slot is complete when nothing is left to do")
     func slotIsDone() async throws {
         let desk = try EngineDesk()

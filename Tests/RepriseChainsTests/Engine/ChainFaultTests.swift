@@ -84,9 +84,12 @@ struct ChainFaultTests {
         await desk.close()
         try desk.sqlite(damage)
         chains = try await desk.open([chain])
+        let progress = chains.progress(of: bad)
+        let watch = Task { await progress.reduce(into: ChainState?.none) { $0 = $1.state } }
         try await chains.wait(good, for: .succeeded)
         try await chains.wait(bad, for: .quarantined)
         #expect(try await chains.status(bad)?.reason?.contains("corrupt") == true)
+        #expect(await watch.value == .quarantined, "who watches it is told")
         await desk.close()
     }
 
