@@ -17,7 +17,7 @@ struct SimulateTests {
         let summary = try decoded(result.output)
         #expect(summary["holds"] as? Bool == true)
         let workloads = try #require(summary["workloads"] as? [[String: Any]])
-        #expect(workloads.count == 6)  // gates, channels, receipts, typing, forms, chains
+        #expect(workloads.count == 5)  // gates, channels, receipts, typing, forms
         for workload in workloads {
             #expect(workload["schedules"] as? Int == 16)
             #expect((workload["schedulesWith"] as? [String: Int])?.isEmpty == false)
@@ -58,7 +58,7 @@ struct SimulateTests {
         let list = try await Tool.run("simulate", "--list")
         #expect(list.status == 0)
         for name in [
-            "gates", "channels", "receipts", "chains", "widenPrev", "Baselines",
+            "gates", "channels", "receipts", "widenPrev", "Baselines",
         ] {
             #expect(list.output.contains(name))
         }

@@ -23,7 +23,7 @@ struct ChainsReport: Sendable {
         return [
             "",
             terminal.paint("".left(32) + "single-value".right(20) + "reprise".right(20), .bold),
-            terminal.paint("what happens".left(32) + columns + columns + "  verdict", .bold),
+            terminal.paint("what happens".left(32) + columns + columns + " verdict", .bold),
         ]
     }
 
@@ -32,7 +32,7 @@ struct ChainsReport: Sendable {
             line + cell(result, algorithm, terminal)
         }
         let verdict =
-            result.isKept ? terminal.paint("  kept", .green) : terminal.paint("  BROKEN", .red)
+            result.isKept ? terminal.paint(" kept", .green) : terminal.paint(" BROKEN", .red)
         let words = result.run(.reprise)?.notes.words ?? []
         return [result.scenario.title.left(32) + cells + verdict]
             + words.map { "  " + $0 } + result.faults.map { "  " + terminal.paint($0, .red) }
@@ -64,14 +64,14 @@ struct ChainsReport: Sendable {
                 "Every chain came to its end; nothing with an outcome was done again.", .green)
             : terminal.paint("A promise was broken. Please report it with this output.", .red))
 
-        again    effects that took place a second time, by a file outside the journal. What
-                 was in hand at a kill may be among them: at least once, with the same
-                 key. (download: what was fetched again)
-        lost     chains that did not come to their end; those that Reprise counts are the
-                 damaged ones, kept in quarantine, where `reprise chains` shows them.
-        written  by the app's processes, as the kernel counts it, without files that tasks
-                 made. The seed's value is kinder than the seed: without tasks' settings.
-                 Reprise's begins with the tables of its journal, 0.7 MB.
+        again    effects that took place a second time, by a file outside the journal.
+                 What was in hand at a kill may be among them: at least once, with the
+                 same key. (download: what was fetched again)
+        lost     chains that did not come to their end; those that Reprise counts are
+                 the damaged ones, in quarantine, where `reprise chains` shows them.
+        written  by the app's processes, as the kernel counts it, without files that
+                 tasks made. The seed's value is kinder than the seed: without tasks'
+                 settings. Reprise's begins with the tables of its journal, 0.7 MB.
         –        the seed says nothing of it, or it cannot be told apart.
 
         A step of the seed's test takes 0.4 s here, not 5 s. A full disk is not played:

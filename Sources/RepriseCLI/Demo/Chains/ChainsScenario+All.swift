@@ -172,7 +172,7 @@ extension ChainsScenario {
             play.notes.expect(slots > 2, "It took \(slots) slots: that shows nothing.")
         },
         ChainsScenario(
-            name: "force-quit", title: "force-quit: no slot until opened", plan: "slots", again: 1,
+            name: "force-quit", title: "force-quit: none until opened", plan: "slots", again: 1,
             backgroundSeconds: 1
         ) { play in
             try await play.launch()
