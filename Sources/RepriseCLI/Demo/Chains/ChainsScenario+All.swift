@@ -201,7 +201,7 @@ extension ChainsScenario {
 
     private static let others = [
         ChainsScenario(
-            name: "upgrade", title: "updated: parked, then compatible", plan: "upgrade",
+            name: "upgrade", title: "updated: parked, then goes on", plan: "upgrade",
             effects: ["0.first", "0.second", "0.third", "0.extra"], isOfSeed: false
         ) { play in
             try await play.launch()
