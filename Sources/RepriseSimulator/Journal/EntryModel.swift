@@ -158,9 +158,13 @@ package struct ModelBooks {
     var duplicates: Int64 = 0
     var kinds: Set<String> = []
     var soonest: WallTime?
+    /// As in `CommitNews`.
+    var recorded: [String: Int64] = [:]
+    var moved: Duration = .zero
 
     mutating func beginTransaction() {
-        (accepted, duplicates, soonest) = (0, 0, nil)
+        (accepted, duplicates, soonest, moved) = (0, 0, nil, .zero)
+        if !recorded.isEmpty { recorded = [:] }
         if !kinds.isEmpty { kinds = [] }
     }
 

@@ -126,8 +126,9 @@ package final class OpenModel: OpenStore {
         }
         books = transaction.books
         uncounted = (books.accepted, books.duplicates)
-        return GroupResult(
-            results: results, news: CommitNews(kinds: books.kinds, soonest: books.soonest))
+        var news = CommitNews(kinds: books.kinds, soonest: books.soonest)
+        (news.recorded, news.moved) = (books.recorded, books.moved)
+        return GroupResult(results: results, news: news)
     }
 
     package func read<T>(_ body: (any DeviceTransaction) throws -> T) throws -> T {

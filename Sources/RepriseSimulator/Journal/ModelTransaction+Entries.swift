@@ -65,6 +65,7 @@ extension ModelTransaction: EntryTransaction {
             state.forms.calendarMoved(by: moved)
             state.reminders.calendarMoved(by: moved)
             books.due(books.now)
+            books.moved += step
         }
         let isOld = sighting.uptime - books.sighted > .seconds(3_600)
         if hidden > 0 {
@@ -118,6 +119,7 @@ extension ModelTransaction: EntryTransaction {
                 bound: bound))
         books.accepted += 1
         books.pending += 1
+        books.recorded[new.kind] = state.entries.rows.last?.seq
         if first == .ready { books.kinds.insert(new.kind) }
         if let due { books.due(WallTime(milliseconds: due)) }
         if let bound { books.due(WallTime(milliseconds: bound)) }
