@@ -4,5 +4,6 @@
 @_exported public import RepriseCore
 @_exported public import RepriseForms
 @_exported public import RepriseJournal
+@_exported public import RepriseNotices
 @_exported public import RepriseReminders
 @_exported public import RepriseWire

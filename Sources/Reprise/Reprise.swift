@@ -4,6 +4,7 @@ public import RepriseChannels
 public import RepriseCore
 public import RepriseForms
 public import RepriseJournal
+public import RepriseNotices
 public import RepriseReminders
 import RepriseWire
 
@@ -34,6 +35,8 @@ public final class Reprise: Sendable {
         public var reminders: Reminders.Configuration?
         /// Chains; nil: there is no door for them, and those that were started wait.
         public var chains: Chains.Configuration?
+        /// Notices; nil: there is no door for them, and what comes for them waits.
+        public var notices: Notices.Configuration?
         /// How long messages stay on the device after their readers have finished them.
         public var messages = MessageRetention()
         /// The app's own kinds of entries.
@@ -55,15 +58,23 @@ public final class Reprise: Sendable {
     public let reminders: Reminders?
     /// Chains, if they are configured; chains can be started before they run.
     public let chains: Chains?
+    /// Notices, if they are configured; taps can be recorded before they run.
+    public let notices: Notices?
+
+    /// Who is told of what a person sets about notices; nil: nobody is.
+    let noticeServer: NoticeServer?
 
     private init(
-        journal: Journal, channels: Channels, forms: Forms?, reminders: Reminders?, chains: Chains?
+        journal: Journal, channels: Channels, forms: Forms?, reminders: Reminders?, chains: Chains?,
+        notices: Notices?, noticeServer: NoticeServer?
     ) {
         self.journal = journal
         self.channels = channels
         self.forms = forms
         self.reminders = reminders
         self.chains = chains
+        self.notices = notices
+        self.noticeServer = noticeServer
     }
 
     /// Opens the journal in `folder`, or makes a new one there.
@@ -94,18 +105,20 @@ public final class Reprise: Sendable {
         let forms = configuration.forms ?? Forms.Configuration()
         let reminders = configuration.reminders ?? Reminders.Configuration()
         let chains = configuration.chains ?? Chains.Configuration()
+        let notices = configuration.notices ?? Notices.Configuration()
         try forms.check()
         try reminders.check()
         try chains.check()
+        try notices.check()
         _ = try ChannelName(forms.answers)
         // The tables and kinds of every door, also of one that is not configured: what it has recorded in another run waits.
         return try await Journal.open(
             at: folder,
             kinds: Channels.kinds + Forms.kinds(forms) + Reminders.kinds(reminders)
-                + Chains.kinds(chains) + configuration.kinds,
+                + Chains.kinds(chains) + Notices.kinds(notices) + configuration.kinds,
             schemas: [
                 Channels.schema(keeping: configuration.messages), Forms.schema, Reminders.schema,
-                Chains.schema,
+                Chains.schema, Notices.schema,
             ] + configuration.schemas,
             configuration: configuration.journal)
     }
@@ -130,7 +143,15 @@ public final class Reprise: Sendable {
             reminders: configuration.reminders.map {
                 Reminders(journal: journal, configuration: $0)
             },
-            chains: configuration.chains.map { Chains(journal: journal, configuration: $0) })
+            chains: configuration.chains.map { Chains(journal: journal, configuration: $0) },
+            notices: configuration.notices.map {
+                Notices(
+                    journal: journal, messages: ChannelNotices(channels: channels),
+                    configuration: $0)
+            },
+            noticeServer: configuration.notices?.transport.map {
+                NoticeServer(server, $0, journal: journal, identity: settings.identity)
+            })
     }
 
     /// A handle on a channel.
@@ -168,14 +189,21 @@ public final class Reprise: Sendable {
 
     /// The tables of every door.
     package static let doorSchemas = [
-        Channels.schema, Forms.schema, Reminders.schema, Chains.schema,
+        Channels.schema, Forms.schema, Reminders.schema, Chains.schema, Notices.schema,
     ]
 
     /// Connects, connects again whenever the connection ends, and hands over what comes, until the task is cancelled.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, or `.refused` when the server says that coming back is
     ///   of no use. Cancellation is no error.
-    public func run() async throws { try await channels.run() }
+    public func run() async throws {
+        let settings = Task { await tellSettings() }
+        let result: Result<Void, any Error>
+        do { result = .success(try await channels.run()) } catch { result = .failure(error) }
+        settings.cancel()
+        await settings.value
+        try result.get()
+    }
 
     /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed in again after
     /// ``RepriseChannels/ConnectionState/stopped(_:)``.
@@ -186,6 +214,7 @@ public final class Reprise: Sendable {
     /// What is in hand is finished or handed over again at the next opening.
     public func close() async {
         await reminders?.stop()
+        await notices?.stop()
         await journal.close()
     }
 }
@@ -201,8 +230,11 @@ extension Reprise: AppLife {
         await forms?.background(granted: granted)
         async let planned: Void? = reminders?.background(granted: granted)
         async let worked: Void? = chains?.background(granted: granted)
+        async let noticed: Void? = notices?.background(granted: granted)
         await channels.background(granted: granted)
-        _ = await (planned, worked)
+        _ = await (planned, worked, noticed)
+        // What came in the last moment.
+        _ = await notices?.settled(within: .seconds(1))
     }
 
     /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
@@ -210,6 +242,7 @@ extension Reprise: AppLife {
         await forms?.foreground()
         await reminders?.foreground()
         await chains?.foreground()
+        await notices?.foreground()
         await channels.foreground()
     }
 

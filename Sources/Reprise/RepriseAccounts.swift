@@ -183,6 +183,9 @@ public actor RepriseAccounts {
     private func replace<T: Sendable>(_ change: () async throws -> T) async throws -> T {
         // What rings for a former user would tell the next one of it. If this is killed, the next account's survey does the same.
         await client?.reminders?.leave()
+        await client?.notices?.leave()
+        // From here on an extension writes into nobody's part; what cannot be removed is replaced when the next account begins.
+        try? folders.point(to: nil)
         await stop()
         do {
             return try await change()
@@ -229,6 +232,8 @@ public actor RepriseAccounts {
             throw error
         }
         if isInBackground { await reprise.background(granted: .zero) }
+        // Without it an extension shows a push as it came: no reason not to let the account begin.
+        try? folders.point(to: user?.text)
         self.user = user
         client = reprise
         wake()

@@ -35,6 +35,7 @@
             sound = content.sound != nil
             thread = content.threadIdentifier
             category = content.categoryIdentifier
+            interruption = Interruption(content.interruptionLevel)
         }
 
         /// A payload as a JSON object: what the app put in, or what came with a push.
@@ -51,6 +52,27 @@
         }
     }
 
+    extension NotificationContent.Interruption {
+        init(_ level: UNNotificationInterruptionLevel) {
+            switch level {
+            case .passive: self = .passive
+            case .active: self = .active
+            case .timeSensitive: self = .timeSensitive
+            case .critical: self = .critical
+            @unknown default: self = .active
+            }
+        }
+
+        var level: UNNotificationInterruptionLevel {
+            switch self {
+            case .passive: .passive
+            case .active: .active
+            case .timeSensitive: .timeSensitive
+            case .critical: .critical
+            }
+        }
+    }
+
     extension UNNotificationContent {
         static func make(_ content: NotificationContent) -> UNNotificationContent {
             let made = UNMutableNotificationContent()
@@ -61,6 +83,7 @@
             made.sound = content.sound ? .default : nil
             made.threadIdentifier = content.thread
             made.categoryIdentifier = content.category
+            if let level = content.interruption?.level { made.interruptionLevel = level }
             // As a text, because a property list has no null.
             made.userInfo = [NotificationContent.key: String(decoding: content.info, as: UTF8.self)]
             return made

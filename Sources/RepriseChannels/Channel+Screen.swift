@@ -9,6 +9,7 @@ extension Channel {
     ///
     /// - Throws: what the journal throws.
     public func appeared() async throws {
+        channels.readers.bells.ears.tell(.appeared(name))
         await channels.driver.appeared(name)
         try await subscribe()
     }
@@ -16,5 +17,8 @@ extension Channel {
     /// Says that nobody looks at the channel any more.
     ///
     /// It stays subscribed to; from the next request on it takes its turn.
-    public func disappeared() async { await channels.driver.disappeared(name) }
+    public func disappeared() async {
+        channels.readers.bells.ears.tell(.disappeared(name))
+        await channels.driver.disappeared(name)
+    }
 }

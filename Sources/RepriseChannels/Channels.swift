@@ -86,6 +86,9 @@ public final class Channels: Sendable {
     /// Whether it has been told that the app is in the foreground, and not yet that it is not.
     package var isAwake: Bool { get async { await driver.machine.isAwake } }
 
+    /// Whether the app's time in the background is over: nothing is dialled.
+    package var isAsleep: Bool { get async { await driver.machine.isAsleep } }
+
     /// Where the connection stands: first now, then each change.
     ///
     /// Who reads slowly gets the newest 64.
@@ -98,7 +101,10 @@ extension Channels {
         try await driver.subscribe(name, states: announcer(of: name))
     }
 
-    func unsubscribe(_ name: ChannelName) async { await driver.unsubscribe(name) }
+    func unsubscribe(_ name: ChannelName) async {
+        await driver.unsubscribe(name)
+        readers.bells.ears.tell(.left(name))
+    }
 
     func read(
         _ name: ChannelName, reader: String, options: ReaderOptions, effect: Readers.Effect

@@ -77,6 +77,15 @@ package final class AccountFolders: Sendable {
         try DurableFile.write([UInt8](try JSONEncoder().encode(state)), to: file)
     }
 
+    /// Says to extensions whose part of the shared folder is current; nil: nobody's, as before a sign-in and while an account is left.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`.
+    package func point(to user: String?) throws {
+        guard let shared else { return }
+        let account = SharedAccount(in: shared)
+        if let user { try account.write(name(of: user)) } else { try account.remove() }
+    }
+
     // MARK: Folders
 
     /// The folder of an account's journal; nil: of the anonymous one.

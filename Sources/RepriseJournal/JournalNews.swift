@@ -33,4 +33,7 @@ extension Journal {
 
     /// Where it lies: what a door keeps beside it is in a folder there.
     package var location: URL { folder.url }
+
+    /// Where the spool and the mirror are.
+    package var sharedLocation: URL { folder.shared }
 }

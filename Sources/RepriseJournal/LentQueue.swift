@@ -90,6 +90,9 @@ package final class LentQueue<Item: Sendable>: Sendable {
         }
     }
 
+    /// Whether a loop waits.
+    package var hasTakers: Bool { state.withLock { !$0.waiting.isEmpty } }
+
     /// The journal hands over from the first loop on: without one the entries would only be in hand.
     private func begin() {
         let isFirst = state.withLock { state in

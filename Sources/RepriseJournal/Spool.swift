@@ -63,6 +63,21 @@ public struct Spool: Sendable {
         }
     }
 
+    /// What waits of a kind, as an extension asks that has written it: the payloads, oldest first.
+    ///
+    /// What cannot be read is passed over, because the owner judges it.
+    ///
+    /// - Parameters:
+    ///   - kind: the name of a kind.
+    ///   - count: the most files that are read; the newest.
+    /// - Returns: their payloads, oldest first.
+    package func waiting(of kind: String, newest count: Int) -> [[UInt8]] {
+        ((try? names()) ?? []).suffix(count).compactMap { name in
+            guard let record = try? read(name), record.kind == kind else { return nil }
+            return [UInt8](record.payload)
+        }
+    }
+
     /// Reads one file.
     ///
     /// - Returns: nil if it is gone.

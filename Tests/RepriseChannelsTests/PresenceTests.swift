@@ -1,8 +1,10 @@
+import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 @Suite("Receipts, unread and typing", .timeLimit(.minutes(1)))
@@ -77,6 +79,36 @@ struct PresenceTests {
         try await bench.finish()
     }
 
+    @Test("what could not be written down is written later, on the same connection")
+    func writtenLater() async throws {
+        let bench = try await Bench()
+        let failures = Mutex(0)
+        try await bench.journal.write { db in
+            db.add(
+                function: DatabaseFunction("failed", argumentCount: 0) { _ in
+                    failures.withLock { $0 += 1 }
+                    return 1
+                })
+            try db.execute(
+                sql: """
+                    CREATE TEMP TRIGGER broken BEFORE INSERT ON main.channelsPosition BEGIN
+                    SELECT failed(); SELECT RAISE(ABORT, 'broken'); END
+                    """)
+        }
+        try await bench.general.subscribe()
+        bench.start()
+        let server = try await subscribed(bench)
+        try await eventually("it fails") { failures.withLock { $0 } > 0 }
+        #expect(await first(bench.general.positions) { _ in true }?[bob] == nil)
+        try await bench.journal.write { try $0.execute(sql: "DROP TRIGGER broken") }
+        try await eventually("it is written") {
+            bench.time.advance(by: .seconds(1))
+            return await first(bench.general.positions) { _ in true }?[bob]?.read == 10
+        }
+        _ = server
+        try await bench.finish()
+    }
+
     @Test("what was read without a connection survives a kill and is sent with the next one")
     func killed() async throws {
         let before = try await Bench()
@@ -122,6 +154,34 @@ struct PresenceTests {
         try await eventually("it is ada's") {
             try await bench.general.messages().first?.from == ada
         }
+        try await bench.finish()
+    }
+
+    @Test("where nobody has a name, one's own messages are one's own, also after a restart")
+    func nameless() async throws {
+        let before = try await Bench()
+        try await before.general.subscribe()
+        before.start()
+        let server = try await before.accept()
+        _ = try await server.request()
+        try server.subscribed(head: 1)
+        try server.events(1...1)
+        try server.syncComplete(through: 1)
+        let id = try await before.general.publish(#""mine""#)
+        while try await server.publish().id != id {}
+        server.push([.published(.init(channel: general, id: id, seq: 2))])
+        var event = try ScriptedServer.event(2)
+        event.id = id
+        server.push([.event(event)])
+        func isWhole(_ bench: Bench) async throws -> Bool {
+            let messages = try await bench.general.messages(limit: 20)
+            return messages.map(\.seq) == [1, 2] && messages.map(\.isMine) == [false, true]
+                && messages.last?.status == .sent
+        }
+        try await eventually("it is there, and one's own") { try await isWhole(before) }
+        before.stop()
+        let bench = try await Bench(killing: before)
+        #expect(try await isWhole(bench))
         try await bench.finish()
     }
 

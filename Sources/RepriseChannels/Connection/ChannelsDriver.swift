@@ -204,7 +204,9 @@ actor ChannelsDriver {
     private func announce(_ action: ChannelsMachine.Action) {
         switch action {
         case .announce(let state): connectionStates.announce(state)
-        case .enter(let channel, let state): states[channel]?.announce(state)
+        case .enter(let channel, let state):
+            states[channel]?.announce(state)
+            readers.bells.ears.tell(.changed(channel))
         default: break
         }
     }

@@ -161,4 +161,6 @@ extension ChannelsMachine {
     package var isAtRest: Bool { connection.isAtRest && isSettled }
 
     package var isAwake: Bool { connection.isAwake }
+
+    package var isAsleep: Bool { connection.isAsleep }
 }

@@ -115,6 +115,8 @@ package struct ConnectionMachine: Sendable {
 
     package var isAwake: Bool { presence == .awake }
 
+    package var isAsleep: Bool { presence == .asleep }
+
     // MARK: Dialling
 
     package mutating func started(at now: Duration = .zero) -> [Action] {

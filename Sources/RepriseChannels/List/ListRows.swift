@@ -96,10 +96,14 @@ struct ListRows: Sendable {
         }
         let edit = newest?.body
         let sender = try row.optionalText(3)
+        let id = try EntryID(try row.text(0))
+        // A server that asks nobody names nobody: there one's own are those that this device has sent.
+        let isMine =
+            try sender == nil ? OwnMessages(channel: channel).sent(id, db) : sender == user
         return ChannelMessage(
-            id: try EntryID(try row.text(0)), seq: key.seq, from: try sender.map { try UserID($0) },
+            id: id, seq: key.seq, from: try sender.map { try UserID($0) },
             time: WallTime(milliseconds: try row.integer(1)), body: try edit ?? row.bytes(2),
-            isEdited: edit != nil, isDeleted: isDeleted, isMine: sender != nil && sender == user)
+            isEdited: edit != nil, isDeleted: isDeleted, isMine: isMine)
     }
 
     /// The sequences that a message had in later epochs than its own, oldest first.

@@ -9,6 +9,8 @@ final class ChannelBells: Sendable {
         var signals: [ChannelName: [Int: Signal]] = [:]
     }
 
+    /// Those who listen to all channels.
+    let ears = ChannelEars()
     private let state = Mutex(State())
 
     /// Rings for those who listen to the channel; who is busy hears it afterwards, once.
@@ -17,6 +19,7 @@ final class ChannelBells: Sendable {
             guard let signals = state.signals[channel] else { return }
             for signal in signals.values { signal.raise() }
         }
+        ears.tell(.changed(channel))
     }
 
     func listen(to channel: ChannelName, with signal: Signal) -> Int {

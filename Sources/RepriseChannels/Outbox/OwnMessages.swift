@@ -23,6 +23,17 @@ struct OwnMessages: Sendable {
         }
     }
 
+    /// Whether this device has sent a message, for as long as the journal keeps what has ended.
+    func sent(_ id: EntryID, _ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT EXISTS (
+                    SELECT 1 FROM entry WHERE id = ? AND kind = ? AND lane = ? AND state = 10)
+                    """),
+            arguments: [id.text, OutboxMachine.kind.name, channel.text]) ?? false
+    }
+
     /// Messages of the log with how far the others have come with one's own.
     func standing(of messages: [ChannelMessage], _ db: Database) throws -> [ChannelMessage] {
         guard messages.contains(where: \.isMine) else { return messages }

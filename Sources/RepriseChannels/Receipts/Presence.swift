@@ -23,15 +23,20 @@ final class Presence: Sendable {
         var typists: [ChannelName: Announcer<[UserID]>] = [:]
     }
 
+    /// How long a write that failed waits.
+    private static let backoff = Backoff(base: .milliseconds(250), longest: .seconds(30))
+
     private let journal: Journal
     private let bells: ChannelBells
     private let timekeeper: any Timekeeper
+    private let jitter: @Sendable () -> Double
     private let state: Mutex<State>
 
     init(journal: Journal, bells: ChannelBells, configuration: Channels.Configuration) {
         self.journal = journal
         self.bells = bells
         timekeeper = configuration.timekeeper
+        jitter = configuration.jitter
         state = Mutex(
             State(
                 receipts: ReceiptsMachine(
@@ -113,7 +118,11 @@ final class Presence: Sendable {
             defer { db.afterNextTransaction { _ in bells.ring(channel) } }
             return try ReceiptRows.read(through: seq, in: channel, db)
         }
-        guard let read else { return }
+        if let read { readMoved(channel, to: read) }
+    }
+
+    /// The journal has it: the server is told.
+    func readMoved(_ channel: ChannelName, to read: Int64) {
         change { state, _ in state.receipts.readMoved(channel, to: read) }
     }
 
@@ -207,26 +216,52 @@ final class Presence: Sendable {
     }
 
     private func drain() async {
+        var failures = 0
         while let (news, user) = take() {
             do {
-                let standings: [ChannelName: ReceiptsMachine.Standing] = try await journal.write {
-                    [bells] db in
-                    if let user {
-                        try db.cachedStatement(
-                            sql: "UPDATE channelsDevice SET user = ?1 WHERE user IS NOT ?1"
-                        ).execute(arguments: [user.text])
-                    }
-                    db.afterNextTransaction { _ in for channel in news.keys { bells.ring(channel) }
-                    }
-                    return try news.reduce(into: [:]) { all, item in
-                        all[item.key] = try ReceiptRows.merge(
-                            item.value, of: item.key, as: user, db)
-                    }
-                }
-                apply(standings, news)
+                apply(try await merge(news, user), news)
+                failures = 0
             } catch {
-                // Told again with the next connection; what one has read oneself is in the journal.
-                continue
+                failures += 1
+                giveBack(news, user)
+                let wait = Self.backoff.delay(failures: failures, jitter: jitter())
+                let isOver = [.closed, .ownershipLost].contains((error as? RepriseError)?.code)
+                guard !isOver,
+                    (try? await timekeeper.sleep(until: timekeeper.uptime() + wait)) != nil
+                else {
+                    return state.withLock { $0.isWriting = false }
+                }
+            }
+        }
+    }
+
+    private func merge(
+        _ news: [ChannelName: ReceiptNews], _ user: UserID?
+    ) async throws -> [ChannelName: ReceiptsMachine.Standing] {
+        try await journal.write { [bells] db in
+            if let user {
+                try db.cachedStatement(
+                    sql: "UPDATE channelsDevice SET user = ?1 WHERE user IS NOT ?1"
+                ).execute(arguments: [user.text])
+            }
+            db.afterNextTransaction { _ in for channel in news.keys { bells.ring(channel) } }
+            return try news.reduce(into: [:]) { all, item in
+                all[item.key] = try ReceiptRows.merge(item.value, of: item.key, as: user, db)
+            }
+        }
+    }
+
+    /// What could not be written is written with what comes next, or after a while.
+    private func giveBack(_ news: [ChannelName: ReceiptNews], _ user: UserID?) {
+        state.withLock { state in
+            state.newUser = state.newUser ?? user
+            for (channel, former) in news {
+                guard let newer = state.news[channel] else {
+                    state.news[channel] = former
+                    continue
+                }
+                guard newer.epoch == former.epoch else { continue }  // void
+                state.news[channel] = former.followed(by: newer)
             }
         }
     }

@@ -233,4 +233,14 @@ struct ReceiptNews: Sendable {
         positions[position.user]?.read = max(known.read, position.read)
         positions[position.user]?.delivered = max(known.delivered, position.delivered)
     }
+
+    /// All of it, with what the server has said since.
+    func followed(by newer: ReceiptNews) -> ReceiptNews {
+        var all = self
+        for position in newer.positions.values { all.add(position) }
+        all.floor = newer.floor ?? floor
+        all.unread = newer.unread ?? unread
+        all.isOpen = isOpen || newer.isOpen
+        return all
+    }
 }

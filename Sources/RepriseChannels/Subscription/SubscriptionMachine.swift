@@ -102,6 +102,8 @@ package struct SubscriptionMachine: Sendable {
     var lastMissing: Int64 = 0
     /// How much was missing below the target when the answer to the last request began.
     var missingWhenAnswered: Int64?
+    /// Where the log ended as the server said last, beyond which all has come live; nil if it has not said yet.
+    var newestTarget: Int64?
     /// Requests in a row that brought nothing.
     var fruitless = 0
     /// Lost to retention on this connection.
@@ -207,6 +209,7 @@ package struct SubscriptionMachine: Sendable {
         lastActivity = now
         var catchUp = CatchUp(isRepair: isRepair, isAnswered: true, target: subscribed.head)
         catchUp.floor = subscribed.floor
+        newestTarget = subscribed.head
         catchUp.total = missing(through: subscribed.head)
         lastMissing = catchUp.total
         if missingWhenAnswered == nil { missingWhenAnswered = catchUp.total }
@@ -245,6 +248,7 @@ package struct SubscriptionMachine: Sendable {
         noteProgress(at: now)
         catchUp.isComplete = true
         catchUp.target = complete.through
+        newestTarget = complete.through
         knownHead = max(knownHead, complete.through)
         mode = .catchingUp(catchUp)
         return settle(at: now, jitter: jitter)

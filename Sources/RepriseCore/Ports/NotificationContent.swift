@@ -1,5 +1,17 @@
 /// What a notification shows and carries, shaped after `UNMutableNotificationContent`.
 public struct NotificationContent: Hashable, Sendable, Codable {
+    /// How much it asks of a person's attention, shaped after `UNNotificationInterruptionLevel`.
+    public enum Interruption: String, Hashable, Sendable, Codable, CaseIterable {
+        /// Into the list alone: the screen stays dark and nothing is heard.
+        case passive
+        /// As the person has set it.
+        case active
+        /// Also while the person has asked for silence, where the app may.
+        case timeSensitive = "time-sensitive"
+        /// Always, where the app may.
+        case critical
+    }
+
     /// The first line.
     public var title = ""
     /// Below the title.
@@ -10,6 +22,8 @@ public struct NotificationContent: Hashable, Sendable, Codable {
     public var badge: Int?
     /// Whether it is heard.
     public var sound = false
+    /// How much it asks of a person's attention; nil is as the system has it, ``Interruption/active``.
+    public var interruption: Interruption?
     /// Notifications of one thread are shown as a group (`threadIdentifier`).
     public var thread = ""
     /// Names a ``NotificationCategory`` and so its actions; empty for none.

@@ -1,0 +1,73 @@
+import RepriseChannels
+public import RepriseCore
+import RepriseForms
+import RepriseNotices
+import RepriseReminders
+
+/// Gives each notification to the door that it belongs to, so that an app has one handler for all.
+///
+/// A payload with Reprise's push member is a message's, and goes to ``notices``; one with a reminder's route to ``reminders``; any other
+/// to ``forms``, if it is configured, else to ``reminders``, which hands over what cannot be read as such.
+extension Reprise: NotificationHandler {
+    private enum Door { case notices, reminders, forms, none }
+
+    private func door(of info: [UInt8]) -> Door {
+        if notices != nil, Notices.isOurs(info) { return .notices }
+        if reminders?.isOurs(info) == true { return .reminders }
+        if forms != nil { return .forms }
+        return reminders == nil ? .none : .reminders
+    }
+
+    /// How to show what has arrived while the app is in the foreground.
+    public func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
+        switch door(of: notification.request.content.info) {
+        case .notices: await notices?.willPresent(notification) ?? []
+        case .reminders, .forms, .none: [.banner, .list, .sound]
+        }
+    }
+
+    /// A person did something with a notification; returns when it is recorded, and what needs no screen is done.
+    ///
+    /// A reply, "mark as read": an app that was dead or suspended is given time for it, at most ``NoticeLimits/actionPatience``, because the
+    /// system freezes it again when this returns. What is not done by then is done when the app runs next.
+    ///
+    /// What the journal cannot take, because the disk is full or its owner is another, is lost with the tap; it is in no ledger.
+    public func received(_ response: NotificationResponse) async {
+        switch door(of: response.notification.request.content.info) {
+        case .notices: await receivedForNotices(response)
+        case .reminders: _ = try? await reminders?.received(response)
+        case .forms: _ = try? await forms?.received(response)
+        case .none: break
+        }
+    }
+
+    private func receivedForNotices(_ response: NotificationResponse) async {
+        guard let notices, (try? await notices.received(response)) != nil else { return }
+        guard notices.isAction(response) else { return }
+        await whileAwake { await notices.done(response, within: NoticeLimits.actionPatience) }
+    }
+
+    /// Lets the connection be while something is done that the system has woken the app for, and closes it again.
+    private func whileAwake(_ body: () async -> Void) async {
+        guard await channels.isAsleep else {
+            await channels.reconnect()
+            return await body()
+        }
+        await channels.foreground()
+        await body()
+        guard notices?.isForeground == false else { return }
+        await channels.background(granted: .zero)
+        // The person has opened the app meanwhile.
+        if notices?.isForeground == true { await channels.foreground() }
+    }
+
+    /// A push has woken the app: what it says is done, and the connection is looked after, since there may be messages.
+    public func receivedPush(_ info: [UInt8]) async {
+        switch door(of: info) {
+        case .notices:
+            await channels.reconnect()
+            try? await notices?.receivedPush(info)
+        case .reminders, .forms, .none: break
+        }
+    }
+}

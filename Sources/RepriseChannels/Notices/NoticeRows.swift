@@ -1,0 +1,160 @@
+package import GRDB
+import GRDBSQLite
+import RepriseCore
+package import RepriseWire
+
+/// Where a channel's current log stands, for a door that tells people of messages.
+package struct LogStanding: Hashable, Sendable {
+    package var log: Int64
+    package var epoch: String
+    /// Whether another log of the channel came before it.
+    package var hasFormer: Bool
+    package var head: Int64
+    /// The arrival before the first in this log.
+    package var base: Int64
+    /// Of the message that came last.
+    package var arrival: Int64
+    /// How far the user has read.
+    package var read: Int64
+    /// Messages up to it do not count as unread.
+    package var start: Int64
+    /// Whether the journal has everything up to the head, so that unread messages are counted here.
+    package var isComplete: Bool
+
+    package init(
+        log: Int64, epoch: String, hasFormer: Bool, head: Int64, base: Int64, arrival: Int64,
+        read: Int64, start: Int64, isComplete: Bool
+    ) {
+        self.log = log
+        self.epoch = epoch
+        self.hasFormer = hasFormer
+        self.head = head
+        self.base = base
+        self.arrival = arrival
+        self.read = read
+        self.start = start
+        self.isComplete = isComplete
+    }
+}
+
+/// What a door that tells people of messages reads of the channels' tables.
+package enum NoticeRows {
+    /// What was true when a channel was looked at last; where it is the same nothing has changed.
+    package static func marks(_ db: Database) throws -> [(channel: String, mark: String)] {
+        try Row.fetchAll(
+            db,
+            sql: """
+                SELECT g.channel, g.id || '.' || g.version || '.' || COALESCE(r.read, 0) || '.'
+                    || COALESCE(r.floor, 0) || '.' || COALESCE(r.unread, 0) || '.'
+                    || COALESCE(r.head, 0)
+                FROM channelsLog AS g LEFT JOIN channelsReceipt AS r
+                    ON r.channel = g.channel AND r.epoch = g.epoch
+                WHERE g.id = (SELECT MAX(id) FROM channelsLog WHERE channel = g.channel)
+                """
+        ).map { row in (try row.text(0), try row.text(1)) }
+    }
+
+    package static func mark(of channel: ChannelName, _ db: Database) throws -> String? {
+        try String.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT g.id || '.' || g.version || '.' || COALESCE(r.read, 0) || '.'
+                        || COALESCE(r.floor, 0) || '.' || COALESCE(r.unread, 0) || '.'
+                        || COALESCE(r.head, 0)
+                    FROM channelsLog AS g LEFT JOIN channelsReceipt AS r
+                        ON r.channel = g.channel AND r.epoch = g.epoch
+                    WHERE g.channel = ? ORDER BY g.id DESC LIMIT 1
+                    """), arguments: [channel.text])
+    }
+
+    package static func standing(of channel: ChannelName, _ db: Database) throws -> LogStanding? {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT id, epoch, coverage, head, accepted FROM channelsLog
+                    WHERE channel = ? ORDER BY id DESC LIMIT 2
+                    """), arguments: [channel.text])
+        guard let row = rows.first else { return nil }
+        let (log, epoch) = (try row.integer(0), try row.text(1))
+        let receipt = try Row.fetchOne(
+            db.cachedStatement(
+                sql:
+                    "SELECT read, floor FROM channelsReceipt WHERE channel = ? AND epoch = ?"),
+            arguments: [channel.text, epoch])
+        let read = try receipt?.integer(0) ?? 0
+        let head = try row.integer(3)
+        return LogStanding(
+            log: log, epoch: epoch, hasFormer: rows.count > 1, head: head,
+            base: ChannelsTables.base(of: log),
+            arrival: ChannelsTables.base(of: log) + (try row.integer(4)), read: read,
+            start: Unread.start(read: read, joined: 0, floor: try receipt?.integer(1) ?? 0),
+            isComplete: try Coverage(parsing: try row.text(2)).watermark >= head)
+    }
+
+    /// What came last, newest first; what has left the journal meanwhile is passed over.
+    package static func newest(
+        of channel: ChannelName, in standing: LogStanding, after arrival: Int64, limit: Int,
+        _ db: Database
+    ) throws -> [Message] {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT seq, id, time, sender, change, target, deleted, body
+                    FROM channelsMessage WHERE arrival > ? AND arrival <= ?
+                    ORDER BY arrival DESC LIMIT ?
+                    """),
+            arguments: [
+                max(arrival, ChannelsTables.base(of: standing.log)), standing.arrival, limit,
+            ])
+        return try rows.map { row in
+            Message(
+                channel: channel, seq: try row.integer(0), id: try EntryID(try row.text(1)),
+                time: WallTime(milliseconds: try row.integer(2)),
+                from: try row.optionalText(3).map { try UserID($0) },
+                change: try row.change(4, target: 5), isDeleted: try row.integer(6) != 0,
+                body: try row.bytes(7), attempt: 1)
+        }
+    }
+
+    /// Whether the message of this sequence is there, and whether it was deleted.
+    package static func find(_ seq: Int64, in log: Int64, _ db: Database) throws
+        -> (isThere: Bool, isDeleted: Bool)
+    {
+        let deleted = try Int64.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT deleted FROM channelsMessage WHERE log = ? AND seq = ?"),
+            arguments: [log, seq])
+        return (deleted != nil, deleted == 1)
+    }
+
+    package static func unread(in channel: ChannelName, _ db: Database) throws -> Unread {
+        try ReceiptRows.unread(in: channel, db)
+    }
+
+    /// Whether the server is known to have that the user has read so far.
+    package static func isReadKnown(_ channel: ChannelName, through seq: Int64, _ db: Database)
+        throws -> Bool
+    {
+        let known = try Int64.fetchOne(
+            db.cachedStatement(sql: "SELECT knownRead FROM channelsReceipt WHERE channel = ?"),
+            arguments: [channel.text])
+        return (known ?? 0) >= seq
+    }
+
+    /// Whom the server takes this device for.
+    package static func user(_ db: Database) throws -> UserID? {
+        try String.fetchOne(db.cachedStatement(sql: "SELECT user FROM channelsDevice"))
+            .flatMap { try? UserID($0) }
+    }
+}
+
+extension Channels {
+    /// Records that the user has read, in a transaction that is under way; the server is told once that is durable.
+    package func markRead(_ name: ChannelName, through seq: Int64, in db: Database) throws {
+        guard let read = try ReceiptRows.read(through: seq, in: name, db) else { return }
+        db.afterNextTransaction { [readers, presence] _ in
+            readers.bells.ring(name)
+            presence.readMoved(name, to: read)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+package import RepriseCore
+package import RepriseWire
+
+/// From a message to what the system is asked to show, and back from what stands there.
+enum NoticeContent {
+    /// The name of a message in the notification centre: also that of its push, so that the system itself replaces one by the other.
+    static func request(of id: EntryID) -> String {
+        id.text.utf8.count <= 64 ? id.text : EntryID.hash(of: id.text, prefix: "h-").text
+    }
+
+    /// - Returns: nil: the message wants nothing of itself to be shown.
+    static func make(
+        _ message: NoticeMessage, head: Int64, _ presentation: PresentationOptions,
+        _ configuration: Notices.Configuration
+    ) -> NotificationContent? {
+        guard let text = NoticeText(message.body) else { return nil }
+        let names = configuration.names
+        let channel = names(.channel(message.channel))
+        let sender = message.from.flatMap { names(.person($0)) }
+        var content = NotificationContent(
+            title: text.title ?? channel ?? sender ?? message.channel.text, body: text.body)
+        // In a group the sender stands below its name.
+        if text.title == nil, channel != nil, let sender { content.subtitle = sender }
+        content.thread = message.channel.text
+        content.category = text.category ?? configuration.category ?? ""
+        content.sound = presentation.contains(.sound)
+        // Into the list alone: there is no other way to say so of what is shown in the background.
+        if !presentation.contains(.banner) { content.interruption = .passive }
+        content.info = info(of: message, head: head)
+        return content
+    }
+
+    /// The payload as that of a push of the same message.
+    static func info(of message: NoticeMessage, head: Int64) -> [UInt8] {
+        var hint = PushHint(kind: .alert, channel: message.channel, seq: message.seq, head: head)
+        hint.id = message.id
+        hint.from = message.from
+        hint.time = message.time
+        var writer = JSONWriter(reserving: 320)
+        writer.object { json in
+            json.key("reprise")
+            json.raw(hint.json)
+        }
+        return writer.bytes
+    }
+
+    /// What a notification says of a message; nil: it is none of ours.
+    static func hint(_ info: [UInt8]) -> PushHint? {
+        guard info.count <= NoticeLimits.payloadBytes else { return nil }
+        return try? PushHint(payload: info)
+    }
+}
+
+/// A notification that stands, and is of a message.
+package struct StandingNotice: Hashable, Sendable {
+    package var request: String
+    package var id: EntryID
+    package var hint: PushHint
+    package var isRemote: Bool
+    package var badge: Int?
+
+    /// Those of a list that are of messages.
+    package static func all(in delivered: [DeliveredNotification]) -> [StandingNotice] {
+        delivered.compactMap { notification in
+            guard let hint = NoticeContent.hint(notification.request.content.info),
+                hint.kind == .alert, let id = hint.id
+            else { return nil }
+            return StandingNotice(
+                request: notification.request.id, id: id, hint: hint,
+                isRemote: notification.isRemote, badge: notification.request.content.badge)
+        }
+    }
+}

@@ -1,0 +1,351 @@
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// Decides in the journal's transactions: what is written here is done afterwards, never before.
+struct NoticeDesk: Sendable {
+    /// What is true outside of the journal while a decision is made.
+    struct Moment: Sendable {
+        var settings: NotificationSettings
+        var onScreen: ChannelName?
+        var wall: WallTime
+        var preferences = NoticePreferences()
+    }
+
+    /// What is to be done once a decision is durable.
+    struct Plan: Sendable {
+        /// Requests for the system, oldest message first.
+        var shows: [(id: EntryID, content: NotificationContent)] = []
+        /// Names in the notification centre.
+        var removes: Set<String> = []
+        var badge = NoticeBadgeRow(
+            total: 0, counted: nil, asOf: 0, shown: nil, isBehind: false)
+        var secondAlerts = 0
+        var again = 0
+        var bulk: Int64 = 0
+    }
+
+    let messages: any NoticeMessages
+    let configuration: Notices.Configuration
+
+    // MARK: Looking at channels
+
+    /// Looks at channels that have changed, with how messages of them come and what the system said stands.
+    func look(
+        at channels: [ChannelName], flows: [ChannelName: NoticeFlow],
+        standing: [StandingNotice], _ moment: Moment, _ db: Database
+    ) throws -> Plan {
+        var plan = Plan()
+        try found(standing, moment, &plan, db)
+        for channel in channels {
+            try look(
+                at: channel, flows[channel], standing.filter { $0.hint.channel == channel },
+                moment, &plan, db)
+        }
+        plan.badge = try NoticeBadgeRow.read(db)
+        let count = plan.badge.effective.count
+        for index in plan.shows.indices where moment.settings.badges {
+            plan.shows[index].content.badge = Int(clamping: count)
+        }
+        return plan
+    }
+
+    private func look(
+        at channel: ChannelName, _ flow: NoticeFlow?, _ stands: [StandingNotice],
+        _ moment: Moment, _ plan: inout Plan, _ db: Database
+    ) throws {
+        let former = try NoticeChannelRow.find(channel, db)
+        guard let log = try messages.standing(of: channel, db),
+            let mark = try messages.mark(of: channel, db)
+        else { return try forget(former, flow, moment, db) }
+        var row = former ?? Self.begin(channel, log)
+        if row.log == NoticeChannelRow.noLog {
+            row = Self.begin(channel, log)
+            (row.wanted, row.dismissed) = (former?.wanted ?? 0, former?.dismissed ?? 0)
+        } else if row.log != log.log {
+            row.restart(log)
+        }
+        let came = try messages.newest(
+            of: channel, in: log, after: row.cursor, limit: NoticeLimits.looked, db)
+        let bulk = max(0, log.arrival - row.cursor - Int64(came.count))
+        var unread = try unread(in: channel, log, row, came, bulk: bulk, db)
+        if flow?.isRefused == true { unread = (0, false) }
+        try NoticeBadgeRow.add(unread.count - (former?.unread ?? 0), db)
+        row.unread = unread.count
+        row.isExact = unread.isExact
+        (row.cursor, row.head, row.mark) = (log.arrival, log.head, mark)
+        (row.read, row.start) = (log.read, log.start)
+        try row.write(at: moment.wall, db)
+        try NoticeRows.count("bulk", by: bulk, db)
+        plan.bulk += bulk
+        try take(came, row, flow, moment, &plan, db)
+        try clear(row, log, stands, isLeft: flow?.isRefused == true, moment, &plan, db)
+    }
+
+    private static func begin(_ channel: ChannelName, _ log: NoticeStanding) -> NoticeChannelRow {
+        NoticeChannelRow(
+            channel: channel, log: log.log, mark: "", cursor: log.base,
+            before: log.hasFormer ? log.head : 0, read: 0, start: 0, dismissed: 0, head: 0,
+            unread: 0, isExact: false, wanted: 0)
+    }
+
+    /// A push has counted messages of a channel that this device takes no part in: nothing will ever come as far.
+    private func forget(
+        _ row: NoticeChannelRow?, _ flow: NoticeFlow?, _ moment: Moment, _ db: Database
+    ) throws {
+        guard flow == nil, var row, row.log == NoticeChannelRow.noLog, row.wanted > 0 else {
+            return
+        }
+        row.wanted = 0
+        try row.write(at: moment.wall, db)
+    }
+
+    /// What is unread by now: what has come is added to what was counted, if that makes the same.
+    private func unread(
+        in channel: ChannelName, _ log: NoticeStanding, _ row: NoticeChannelRow,
+        _ came: [NoticeMessage], bulk: Int64, _ db: Database
+    ) throws -> (count: Int64, isExact: Bool) {
+        if row.isExact, log.isComplete, bulk == 0, row.start == log.start, !log.hasFormer,
+            row.unread < WireLimits.unreadCounted,
+            !came.contains(where: { if case .deletes = $0.change { true } else { false } })
+        {
+            let me = try messages.user(db)
+            let more = came.count { message in
+                message.change == nil && !message.isDeleted && message.seq > log.start
+                    && (message.from == nil || message.from != me)
+            }
+            return (min(row.unread + Int64(more), WireLimits.unreadCounted), true)
+        }
+        return (try messages.unread(in: channel, db).count, log.isComplete)
+    }
+
+    /// Decides about what has come.
+    private func take(
+        _ came: [NoticeMessage], _ row: NoticeChannelRow, _ flow: NoticeFlow?, _ moment: Moment,
+        _ plan: inout Plan, _ db: Database
+    ) throws {
+        var left = configuration.bannersPerChannel
+        let me = try messages.user(db)
+        var shows: [(id: EntryID, content: NotificationContent)] = []
+        for message in came.sorted(by: { $0.seq > $1.seq }) where message.change == nil {
+            let isLive = (flow?.liveAfter).map { message.seq > $0 } ?? false
+            let source: Notice.Source = isLive ? .live : .catchUp
+            let known = try knownRow(of: message, moment, db)
+            var notice =
+                known
+                ?? NoticeRow(
+                    id: message.id, channel: message.channel, seq: message.seq, time: message.time)
+            notice.seq = message.seq
+            let decision = decide(
+                message, source, row, NoticeMachine.shown(known?.machine), me, moment)
+            if known == nil, left <= 0, !decision.presentation.isDisjoint(with: [.banner, .list]) {
+                try NoticeRows.count("beyond", db)
+                continue
+            }
+            guard
+                let content = NoticeContent.make(
+                    message, head: row.head, decision.presentation, configuration)
+            else { continue }
+            let step = NoticeMachine.take(
+                .stored(decision, isLive ? .live : .catchUp), &notice.machine)
+            notice.content = step.shows ? content : nil
+            try finish(notice, step, moment, &plan, db)
+            if known == nil { try NoticeRows.count(decision.reason.rawValue, db) }
+            if step.shows {
+                left -= 1
+                shows.append((message.id, content))
+            }
+        }
+        plan.shows += shows.reversed()
+    }
+
+    /// What is known of a message; also what an extension has said and nobody has handled yet.
+    private func knownRow(of message: NoticeMessage, _ moment: Moment, _ db: Database) throws
+        -> NoticeRow?
+    {
+        if let row = try NoticeRows.row(message.id, db) { return row }
+        let entry = try Journal.entry(ShownRecord.entryID(of: message.id.text), in: db)
+        guard let entry, let record = try? ShownRecord(payload: entry.payload) else { return nil }
+        _ = try shown(record, at: moment.wall, db)
+        return try NoticeRows.row(message.id, db)
+    }
+
+    func decide(
+        _ message: NoticeMessage, _ source: Notice.Source, _ row: NoticeChannelRow?,
+        _ shown: NoticeState.Shown, _ me: UserID?, _ moment: Moment
+    ) -> NoticeDecision {
+        var notice = Notice(
+            id: message.id, channel: message.channel, seq: message.seq, sender: message.from,
+            isMention: configuration.isMention(message.body), isDeleted: message.isDeleted,
+            published: message.time, source: source)
+        notice.isDeleted = message.isDeleted
+        return .decide(notice, in: state(notice, row, shown, me, moment))
+    }
+
+    func state(
+        _ notice: Notice, _ row: NoticeChannelRow?, _ shown: NoticeState.Shown, _ me: UserID?,
+        _ moment: Moment
+    ) -> NoticeState {
+        var state = NoticeState(me: me, settings: moment.settings, now: moment.wall)
+        state.read = max(row?.read ?? 0, row?.dismissed ?? 0)
+        state.before = row?.before ?? 0
+        state.shown = shown
+        state.onScreen = moment.onScreen
+        state.channelMute = moment.preferences.channelMute(notice.channel)
+        state.senderMute = notice.sender.map { moment.preferences.senderMute($0) } ?? .none
+        state.isQuiet = moment.preferences.isQuiet(moment.wall)
+        state.lateAfter = configuration.lateAfter
+        return state
+    }
+
+    private func finish(
+        _ row: NoticeRow, _ step: NoticeMachine.Step, _ moment: Moment, _ plan: inout Plan,
+        _ db: Database
+    ) throws {
+        try NoticeRows.write(row, at: moment.wall, db)
+        if step.removes { plan.removes.insert(NoticeContent.request(of: row.id)) }
+        if step.isSecondAlert {
+            plan.secondAlerts += 1
+            try NoticeRows.count("secondAlert", db)
+        }
+        if step.isAgain {
+            plan.again += 1
+            try NoticeRows.count("unconfirmed", db)
+        }
+    }
+
+    // MARK: What stands
+
+    /// The system's list is the truth: what it has and we do not know, and what it has not.
+    private func found(
+        _ standing: [StandingNotice], _ moment: Moment, _ plan: inout Plan, _ db: Database
+    ) throws {
+        for notice in standing {
+            var row =
+                try NoticeRows.row(notice.id, db)
+                ?? NoticeRow(notice.hint, id: notice.id, at: moment.wall)
+            let before = row.machine
+            let step = NoticeMachine.take(.found(isRemote: notice.isRemote), &row.machine)
+            if step.removes { plan.removes.insert(notice.request) }
+            guard row.machine != before else { continue }
+            try finish(row, step, moment, &plan, db)
+        }
+    }
+
+    /// Takes away what must not stand any more.
+    private func clear(
+        _ row: NoticeChannelRow, _ log: NoticeStanding, _ stands: [StandingNotice], isLeft: Bool,
+        _ moment: Moment, _ plan: inout Plan, _ db: Database
+    ) throws {
+        let rows = try NoticeRows.standing(in: row.channel, db)
+        // What one catch-up after the other has brought stands up to the same number.
+        var surplus =
+            rows.count { $0.machine?.way == .catchUp } - configuration.bannersPerChannel
+        for var known in rows {
+            var why = try reason(toEnd: known, row, log, isLeft: isLeft, moment, db)
+            if why == nil, surplus > 0, known.machine?.way == .catchUp { why = "beyond" }
+            guard let why else { continue }
+            if known.machine?.way == .catchUp { surplus -= 1 }
+            let step = NoticeMachine.take(.ended(why), &known.machine)
+            plan.shows.removeAll { $0.id == known.id }
+            try finish(known, step, moment, &plan, db)
+            for notice in stands where notice.id == known.id {
+                plan.removes.insert(notice.request)
+            }
+        }
+    }
+
+    private func reason(
+        toEnd known: NoticeRow, _ row: NoticeChannelRow, _ log: NoticeStanding, isLeft: Bool,
+        _ moment: Moment, _ db: Database
+    ) throws -> String? {
+        if isLeft { return "left" }
+        if known.seq <= max(row.read, row.dismissed) { return NoticeDecision.Reason.read.rawValue }
+        if moment.onScreen == row.channel { return NoticeDecision.Reason.onScreen.rawValue }
+        return try messages.find(known.seq, in: log.log, db).isDeleted
+            ? NoticeDecision.Reason.deleted.rawValue : nil
+    }
+
+    // MARK: After a start
+
+    /// What nobody knows of, because the process that asked the system has died; of `notTaken` this process knows that the system has it not.
+    func recover(
+        _ standing: [StandingNotice], notTaken: Set<EntryID> = [], _ moment: Moment, _ db: Database
+    ) throws -> Plan {
+        var plan = Plan()
+        try found(standing, moment, &plan, db)
+        let me = try messages.user(db)
+        let there = Set(standing.map(\.id))
+        for var row in try NoticeRows.standing(limit: NoticeLimits.recovered, db)
+        where !there.contains(row.id) {
+            let before = row.machine
+            var step = NoticeMachine.Step()
+            if row.machine?.standing == .asked, let content = row.content {
+                let decision = try decideAgain(row, me, moment, db)
+                step = NoticeMachine.take(
+                    notTaken.contains(row.id) ? .failed(decision) : .lost(decision), &row.machine)
+                if step.shows { plan.shows.append((row.id, content)) }
+            } else {
+                step = NoticeMachine.take(.missing, &row.machine)
+            }
+            if row.machine != before { try finish(row, step, moment, &plan, db) }
+        }
+        plan.badge = try NoticeBadgeRow.read(db)
+        for index in plan.shows.indices where moment.settings.badges {
+            plan.shows[index].content.badge = Int(clamping: plan.badge.effective.count)
+        }
+        return plan
+    }
+
+    private func decideAgain(
+        _ row: NoticeRow, _ me: UserID?, _ moment: Moment, _ db: Database
+    ) throws -> NoticeDecision {
+        let hint = row.content.flatMap { NoticeContent.hint($0.info) }
+        var isDeleted = false
+        var channel = try NoticeChannelRow.find(row.channel, db)
+        if let log = try messages.standing(of: row.channel, db) {
+            isDeleted = try messages.find(row.seq, in: log.log, db).isDeleted
+            channel?.read = log.read
+        }
+        let message = NoticeMessage(
+            id: row.id, channel: row.channel, seq: row.seq, from: hint?.from, time: row.time,
+            isDeleted: isDeleted, body: [])
+        return decide(message, .catchUp, channel, .standing, me, moment)
+    }
+
+    /// The system has taken requests, or would not.
+    func asked(
+        _ taken: [EntryID], refused: [EntryID], badge: Int64?, at now: WallTime, _ db: Database
+    ) throws {
+        for (ids, event) in [(taken, NoticeMachine.Event.taken), (refused, .refused)] {
+            for id in ids {
+                guard var row = try NoticeRows.row(id, db) else { continue }
+                let before = row.machine
+                _ = NoticeMachine.take(event, &row.machine)
+                if row.machine != before { try NoticeRows.write(row, at: now, db) }
+            }
+        }
+        if let badge { try NoticeBadgeRow.shown(badge, db) }
+    }
+}
+
+extension NoticeChannelRow {
+    /// Of a channel of which a push has told, and the journal has nothing yet.
+    static let noLog: Int64 = -1
+
+    /// One of which a push has told first.
+    init(heardOf channel: ChannelName) {
+        self.init(
+            channel: channel, log: Self.noLog, mark: "", cursor: 0, before: 0, read: 0, start: 0,
+            dismissed: 0, head: 0, unread: 0, isExact: false, wanted: 0)
+    }
+
+    /// The log began anew: nothing up to its head is news, and what pushes said of the former one is void.
+    fileprivate mutating func restart(_ log: NoticeStanding) {
+        self.log = log.log
+        cursor = log.base
+        before = log.head
+        (dismissed, wanted, isExact) = (0, 0, false)
+    }
+}

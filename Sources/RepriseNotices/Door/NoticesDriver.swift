@@ -1,0 +1,395 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// Looks at what has changed, decides in a transaction, asks the system, and writes down that it has: one round after the other.
+actor NoticesDriver {
+    nonisolated let desk: NoticeDesk
+    nonisolated let journal: Journal
+    nonisolated let inbox = NoticeInbox()
+    nonisolated let scene = NoticeScene()
+    nonisolated let badges = Announcer(IconBadge())
+
+    private(set) var insight = NoticeInsight()
+    /// What the person allows, as the system said last.
+    private(set) var permission: NotificationSettings?
+    private var system: (any UserNotifications)?
+    /// When the system was asked last what stands.
+    private var asked: WallTime?
+    /// What the system has said it has not taken, so that nobody could have seen it.
+    private var notTaken: Set<EntryID> = []
+    private var loop: Task<Void, any Error>?
+    /// Catch-ups that are waited for, and until when.
+    private var postponed: [ChannelName: Duration] = [:]
+    private var alarm: Task<Void, Never>?
+    private var alarmDue: Duration?
+    private var mirrored: (value: NoticeMirror, at: Duration)?
+    private var failures = 0
+    private var endings: [CheckedContinuation<Void, Never>] = []
+
+    private var configuration: Notices.Configuration { desk.configuration }
+    private var clock: any Timekeeper { desk.configuration.timekeeper }
+
+    init(
+        journal: Journal, messages: any NoticeMessages, configuration: Notices.Configuration
+    ) {
+        self.journal = journal
+        desk = NoticeDesk(messages: messages, configuration: configuration)
+        messages.observe { [inbox, scene] news in
+            switch news {
+            case .changed(let channel): inbox.put { $0.channels.insert(channel) }
+            case .appeared(let channel):
+                scene.appeared(channel)
+                inbox.put { $0.channels.insert(channel) }
+            case .disappeared(let channel): scene.disappeared(channel)
+            case .left(let channel):
+                scene.disappeared(channel)
+                inbox.put { $0.left.insert(channel) }
+            }
+        }
+    }
+
+    // MARK: Running
+
+    func run(_ system: any UserNotifications) async throws {
+        guard self.system == nil else {
+            throw RepriseError(
+                .badConfiguration, "The notices are running already.",
+                remedy: "Call run once, and again when it has returned.")
+        }
+        self.system = PatientNotifications(system, clock: clock)
+        insight.isRunning = true
+        inbox.open()
+        inbox.put {
+            $0.recovers = true
+            $0.mergesSpool = true
+        }
+        let loop = Task { try await self.work() }
+        self.loop = loop
+        let result = await withTaskCancellationHandler {
+            await loop.result
+        } onCancel: {
+            loop.cancel()
+        }
+        finish()
+        try result.get()
+    }
+
+    /// Ends it, and returns when it has ended.
+    func stop() async {
+        guard let loop else { return }
+        loop.cancel()
+        await withCheckedContinuation { endings.append($0) }
+    }
+
+    private func finish() {
+        alarm?.cancel()
+        (alarm, alarmDue) = (nil, nil)
+        inbox.close()
+        system = nil
+        loop = nil
+        insight.isRunning = false
+        for ending in endings { ending.resume() }
+        endings = []
+    }
+
+    private func work() async throws {
+        while let work = await inbox.next() {
+            do {
+                try await round(work)
+                failures = 0
+                insight.fault = nil
+                inbox.finish(work.waiters, isDone: true)
+            } catch let error as RepriseError
+                where error.code == .closed || error.code == .ownershipLost
+            {
+                throw error
+            } catch {
+                try await again(work, after: error)
+            }
+        }
+    }
+
+    /// What failed is done again after a pause, and what nobody knows of is looked for.
+    private func again(_ work: NoticeInbox.Work, after error: any Error) async throws {
+        inbox.finish(work.waiters, isDone: false)
+        if Task.isCancelled { return }
+        failures += 1
+        insight.tally.failures += 1
+        insight.fault = "\(error)"
+        var rest = work
+        rest.waiters = []
+        rest.recovers = true
+        let left = rest
+        inbox.put { $0.add(left) }
+        let pause = Backoff(
+            base: .milliseconds(100), longest: .seconds(NoticeLimits.longestPauseSeconds)
+        ).delay(failures: failures, jitter: configuration.jitter())
+        try? await clock.sleep(for: pause)
+    }
+
+    // MARK: A round
+
+    private func round(_ work: NoticeInbox.Work) async throws {
+        guard let system else { return }
+        if work.mergesSpool || !scene.isForeground { try await mergeSpool() }
+        let settings = try await system.settings()
+        insight.permission = settings.authorization
+        permission = settings
+        asked = clock.wall()
+        var standing = StandingNotice.all(in: try await system.delivered())
+        insight.standing = standing.count
+        let moment = NoticeDesk.Moment(
+            settings: settings, onScreen: scene.onScreen, wall: clock.wall(),
+            preferences: configuration.preferences())
+        var channels = work.channels
+        if work.recovers {
+            channels.formUnion(try await recover(standing, moment))
+            asked = clock.wall()
+            standing = StandingNotice.all(in: try await system.delivered())
+        }
+        try await leave(work.left, standing, moment)
+        channels.formUnion(try await dismiss(work.dismissed, standing))
+        let names = channels.sorted { $0.text < $1.text }
+        var start = names.startIndex
+        repeat {
+            let end = min(start + NoticeLimits.channelsAtOnce, names.endIndex)
+            let some = Array(names[start..<end])
+            try await look(at: some, isUrgent: work.isUrgent, standing, moment)
+            start = end
+        } while start < names.endIndex
+        try await mirror(settings, isUrgent: work.isUrgent || !scene.isForeground)
+    }
+
+    private func look(
+        at names: [ChannelName], isUrgent: Bool, _ standing: [StandingNotice],
+        _ moment: NoticeDesk.Moment
+    ) async throws {
+        let flows = await desk.messages.flows(of: names)
+        let ready = names.filter { name in
+            isUrgent || !isPostponed(name, isCatchingUp: flows[name]?.isCatchingUp == true)
+        }
+        let plan = try await journal.write { [desk] db in
+            try desk.look(at: ready, flows: flows, standing: standing, moment, db)
+        }
+        try await perform(plan, moment)
+    }
+
+    /// Messages of a catch-up wait for its end, so that the newest of it are shown and not the first.
+    private func isPostponed(_ name: ChannelName, isCatchingUp: Bool) -> Bool {
+        let now = clock.uptime()
+        guard isCatchingUp else {
+            postponed[name] = nil
+            return false
+        }
+        let due =
+            postponed[name] ?? now + .milliseconds(NoticeLimits.catchUpPatienceMilliseconds)
+        guard now < due else {
+            postponed[name] = nil
+            return false
+        }
+        postponed[name] = due
+        arm(due)
+        return true
+    }
+
+    private func arm(_ due: Duration) {
+        if let alarmDue, alarmDue <= due { return }
+        alarm?.cancel()
+        alarmDue = due
+        alarm = Task { [clock] in
+            do { try await clock.sleep(until: due) } catch { return }
+            self.rang()
+        }
+    }
+
+    private func rang() {
+        (alarm, alarmDue) = (nil, nil)
+        let names = Set(postponed.keys)
+        inbox.put {
+            $0.channels.formUnion(names)
+            $0.isResetting = true
+        }
+    }
+
+    private func recover(_ standing: [StandingNotice], _ moment: NoticeDesk.Moment) async throws
+        -> Set<ChannelName>
+    {
+        let known = notTaken
+        let plan = try await journal.write { [desk] db in
+            try desk.recover(standing, notTaken: known, moment, db)
+        }
+        try await perform(plan, moment, isFirst: true)
+        return try await journal.read { [desk] db in
+            let known = try Row.fetchAll(db, sql: "SELECT channel, mark FROM noticesChannel")
+                .reduce(into: [String: String]()) { $0[$1[0]] = $1[1] }
+            return try desk.messages.marks(db).reduce(into: []) { changed, item in
+                guard known[item.channel] != item.mark else { return }
+                if let name = try? ChannelName(item.channel) { changed.insert(name) }
+            }
+        }
+    }
+
+    private func leave(
+        _ left: Set<ChannelName>, _ standing: [StandingNotice], _ moment: NoticeDesk.Moment
+    ) async throws {
+        guard !left.isEmpty, let system else { return }
+        let names = standing.filter { left.contains($0.hint.channel) }.map(\.request)
+        try await journal.write { [desk] db in
+            for channel in left { try desk.leave(channel, at: moment.wall, db) }
+        }
+        try await remove(names, system)
+    }
+
+    /// - Returns: channels of which the journal knows something.
+    private func dismiss(
+        _ dismissed: [ChannelName: Int64], _ standing: [StandingNotice]
+    ) async throws -> Set<ChannelName> {
+        guard !dismissed.isEmpty, let system else { return [] }
+        let names = standing.filter { notice in
+            dismissed[notice.hint.channel].map { notice.hint.seq <= $0 } ?? false
+        }
+        try await remove(names.map(\.request), system)
+        return Set(dismissed.keys)
+    }
+
+    // MARK: Asking the system
+
+    private func perform(
+        _ plan: NoticeDesk.Plan, _ moment: NoticeDesk.Moment, isFirst: Bool = false
+    ) async throws {
+        guard let system else { return }
+        insight.tally.secondAlerts += plan.secondAlerts
+        insight.tally.again += plan.again
+        insight.tally.bulk += plan.bulk
+        insight.badge = plan.badge.effective
+        badges.announce(plan.badge.effective)
+        try await remove(plan.removes.sorted(), system)
+        let (there, shows) = try await sort(plan.shows, system)
+        let (added, refused, failure) = await show(shows, system)
+        if let failure { note(shows, without: added + refused, after: failure) }
+        let taken = added + there
+        var badge: Int64?
+        let count = plan.badge.effective.count
+        if moment.settings.badges, isAllowed(moment.settings) {
+            if !added.isEmpty {
+                badge = count
+            } else if plan.badge.shown != count || (isFirst && count > 0) {
+                try await system.setBadge(Int(clamping: count))
+                insight.tally.badges += 1
+                badge = count
+            }
+        }
+        if !taken.isEmpty || !refused.isEmpty || badge != nil {
+            let (wall, shown) = (clock.wall(), badge)
+            try await journal.write { [desk] db in
+                try desk.asked(taken, refused: refused, badge: shown, at: wall, db)
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Takes out what stands by now.
+    ///
+    /// The process may have been stopped, for days, since the system was asked what stands, and pushes have shown it meanwhile.
+    private func sort(
+        _ shows: [(id: EntryID, content: NotificationContent)], _ system: any UserNotifications
+    ) async throws -> (there: [EntryID], shows: [(id: EntryID, content: NotificationContent)]) {
+        let age = asked.map { $0.duration(to: clock.wall()) } ?? .zero
+        let isFresh = age >= .zero && age < .milliseconds(NoticeLimits.freshMilliseconds)
+        if shows.isEmpty || isFresh { return ([], shows) }
+        let standing = Set(StandingNotice.all(in: try await system.delivered()).map(\.id))
+        let there = shows.map(\.id).filter(standing.contains)
+        insight.tally.overtaken += there.count
+        return (there, shows.filter { !standing.contains($0.id) })
+    }
+
+    private func show(
+        _ shows: [(id: EntryID, content: NotificationContent)], _ system: any UserNotifications
+    ) async -> (taken: [EntryID], refused: [EntryID], failure: (any Error)?) {
+        var (taken, refused): ([EntryID], [EntryID]) = ([], [])
+        for show in shows {
+            do {
+                try await system.add(
+                    NotificationRequest(
+                        id: NoticeContent.request(of: show.id), content: show.content))
+                taken.append(show.id)
+                notTaken.remove(show.id)
+                insight.tally.shown += 1
+            } catch let error as RepriseError
+                where error.code == .refused || error.code == .tooLarge
+            {
+                refused.append(show.id)
+                insight.tally.refused += 1
+            } catch {
+                return (taken, refused, error)
+            }
+        }
+        return (taken, refused, nil)
+    }
+
+    /// What was not asked for, or what the system has said no to, nobody has seen; of a call that did not return nobody knows.
+    private func note(
+        _ shows: [(id: EntryID, content: NotificationContent)], without done: [EntryID],
+        after failure: any Error
+    ) {
+        var rest = shows.map(\.id).filter { !done.contains($0) }
+        let code = (failure as? RepriseError)?.code
+        if failure is CancellationError || code == .timedOut, !rest.isEmpty { rest.removeFirst() }
+        notTaken.formUnion(rest)
+        // Beyond it they count as unconfirmed: that says too much, never too little.
+        if notTaken.count > NoticeLimits.recovered { notTaken = [] }
+    }
+
+    private func remove(_ names: [String], _ system: any UserNotifications) async throws {
+        guard !names.isEmpty else { return }
+        try await system.removeDelivered(names)
+        insight.tally.removed += names.count
+    }
+
+    private func isAllowed(_ settings: NotificationSettings) -> Bool {
+        settings.authorization == .authorized || settings.authorization == .provisional
+    }
+
+    // MARK: Spool and mirror
+
+    private func mergeSpool() async throws {
+        guard !configuration.isSpoolEmpty(journal) else { return }
+        try await journal.mergeSpool()
+    }
+
+    /// What an extension reads is replaced after what it is about: at most once a second while nobody can need it sooner.
+    private func mirror(_ settings: NotificationSettings, isUrgent: Bool) async throws {
+        let now = clock.uptime()
+        let soonest = (mirrored?.at).map { $0 + .milliseconds(NoticeLimits.mirrorMilliseconds) }
+        if let soonest, now < soonest, !isUrgent { return arm(soonest) }
+        let preferences = configuration.preferences()
+        let value = try await journal.read { [desk] db in
+            try desk.mirror(settings, preferences, db)
+        }
+        guard value != mirrored?.value else { return }
+        try await journal.replace(journal.noticeMirror, with: value)
+        mirrored = (value, now)
+        insight.tally.mirrors += 1
+    }
+
+    // MARK: Leaving
+
+    /// Takes away all that a person was shown, as when an account is left.
+    func leave() async {
+        guard let system else { return }
+        let standing = (try? await system.delivered()).map(StandingNotice.all(in:)) ?? []
+        try? await remove(standing.map(\.request), system)
+        try? await system.setBadge(0)
+        try? await journal.write { db in
+            try db.execute(
+                sql: "UPDATE noticesMessage SET standing = 2, ended = 'left' WHERE standing < 2")
+            try NoticeBadgeRow.shown(0, db)
+        }
+        let empty = NoticeMirror(me: nil, settings: NotificationSettings(authorization: .denied))
+        try? await journal.replace(journal.noticeMirror, with: empty)
+        mirrored = nil
+    }
+}

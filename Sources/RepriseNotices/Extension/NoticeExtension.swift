@@ -1,0 +1,135 @@
+import Dispatch
+public import Foundation
+public import RepriseCore
+import RepriseJournal
+import Synchronization
+
+/// What a notification service extension does with one push: it decides how the message is shown, and writes down that it was.
+///
+/// ```swift
+/// let notice = NoticeExtension(at: sharedFolder)
+/// let content = await notice.content(for: request)     // in didReceive
+/// notice.timeWillExpire()                               // in serviceExtensionTimeWillExpire
+/// ```
+///
+/// It opens no journal: it reads the mirror that the app has left, and leaves a record in the spool, which the app takes over when it
+/// runs. Whatever goes wrong, something is shown: what cannot be decided is shown as it came.
+public final class NoticeExtension: Sendable {
+    /// How far it has come, for tests that end the process there.
+    package enum Step: String, Hashable, Sendable, CaseIterable {
+        case began, read, decided, recorded
+    }
+
+    private enum State {
+        case idle
+        case working(best: NotificationContent, CheckedContinuation<NotificationContent, Never>?)
+        case answered
+    }
+
+    private let folder: URL
+    private let budget: Duration
+    private let timekeeper: any Timekeeper
+    private let reached: @Sendable (Step) -> Void
+    private let state = Mutex(State.idle)
+
+    /// Prepares for one push.
+    ///
+    /// - Parameters:
+    ///   - folder: the folder that the app shares with its extension, which its journal was configured with. With `RepriseAccounts` it is the
+    ///     same: whose part of it is current stands in it.
+    ///   - budget: how long it may take; then what is known is shown.
+    public convenience init(at folder: URL, budget: Duration = NoticeLimits.extensionBudget) {
+        self.init(at: folder, budget: budget, timekeeper: SystemTimekeeper())
+    }
+
+    package init(
+        at folder: URL, budget: Duration = NoticeLimits.extensionBudget,
+        timekeeper: any Timekeeper, reached: @escaping @Sendable (Step) -> Void = { _ in }
+    ) {
+        self.folder = folder
+        self.budget = budget
+        self.timekeeper = timekeeper
+        self.reached = reached
+    }
+
+    /// Decides how a push is shown, and writes that down; once for each.
+    ///
+    /// What was decided is in the spool, durable, when this returns; unless the time was over before, or the spool is full or cannot be
+    /// written: then it is shown all the same.
+    ///
+    /// - Parameter request: as the system has it; its `info` is the payload.
+    /// - Returns: what is to be shown, never without a text that was there.
+    public func content(for request: NotificationRequest) async -> NotificationContent {
+        let original = request.content
+        let isFirst = state.withLock { state in
+            guard case .idle = state else { return false }
+            state = .working(best: original, nil)
+            return true
+        }
+        guard isFirst else { return original }
+        let timer = Task { [timekeeper, budget] in
+            do { try await timekeeper.sleep(for: budget) } catch { return }
+            self.timeWillExpire()
+        }
+        defer { timer.cancel() }
+        return await withCheckedContinuation { waiter in
+            let isOver = state.withLock { state in
+                guard case .working(let best, _) = state else { return true }
+                state = .working(best: best, waiter)
+                return false
+            }
+            guard !isOver else { return waiter.resume(returning: original) }
+            // Off the pool of tasks: a disk that does not answer must not keep the timer from running.
+            DispatchQueue.global().async { self.work(request) }
+        }
+    }
+
+    /// The system's time is nearly over: what is known by now is shown.
+    public func timeWillExpire() { answer(nil) }
+
+    private func work(_ request: NotificationRequest) {
+        reached(.began)
+        guard let folder = SharedAccount(in: folder).current() else {
+            // Nobody is signed in: it is shown as it came, and no journal is told.
+            return answer(request.content)
+        }
+        let judge = judge(in: folder)
+        reached(.read)
+        let judgement = judge.judge(request)
+        state.withLock { state in
+            guard case .working(_, let waiter) = state else { return }
+            state = .working(best: judgement.content, waiter)
+        }
+        reached(.decided)
+        if let record = judgement.record {
+            // Recorded first. What cannot be recorded is shown nevertheless: the app asks the system what stands.
+            try? Spool(at: folder, timekeeper: timekeeper).record(record.entry())
+        }
+        reached(.recorded)
+        answer(judgement.content)
+    }
+
+    private func judge(in folder: URL) -> PushJudge {
+        let records = Spool(at: folder, timekeeper: timekeeper)
+            .waiting(of: NoticeKinds.shown, newest: NoticeLimits.recordsRead)
+            .compactMap { try? ShownRecord(payload: $0) }
+        do {
+            let mirror = try Mirror<NoticeMirror>(in: folder, version: NoticeMirror.version).read()
+            return PushJudge(mirror: mirror?.value, records: records, now: timekeeper.wall())
+        } catch {
+            let code = (error as? RepriseError)?.code ?? .malformed
+            return PushJudge(
+                mirror: nil, withoutMirror: code, records: records, now: timekeeper.wall())
+        }
+    }
+
+    /// The first answer is the one; nil: the best by now.
+    private func answer(_ content: NotificationContent?) {
+        let waiter = state.withLock { state -> (() -> Void)? in
+            guard case .working(let best, let waiter) = state else { return nil }
+            state = .answered
+            return { waiter?.resume(returning: content ?? best) }
+        }
+        waiter?()
+    }
+}

@@ -1,0 +1,76 @@
+package import RepriseCore
+import RepriseWire
+
+/// What the app leaves for its service extension: everything that a decision needs beside the push.
+///
+/// The value of the journal's mirror, at most 65,536 bytes as JSON: ``fitted(order:)`` sees to it.
+package struct NoticeMirror: Hashable, Sendable, Codable {
+    /// The version of this shape.
+    package static let version = 1
+
+    /// Where a channel stands for this person.
+    package struct Standing: Hashable, Sendable, Codable {
+        /// Up to where the person has read.
+        package var read: Int64
+        /// Up to where messages do not count: before joining, or before the log began anew.
+        package var before: Int64
+        /// The newest sequence that the journal has counted.
+        package var head: Int64
+
+        package init(read: Int64, before: Int64, head: Int64) {
+            self.read = read
+            self.before = before
+            self.head = head
+        }
+    }
+
+    /// A channel or a person put aside.
+    package struct Mute: Hashable, Sendable, Codable {
+        /// Until then, in milliseconds since 1970; nil: for ever.
+        package var until: Int64?
+        /// Whether what names the person comes through.
+        package var exceptMentions: Bool
+
+        package init(until: Int64? = nil, exceptMentions: Bool = false) {
+            self.until = until
+            self.exceptMentions = exceptMentions
+        }
+    }
+
+    /// Who is signed in.
+    package var me: String?
+    /// By channel: those that changed last, at most ``NoticeLimits/mirrored``.
+    package var standings: [String: Standing] = [:]
+    /// By channel.
+    package var channelMutes: [String: Mute] = [:]
+    /// By person.
+    package var senderMutes: [String: Mute] = [:]
+    /// As `22:00`, `07:00` and a zone; nil: none.
+    package var quiet: [String]?
+    /// What the person allows.
+    package var settings: NotificationSettings
+    /// What is unread in all channels, as the app counted it.
+    package var badge: Int64 = 0
+    /// The newest moment of a count of the server that the app has taken, by the server's clock, in milliseconds since 1970.
+    package var badgeAsOf: Int64 = 0
+    /// The messages whose banners the app has shown last and the system has taken, newest first, at most ``NoticeLimits/mirroredShown``; nil: it does not say.
+    package var shown: [String]?
+
+    /// An empty one.
+    package init(me: String?, settings: NotificationSettings) {
+        self.me = me
+        self.settings = settings
+    }
+}
+
+extension NoticeMirror.Mute {
+    /// As a decision takes it.
+    var state: NoticeState.Mute {
+        .until(until.map { WallTime(milliseconds: $0) } ?? .forever, exceptMentions: exceptMentions)
+    }
+}
+
+extension WallTime {
+    /// Later than every moment.
+    package static let forever = WallTime(milliseconds: .max)
+}

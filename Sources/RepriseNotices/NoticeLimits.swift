@@ -1,0 +1,57 @@
+/// The bounds of the door for notices; `docs/limits.md` lists each with what happens at it.
+public enum NoticeLimits {
+    /// The most channels whose positions stand in the mirror; beyond, those that changed last.
+    public static let mirrored = 500
+    /// The most messages that the mirror says were shown; beyond, the newest.
+    public static let mirroredShown = 200
+    /// The most mutes of a person.
+    public static let mutes = 1_000
+    /// How long a service extension works on a push; the system ends it after about 30 s.
+    public static let extensionBudget = Duration.seconds(20)
+    /// The most records of its own that a service extension reads; beyond, the newest.
+    public static let recordsRead = 256
+    /// How long the server may take to answer about a setting.
+    public static let serverPatience = Duration.seconds(15)
+    /// The most bytes of an answer about settings: of all mutes of a user.
+    public static let answerBytes = 4_194_304
+    /// The first wait after the server was not reached, of which a part is waited; it doubles.
+    public static let firstWait = Duration.seconds(1)
+    /// The longest wait.
+    public static let longestWait = Duration.seconds(300)
+    /// How long signing out waits for the server to forget where the device is reached.
+    public static let leaving = Duration.seconds(3)
+    /// The most bytes of a push token.
+    public static let pushTokenBytes = 2_048
+    /// How many days what was decided about a message is kept once nothing of it stands.
+    public static let keptDays: Int64 = 7
+    /// Of what came at once in a channel, so many are looked at one by one; the rest is counted.
+    public static let looked = 200
+    /// The most notices that are looked after when the app starts.
+    public static let recovered = 1_000
+    /// The most channels that are looked at in one transaction.
+    public static let channelsAtOnce = 64
+    /// How long messages of a catch-up wait for its end before they are shown.
+    public static let catchUpPatienceMilliseconds = 2_000
+    /// How old what the system says of what stands may be when something is shown; older, it is asked again.
+    public static let freshMilliseconds = 200
+    /// The shortest time between two replacements of the mirror while the app is in the foreground.
+    public static let mirrorMilliseconds = 1_000
+    /// The most bytes of a title, and of a text four times as many.
+    public static let titleBytes = 256
+    /// The most bytes of a payload that is read.
+    public static let payloadBytes = 4_096
+    /// The most bytes of a reply that is typed on a notification.
+    public static let replyBytes = 16_384
+    /// The most taps that are in hand of loops.
+    public static let tapsInHand = 8
+    /// How long a call of the system's notification centre may take.
+    public static let systemPatience = Duration.seconds(10)
+    /// The most calls of it that nobody waits for any more and that have not returned; at it none is made.
+    public static let abandoned = 4
+    /// How long the system's completion handler waits for a reply or "mark as read" to be done; the system ends an app after about 30 s.
+    public static let actionPatience = Duration.seconds(20)
+    /// How long of that it waits for the server to know what was read.
+    public static let readPatience = Duration.seconds(5)
+    /// The longest pause before the system or the disk is asked again after a failure.
+    public static let longestPauseSeconds = 30
+}

@@ -1,0 +1,95 @@
+package import Foundation
+import GRDB
+package import RepriseCore
+package import RepriseJournal
+
+/// What was decided about messages and why, as the owner of a journal wrote it down.
+package struct NoticesReading: Hashable, Sendable {
+    /// One message.
+    package struct Decided: Hashable, Sendable {
+        package var id: String
+        package var channel: String
+        package var seq: Int64
+        package var at: WallTime
+        /// `asked`, `standing`, `gone` or `silent`.
+        package var standing: String
+        /// What brought it first: `push`, `extension`, `live` or `catchUp`.
+        package var way: String
+        /// A ``RepriseWire/NoticeDecision/Reason``, or `found`: it was in the notification centre before anybody here heard of it.
+        package var reason: String
+        package var presentation: PresentationOptions
+        /// Why it does not stand any more.
+        package var ended: String?
+        package var alerts: Int
+        package var unconfirmed: Int
+    }
+
+    /// What the icon shows by the journal.
+    package var badge: Int64
+    /// What is unread in all channels.
+    package var total: Int64
+    /// The server's newest count, and when it counted.
+    package var counted: Int64?
+    package var asOf: WallTime?
+    /// What the system was told last; nil: nothing, or an extension has told it since.
+    package var shown: Int64?
+    /// Channels with something unread.
+    package var channels: Int
+    /// How many messages were decided upon, by reason, the most first.
+    package var counts: [Count] = []
+    /// Newest first.
+    package var decided: [Decided] = []
+
+    package struct Count: Hashable, Sendable {
+        package var what: String
+        package var count: Int64
+    }
+
+    /// Reads a journal that another process may own, and does not disturb it.
+    ///
+    /// - Parameters:
+    ///   - folder: the journal's folder.
+    ///   - schemas: all that the doors add.
+    ///   - limit: how many of the newest decisions.
+    /// - Returns: nil if the owner has not made its tables yet.
+    /// - Throws: as `Journal.peek`.
+    package static func read(at folder: URL, schemas: [JournalSchema], limit: Int) throws
+        -> NoticesReading?
+    {
+        try Journal.peek(at: folder, schemas: schemas) { db in try NoticesReading(db, limit) }
+    }
+
+    private init(_ db: Database, _ limit: Int) throws {
+        let row = try NoticeBadgeRow.read(db)
+        badge = row.effective.count
+        total = row.total
+        counted = row.counted
+        asOf = row.counted == nil ? nil : WallTime(milliseconds: row.asOf)
+        shown = row.shown
+        channels =
+            try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM noticesChannel WHERE unread > 0") ?? 0
+        counts = try Row.fetchAll(
+            db, sql: "SELECT what, count FROM noticesCount ORDER BY count DESC, what"
+        ).map { Count(what: $0[0], count: $0[1]) }
+        decided = try Row.fetchAll(
+            db, sql: "SELECT * FROM noticesMessage ORDER BY decided DESC, seq DESC LIMIT ?",
+            arguments: [max(0, limit)]
+        ).map(Self.decided)
+    }
+
+    private static func decided(_ row: Row) -> Decided {
+        let standing: String =
+            switch NoticeMachine.Standing(rawValue: row["standing"]) {
+            case .asked: "asked"
+            case .standing: "standing"
+            case .gone: "gone"
+            case .silent, nil: "silent"
+            }
+        return Decided(
+            id: row["id"], channel: row["channel"], seq: row["seq"],
+            at: WallTime(milliseconds: row["decided"]), standing: standing, way: row["way"],
+            reason: row["reason"],
+            presentation: PresentationOptions(rawValue: row["presentation"]), ended: row["ended"],
+            alerts: row["alerts"], unconfirmed: row["unconfirmed"])
+    }
+}

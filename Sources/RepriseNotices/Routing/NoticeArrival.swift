@@ -1,0 +1,49 @@
+import Foundation
+import RepriseCore
+import RepriseWire
+
+/// What a person did with a notification: the payload of an entry of ``NoticeKinds/tap`` or ``NoticeKinds/action``.
+struct NoticeArrival: Hashable, Sendable, Codable {
+    /// `open`, `dismiss`, or what stands on the button.
+    var action: String
+    /// What was typed.
+    var text: String?
+    var channel: String?
+    var message: String?
+    var seq: Int64?
+    /// What the banner said, for a screen of something that is not there.
+    var title: String?
+    /// The app's own button: not `open` or `dismiss` of the system.
+    var isButton: Bool
+
+    init(_ response: NotificationResponse) {
+        isButton = true
+        switch response.action {
+        case .open: (action, isButton) = ("open", false)
+        case .dismiss: (action, isButton) = ("dismiss", false)
+        case .button(let name): action = name
+        case .text(let name, let answer):
+            action = name
+            text = String(answer.prefix(NoticeLimits.replyBytes))
+        }
+        action = String(action.prefix(64))
+        let content = response.notification.request.content
+        title = String(content.title.prefix(NoticeLimits.titleBytes))
+        guard let hint = NoticeContent.hint(content.info) else { return }
+        channel = hint.channel.text
+        message = hint.id?.text
+        seq = hint.seq
+    }
+
+    var channelName: ChannelName? { channel.flatMap { try? ChannelName($0) } }
+
+    var messageID: EntryID? { message.flatMap { try? EntryID($0) } }
+
+    var payload: [UInt8] {
+        get throws { Array(try JSONEncoder().encode(self)) }
+    }
+
+    init(payload: [UInt8]) throws {
+        self = try JSONDecoder().decode(Self.self, from: Data(payload))
+    }
+}

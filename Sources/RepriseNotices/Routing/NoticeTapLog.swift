@@ -1,0 +1,64 @@
+import GRDB
+import RepriseCore
+
+/// Taps and actions, for people, and which of them the app has presented.
+enum NoticeTapLog {
+    static func recorded(
+        _ id: EntryID, _ arrival: NoticeArrival, at now: WallTime, _ db: Database
+    ) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO noticesTap (entry, at, action, channel, message)
+                VALUES (?, ?, ?, ?, ?) ON CONFLICT (entry) DO NOTHING
+                """
+        ).execute(arguments: [
+            id.text, now.milliseconds, arrival.action, arrival.channel, arrival.message,
+        ])
+    }
+
+    static func handed(_ id: EntryID, _ routed: NoticeRouted, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE noticesTap SET resolution = ?, reason = ?, handed = handed + 1
+                WHERE entry = ?
+                """
+        ).execute(arguments: [routed.resolution.noticeName, routed.reason, id.text])
+    }
+
+    /// It is not handed over again.
+    static func presented(_ id: EntryID, at now: WallTime, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: "UPDATE noticesTap SET presented = ? WHERE entry = ? AND presented IS NULL"
+        ).execute(arguments: [now.milliseconds, id.text])
+    }
+
+    static func ended(
+        _ id: EntryID, as resolution: String, at now: WallTime, _ db: Database
+    ) throws {
+        try db.cachedStatement(
+            sql: "UPDATE noticesTap SET resolution = ?, presented = ? WHERE entry = ?"
+        ).execute(arguments: [resolution, now.milliseconds, id.text])
+    }
+
+    static func isPresented(_ id: EntryID, _ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT presented IS NOT NULL FROM noticesTap WHERE entry = ?"),
+            arguments: [id.text]) ?? false
+    }
+}
+
+extension Resolution {
+    /// As it stands in the log.
+    var noticeName: String {
+        switch self {
+        case .active(_, .partGone): "active: message deleted"
+        case .active: "active"
+        case .paused: "paused"
+        case .deleted: "deleted"
+        case .missing: "missing"
+        case .superseded: "superseded"
+        case .malformed: "malformed"
+        }
+    }
+}

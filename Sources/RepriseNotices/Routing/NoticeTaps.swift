@@ -1,0 +1,127 @@
+public import RepriseCore
+import RepriseJournal
+
+/// Where a notification that a person has tapped leads, as things stand when it is handed over.
+public struct NoticeTap: Sendable, Identifiable {
+    /// The id that it was recorded with: the same tap comes again with the same id if the process died over it.
+    public let id: EntryID
+    /// The conversation: `sort` is ``NoticeTaps/sort``, `id` the channel, `part` the message; nil if it carries none that can be read.
+    public let route: Route?
+    /// What that is now; each case is a screen of its own.
+    public let resolution: Resolution
+    /// Why, for a log.
+    public let reason: String
+    /// The sequence of the message.
+    public let seq: Int64?
+    /// The action of the notification, if it was not the notification itself.
+    public let action: String?
+    /// What was typed for that action.
+    public let answer: String?
+    /// How often it was handed over, this time included.
+    public let attempt: Int
+
+    let ending: Ending
+
+    /// Says that a screen shows it: it is never handed over again.
+    ///
+    /// Returns when that is durable. A second call does nothing.
+    ///
+    /// - Throws: what the journal throws; then say it again.
+    public func presented() async throws { try await ending.end(id, reason: "presented") }
+
+    /// Says that no screen is to be shown for it: it is never handed over again.
+    ///
+    /// - Parameter reason: why, for the log; at most 1,024 bytes of it are kept.
+    /// - Throws: what the journal throws; then say it again.
+    public func declined(_ reason: String) async throws {
+        try await ending.end(id, reason: "declined: \(reason)")
+    }
+}
+
+/// What people have tapped, each handed over until the app says that it has presented it.
+///
+/// ```swift
+/// for await tap in notices.taps {
+///     switch tap.resolution {
+///     case .active(let conversation, let place): router.open(conversation, at: place)
+///     default: return try await tap.declined(tap.reason)
+///     }
+///     try await tap.presented()
+/// }
+/// ```
+///
+/// A tap over which the process dies comes again; so does one whose loop ends. At most ``NoticeLimits/tapsInHand`` are in hand.
+public struct NoticeTaps: AsyncSequence, Sendable {
+    /// What it brings.
+    public typealias Element = NoticeTap
+
+    /// The sort of entity that a tap leads to, as in ``RepriseCore/Route/sort``.
+    public static let sort = "channel"
+
+    let journal: Journal
+    let clock: any Timekeeper
+    let queue: LentQueue<NoticeRouted>
+
+    /// Begins to take taps.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(ending: NoticeTap.Ending(journal: journal, clock: clock, hand: .init(queue)))
+    }
+
+    /// Takes one tap after the other.
+    public struct Iterator: AsyncIteratorProtocol {
+        let ending: NoticeTap.Ending
+
+        /// Waits for the next.
+        ///
+        /// - Returns: nil when the task is cancelled.
+        public mutating func next() async -> NoticeTap? { await ending.next() }
+    }
+}
+
+/// A tap on its way to a loop.
+struct NoticeRouted: Sendable {
+    let arrival: NoticeArrival
+    var route: Route?
+    var resolution: Resolution
+    var reason: String
+}
+
+extension NoticeTap {
+    /// What one loop has in hand, held by the loop and by each tap that it has brought.
+    final class Ending: Sendable {
+        private let journal: Journal
+        private let clock: any Timekeeper
+        private let hand: LentQueue<NoticeRouted>.Hand
+
+        init(journal: Journal, clock: any Timekeeper, hand: LentQueue<NoticeRouted>.Hand) {
+            self.journal = journal
+            self.clock = clock
+            self.hand = hand
+        }
+
+        func next() async -> NoticeTap? {
+            guard let (lent, routed) = await hand.next() else { return nil }
+            let id = lent.entry.id
+            // Not waited for: it is for people, and a person waits for the screen.
+            Task { [journal] in
+                try? await journal.write { db in try NoticeTapLog.handed(id, routed, db) }
+            }
+            return NoticeTap(lent.entry, routed, self)
+        }
+
+        func end(_ id: EntryID, reason: String) async throws {
+            let now = clock.wall()
+            // The word of the app is durable before the entry ends: a kill between the two must not show it again.
+            try await journal.write { db in try NoticeTapLog.presented(id, at: now, db) }
+            hand.release(id)?.end(as: .ended(.applied, reason: reason))
+        }
+    }
+
+    fileprivate init(_ entry: Entry, _ routed: NoticeRouted, _ ending: Ending) {
+        self.init(
+            id: entry.id, route: routed.route, resolution: routed.resolution,
+            reason: routed.reason, seq: routed.arrival.seq,
+            action: routed.arrival.isButton ? routed.arrival.action : nil,
+            answer: routed.arrival.text, attempt: entry.attempt, ending: ending)
+    }
+}

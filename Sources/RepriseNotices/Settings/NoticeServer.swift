@@ -1,0 +1,130 @@
+import Foundation
+package import RepriseCore
+package import RepriseWire
+import Synchronization
+
+/// The server, as far as settings are told to it: over HTTP, because they are to be told also while no socket is open.
+package struct NoticeServer: Sendable {
+    /// Where: `https://host:port`.
+    package var url: String
+    /// How.
+    package var transport: any HTTPTransport
+    /// Who this device is, to the server.
+    package var device: @Sendable () async throws -> EntryID
+    /// A token, and another one if the server has refused the last; nil: the server asks nobody.
+    package var token: (@Sendable (_ isRefused: Bool) async throws -> AccessToken)?
+
+    package init(
+        url: String, transport: any HTTPTransport,
+        device: @escaping @Sendable () async throws -> EntryID,
+        token: (@Sendable (_ isRefused: Bool) async throws -> AccessToken)? = nil
+    ) {
+        self.url = url
+        self.transport = transport
+        self.device = device
+        self.token = token
+    }
+
+    /// What the server says.
+    enum Answer: Hashable, Sendable {
+        /// Done, with this content.
+        case done([UInt8])
+        /// It will never do it.
+        case refused(status: Int, words: String)
+    }
+
+    /// Asks, with a fresh token if the one before is refused.
+    ///
+    /// - Throws: ``Unreached`` for whatever may go away by itself.
+    func ask(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> Answer {
+        do {
+            let first = try await exchange(method, path, body, isRefused: false)
+            guard first.head.status == 401, token != nil else { return try judge(first) }
+            let second = try await exchange(method, path, body, isRefused: true)
+            guard second.head.status != 401 else {
+                throw Unreached("The server does not take the token.", code: .unauthorized)
+            }
+            return try judge(second)
+        } catch let error as Unreached {
+            throw error
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            let error = error as? RepriseError
+            throw Unreached(
+                error?.message ?? "The server could not be asked.",
+                code: error?.code ?? .unreachable)
+        }
+    }
+
+    private struct Exchange: Sendable {
+        var head: HTTPHead
+        var body: [UInt8]
+    }
+
+    private func exchange(
+        _ method: String, _ path: String, _ body: [UInt8]?, isRefused: Bool
+    ) async throws -> Exchange {
+        var headers = ["accept": "application/json"]
+        if let token { headers["authorization"] = "Bearer " + (try await token(isRefused)).secret }
+        if body != nil { headers["content-type"] = "application/json" }
+        let call = HTTPCall(
+            method: method, url: url + path, headers: headers,
+            body: body.map { .bytes($0) } ?? .none, patience: NoticeLimits.serverPatience)
+        let found = Mutex(Exchange(head: HTTPHead(status: 0, headers: [:]), body: []))
+        try await transport.exchange(call) { head in
+            found.withLock { $0.head = head }
+        } chunk: { bytes in
+            let isTooLarge = found.withLock { found in
+                found.body += bytes
+                return found.body.count > NoticeLimits.answerBytes
+            }
+            if isTooLarge { throw Unreached("The server's answer is too large.", code: .tooLarge) }
+        }
+        return found.withLock { $0 }
+    }
+
+    private func judge(_ exchange: Exchange) throws -> Answer {
+        let (status, body) = (exchange.head.status, exchange.body)
+        switch status {
+        case 204: return .done([])
+        case 200..<300:
+            // Something else between here and the server answers too: a hotel's page is no word of it.
+            guard (try? JSONMembers.read(body) { _ in () }) != nil else {
+                throw Unreached("Something else answers in the server's place.", code: .notReprise)
+            }
+            return .done(body)
+        case 400..<500 where ![408, 425, 429].contains(status):
+            return .refused(status: status, words: Self.words(body) ?? "HTTP status \(status).")
+        default:
+            let wait = exchange.head.headers["retry-after"].flatMap { Int64($0) }
+            throw Unreached(
+                "The server answers with the HTTP status \(status).", code: .unavailable,
+                wait: wait.map { .seconds(min(max($0, 0), 3_600)) })
+        }
+    }
+
+    /// What the server says for people: of a foreign text no more than a line.
+    private static func words(_ body: [UInt8]) -> String? {
+        struct Body: Decodable {
+            struct Failure: Decodable { var message: String }
+            var error: Failure
+        }
+        let failure = try? JSONDecoder().decode(Body.self, from: Data(body.prefix(4_096)))
+        return failure.map { String($0.error.message.prefix(256)) }
+    }
+}
+
+/// The server was not reached, or not as it should be: it is asked again.
+struct Unreached: Error, Hashable, Sendable {
+    var words: String
+    var code: RepriseError.Code
+    /// How long the server asks to be left alone.
+    var wait: Duration?
+
+    init(_ words: String, code: RepriseError.Code, wait: Duration? = nil) {
+        self.words = words
+        self.code = code
+        self.wait = wait
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// What a setting is of; its text is the row's and the lane's name.
+enum SettingTarget: Hashable, Sendable {
+    case channel(ChannelName)
+    case person(UserID)
+    case quiet
+    case deviceQuiet
+    case push
+
+    init?(_ text: String) {
+        switch text {
+        case "quiet": self = .quiet
+        case "quiet:device": self = .deviceQuiet
+        case "push": self = .push
+        default:
+            if text.hasPrefix("channel:"), let name = try? ChannelName(String(text.dropFirst(8))) {
+                self = .channel(name)
+            } else if text.hasPrefix("user:"), let user = try? UserID(String(text.dropFirst(5))) {
+                self = .person(user)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    var text: String {
+        switch self {
+        case .channel(let name): "channel:" + name.text
+        case .person(let user): "user:" + user.text
+        case .quiet: "quiet"
+        case .deviceQuiet: "quiet:device"
+        case .push: "push"
+        }
+    }
+
+    /// What is told of one target is told in the order in which it was set.
+    var lane: String { EntryID.hash(of: text, prefix: "setting-").text }
+
+    var isMute: Bool {
+        switch self {
+        case .channel, .person: true
+        case .quiet, .deviceQuiet, .push: false
+        }
+    }
+
+    /// In a sentence.
+    var words: String {
+        switch self {
+        case .channel(let name): "the mute of the channel \(name)"
+        case .person(let user): "the mute of \(user)"
+        case .quiet: "the quiet hours"
+        case .deviceQuiet: "the quiet hours of this device"
+        case .push: "where this device is reached"
+        }
+    }
+}
+
+/// What is set of a target.
+enum SettingValue: Hashable, Sendable, Codable {
+    case mute(until: Int64?, exceptMentions: Bool)
+    case quiet(from: String, to: String, zone: String)
+    case push(platform: String, token: String)
+
+    init(_ hours: QuietHours) {
+        self = .quiet(from: hours.startText, to: hours.endText, zone: hours.zone)
+    }
+
+    /// As it lies in the journal.
+    var bytes: Data { get throws { try JSONEncoder().encode(self) } }
+
+    static func read(_ bytes: Data) throws -> SettingValue {
+        try ForeignJSON.decode(SettingValue.self, from: [UInt8](bytes))
+    }
+}
+
+/// The content of an entry of ``NoticeKinds/setting``.
+struct SettingChange: Hashable, Sendable, Codable {
+    var target: String
+    /// Nil: it was taken back.
+    var value: SettingValue?
+}

@@ -1,0 +1,274 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// What the journal has of settings: read and written in its transactions.
+struct SettingDesk: Sendable {
+    /// How a row stands with the server.
+    enum State: Int {
+        case told = 0
+        case waits = 1
+        case refused = 2
+    }
+
+    let journal: Journal
+
+    // MARK: Set here
+
+    /// Sets something: it holds, and the server will be told.
+    ///
+    /// What waits of the same target has nothing to say any more; what is in hand is told first.
+    ///
+    /// - Parameters:
+    ///   - target: what it is of.
+    ///   - value: nil: it is taken back.
+    ///   - again: tells the server also what it should know.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``; what the journal throws.
+    func set(_ target: SettingTarget, _ value: SettingValue?, again: Bool = false) async throws {
+        let bytes = try value?.bytes
+        let payload = [UInt8](
+            try JSONEncoder().encode(SettingChange(target: target.text, value: value)))
+        try await journal.write { [journal] db in
+            let row = try Row.fetchOne(
+                db, sql: "SELECT value, state, entry FROM noticesSetting WHERE target = ?",
+                arguments: [target.text])
+            let isSame = row.map {
+                ($0["value"] as Data?) == bytes && $0["state"] != State.refused.rawValue
+            }
+            if isSame ?? (value == nil), !again { return }
+            if value != nil, row == nil { try Self.checkRoom(target, db) }
+            if let before = (row?["entry"] as String?).flatMap({ try? EntryID($0) }) {
+                _ = try journal.end(before, as: .superseded, reason: "It was set again.", in: db)
+                if row?["state"] == State.refused.rawValue { try? journal.discard(before, in: db) }
+            }
+            let entry = NewEntry(
+                kind: NoticeKinds.setting, payload: payload, lane: target.lane)
+            try journal.record(entry, in: db)
+            try db.execute(
+                sql: """
+                    INSERT INTO noticesSetting VALUES (?, ?, ?, ?, NULL, ?)
+                    ON CONFLICT DO UPDATE SET value = excluded.value, state = excluded.state,
+                    entry = excluded.entry, reason = NULL, revision = excluded.revision
+                    """,
+                arguments: [
+                    target.text, bytes, State.waits.rawValue, entry.id.text, try Self.next(db),
+                ])
+        }
+    }
+
+    private static func checkRoom(_ target: SettingTarget, _ db: Database) throws {
+        guard target.isMute else { return }
+        let mutes = try Int.fetchOne(
+            db,
+            sql: """
+                SELECT count(*) FROM noticesSetting
+                WHERE value IS NOT NULL AND (target LIKE 'channel:%' OR target LIKE 'user:%')
+                """)
+        guard (mutes ?? 0) < NoticeLimits.mutes else {
+            throw RepriseError(
+                .full, "There are at most \(NoticeLimits.mutes) mutes.",
+                remedy: "End those that are not needed any more.")
+        }
+    }
+
+    // MARK: Told
+
+    /// Whether an entry still says what is set.
+    func isCurrent(_ entry: EntryID, _ target: SettingTarget) async throws -> Bool {
+        try await journal.read { db in
+            try String.fetchOne(
+                db, sql: "SELECT entry FROM noticesSetting WHERE target = ?",
+                arguments: [target.text]) == entry.text
+        }
+    }
+
+    /// The server has taken what an entry says.
+    func told(_ entry: EntryID, _ target: SettingTarget) async throws {
+        try await journal.write { db in
+            try db.execute(
+                sql: """
+                    UPDATE noticesSetting SET state = 0, entry = NULL, reason = NULL, revision = ?
+                    WHERE target = ? AND entry = ?
+                    """, arguments: [try Self.next(db), target.text, entry.text])
+        }
+    }
+
+    /// The server has refused it for good.
+    func refused(_ entry: EntryID, _ target: SettingTarget, _ reason: String) async throws {
+        try await journal.write { db in
+            try db.execute(
+                sql: """
+                    UPDATE noticesSetting SET state = 2, reason = ?, revision = ?
+                    WHERE target = ? AND entry = ?
+                    """, arguments: [reason, try Self.next(db), target.text, entry.text])
+        }
+    }
+
+    // MARK: Read back
+
+    /// How far the settings are, before the server is asked what it has.
+    func revision() async throws -> Int64 { try await journal.read(Self.last) }
+
+    private static func last(_ db: Database) throws -> Int64 {
+        try Int64.fetchOne(db.cachedStatement(sql: "SELECT last FROM noticesRevision")) ?? 0
+    }
+
+    /// Takes what the server has, where nothing was set here since it was asked and nothing waits to be told.
+    ///
+    /// - Parameters:
+    ///   - server: all mutes and quiet hours that hold for this device.
+    ///   - revision: how far the settings were before it was asked.
+    /// - Throws: what the journal throws.
+    func readBack(_ server: [SettingTarget: SettingValue], asOf revision: Int64) async throws {
+        try await journal.write { db in
+            var old: [String: (value: SettingValue?, isOurs: Bool)] = [:]
+            let rows = try Row.fetchAll(
+                db, sql: "SELECT target, value, state, revision FROM noticesSetting")
+            for row in rows {
+                let isOurs = row["state"] != State.told.rawValue || row["revision"] > revision
+                let value = try (row["value"] as Data?).map { try SettingValue.read($0) }
+                old[row["target"]] = (value, isOurs)
+            }
+            let next = try Self.next(db)
+            for (target, value) in server.prefix(2 * NoticeLimits.mutes) {
+                let before = old.removeValue(forKey: target.text)
+                guard before?.isOurs != true else { continue }
+                let merged = value.keeping(before?.value)
+                guard merged != before?.value else { continue }
+                try db.execute(
+                    sql: """
+                        INSERT INTO noticesSetting VALUES (?, ?, 0, NULL, NULL, ?)
+                        ON CONFLICT DO UPDATE SET value = excluded.value, revision = excluded.revision
+                        """, arguments: [target.text, try merged.bytes, next])
+            }
+            // What the server does not have any more was taken back on another device, or its time is over.
+            for (target, row) in old where !row.isOurs && target != SettingTarget.push.text {
+                try db.execute(
+                    sql: "DELETE FROM noticesSetting WHERE target = ?", arguments: [target])
+            }
+        }
+    }
+
+    /// Where this device is reached, if the server was told and should know it.
+    func registration() async throws -> SettingValue? {
+        try await journal.read { db in
+            try Data.fetchOne(
+                db, sql: "SELECT value FROM noticesSetting WHERE target = 'push' AND state = 0"
+            ).map { try SettingValue.read($0) }
+        }
+    }
+
+    /// Nobody is to be told any more where this device is reached: the person signs out.
+    func forgetRegistration() async throws {
+        try await journal.write { [journal] db in
+            let entry = try String.fetchOne(
+                db, sql: "SELECT entry FROM noticesSetting WHERE target = 'push'")
+            if let entry, let id = try? EntryID(entry) {
+                _ = try journal.end(id, as: .superseded, reason: "Signed out.", in: db)
+            }
+            try db.execute(sql: "DELETE FROM noticesSetting WHERE target = 'push'")
+            _ = try Self.next(db)
+        }
+    }
+
+    // MARK: Reading
+
+    /// What is set, and how far the settings are.
+    func settings() async throws -> (NoticeSettings, Int64) {
+        try await journal.read { db in (try Self.settings(nil, db), try Self.last(db)) }
+    }
+
+    /// The same of one target.
+    func settings(of target: SettingTarget) async throws -> (NoticeSettings, Int64) {
+        try await journal.read { db in (try Self.settings(target.text, db), try Self.last(db)) }
+    }
+
+    private static func settings(_ target: String?, _ db: Database) throws -> NoticeSettings {
+        var settings = NoticeSettings()
+        let one = target == nil ? "" : " AND target = ?"
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: """
+                    SELECT target, value, state, reason FROM noticesSetting
+                    WHERE value IS NOT NULL\(one)
+                    """), arguments: target.map { [$0] } ?? [])
+        while let row = try rows.next() {
+            // A row that cannot be read holds nothing up: it is not set.
+            guard let target = SettingTarget(row["target"]), let bytes = row["value"] as Data?,
+                let value = try? SettingValue.read(bytes)
+            else { continue }
+            settings.take(target, value, standing(row["state"], row["reason"]))
+        }
+        return settings
+    }
+
+    private static func standing(_ state: Int, _ reason: String?) -> NoticeSettings.Standing {
+        switch State(rawValue: state) {
+        case .told: .told
+        case .refused: .refused(reason ?? "")
+        case .waits, nil: .waits
+        }
+    }
+
+    private static func next(_ db: Database) throws -> Int64 {
+        try db.execute(sql: "UPDATE noticesRevision SET last = last + 1")
+        return try last(db)
+    }
+}
+
+extension SettingValue {
+    /// The server's word, with what it knows nothing of.
+    fileprivate func keeping(_ before: SettingValue?) -> SettingValue {
+        guard case .mute(let until, _) = self, case .mute(_, let exceptMentions) = before else {
+            return self
+        }
+        return .mute(until: until, exceptMentions: exceptMentions)
+    }
+}
+
+extension NoticeSettings {
+    /// Of one target what another has, or nothing.
+    mutating func replace(_ target: SettingTarget, from other: NoticeSettings) {
+        switch target {
+        case .channel(let name): channels[name] = other.channels[name]
+        case .person(let user): people[user] = other.people[user]
+        case .quiet: quiet = other.quiet
+        case .deviceQuiet: deviceQuiet = other.deviceQuiet
+        case .push: push = other.push
+        }
+    }
+
+    /// Whether decisions come out the same, whatever the server knows.
+    func decides(as other: NoticeSettings) -> Bool {
+        (deviceQuiet ?? quiet)?.hours == (other.deviceQuiet ?? other.quiet)?.hours
+            && channels.mapValues(\.state) == other.channels.mapValues(\.state)
+            && people.mapValues(\.state) == other.people.mapValues(\.state)
+    }
+
+    fileprivate mutating func take(
+        _ target: SettingTarget, _ value: SettingValue, _ standing: Standing
+    ) {
+        switch (target, value) {
+        case (.channel(let name), .mute(let until, let exceptMentions)):
+            channels[name] = Mute(
+                until: until.map { WallTime(milliseconds: $0) }, exceptMentions: exceptMentions,
+                standing: standing)
+        case (.person(let user), .mute(let until, let exceptMentions)):
+            people[user] = Mute(
+                until: until.map { WallTime(milliseconds: $0) }, exceptMentions: exceptMentions,
+                standing: standing)
+        case (.quiet, .quiet(let from, let to, let zone)):
+            quiet = (try? QuietHours(from: from, to: to, zone: zone)).map {
+                Quiet(hours: $0, standing: standing)
+            }
+        case (.deviceQuiet, .quiet(let from, let to, let zone)):
+            deviceQuiet = (try? QuietHours(from: from, to: to, zone: zone)).map {
+                Quiet(hours: $0, standing: standing)
+            }
+        case (.push, .push): push = standing
+        case (.channel, _), (.person, _), (.quiet, _), (.deviceQuiet, _), (.push, _): break
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// How settings stand on the wire: `docs/openapi.json`.
+enum SettingWire {
+    /// A request that tells the server a setting.
+    struct Call: Hashable, Sendable {
+        var method: String
+        var path: String
+        var body: [UInt8]?
+    }
+
+    static func call(
+        _ target: SettingTarget, _ value: SettingValue?, device: EntryID, platform: String
+    ) throws -> Call {
+        switch (target, value) {
+        case (.channel(let name), nil):
+            Call(method: "DELETE", path: "/v1/mutes/channels/\(name.text)")
+        case (.person(let user), nil):
+            Call(method: "DELETE", path: "/v1/mutes/users/" + segment(user.text))
+        case (.channel(let name), .mute(let until, _)):
+            Call(method: "PUT", path: "/v1/mutes/channels/\(name.text)", body: mute(until))
+        case (.person(let user), .mute(let until, _)):
+            Call(method: "PUT", path: "/v1/mutes/users/" + segment(user.text), body: mute(until))
+        case (.quiet, nil): Call(method: "DELETE", path: "/v1/quiet-hours")
+        case (.deviceQuiet, nil):
+            Call(method: "DELETE", path: "/v1/quiet-hours?device=" + segment(device.text))
+        case (.quiet, .quiet(let from, let to, let zone)):
+            Call(method: "PUT", path: "/v1/quiet-hours", body: quiet(from, to, zone, nil))
+        case (.deviceQuiet, .quiet(let from, let to, let zone)):
+            Call(method: "PUT", path: "/v1/quiet-hours", body: quiet(from, to, zone, device))
+        case (.push, nil):
+            Call(
+                method: "PUT", path: "/v1/devices/" + segment(device.text),
+                body: registration(platform, nil))
+        case (.push, .push(let platform, let token)):
+            Call(
+                method: "PUT", path: "/v1/devices/" + segment(device.text),
+                body: registration(platform, token))
+        case (.channel, _), (.person, _), (.quiet, _), (.deviceQuiet, _), (.push, _):
+            throw HandOverFailure.permanent("It is no setting of its target.")
+        }
+    }
+
+    private static func mute(_ until: Int64?) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { mute in
+            guard let until else { return }
+            mute.key("until")
+            mute.integer(until)
+        }
+        return json.bytes
+    }
+
+    private static func quiet(
+        _ from: String, _ to: String, _ zone: String, _ device: EntryID?
+    ) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { hours in
+            if let device {
+                hours.key("device")
+                hours.plain(device.text)
+            }
+            hours.key("from")
+            hours.plain(from)
+            hours.key("to")
+            hours.plain(to)
+            hours.key("timeZone")
+            hours.string(zone)
+        }
+        return json.bytes
+    }
+
+    private static func registration(_ platform: String, _ token: String?) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { device in
+            device.key("platform")
+            device.string(platform)
+            guard let token else { return }
+            device.key("pushToken")
+            device.string(token)
+        }
+        return json.bytes
+    }
+
+    /// One piece of a path: users' names may hold what has a meaning there.
+    private static func segment(_ text: String) -> String {
+        let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
+        let digits = Array("0123456789ABCDEF".utf8)
+        return String(
+            decoding: text.utf8.flatMap { byte -> [UInt8] in
+                guard !plain.contains(byte) else { return [byte] }
+                return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }, as: UTF8.self)
+    }
+}
+
+/// What the server answers when it is asked what is set.
+struct ServerSettings {
+    private struct Mutes: Decodable {
+        struct Mute: Decodable {
+            var channelId: String?
+            var user: String?
+            var until: Int64?
+        }
+        var mutes: [Mute]
+    }
+
+    private struct Hours: Decodable {
+        struct Quiet: Decodable {
+            var device: String?
+            var from: String
+            var to: String
+            var timeZone: String
+        }
+        var quietHours: [Quiet]
+    }
+
+    private struct Devices: Decodable {
+        struct Device: Decodable {
+            var device: String
+            var hasPushToken: Bool
+        }
+        var devices: [Device]
+    }
+
+    /// What holds for this device.
+    private(set) var values: [SettingTarget: SettingValue] = [:]
+
+    /// - Throws: ``Unreached`` for what is no such answer.
+    mutating func takeMutes(_ body: [UInt8]) throws {
+        for mute in try Self.read(Mutes.self, body).mutes {
+            let value = SettingValue.mute(until: mute.until, exceptMentions: false)
+            if let name = mute.channelId.flatMap({ try? ChannelName($0) }) {
+                values[.channel(name)] = value
+            } else if let user = mute.user.flatMap({ try? UserID($0) }) {
+                values[.person(user)] = value
+            }
+        }
+    }
+
+    /// Hours that this device cannot understand are none, as for a decision.
+    mutating func takeQuietHours(_ body: [UInt8], device: EntryID) throws {
+        for hours in try Self.read(Hours.self, body).quietHours {
+            guard
+                let quiet = try? QuietHours(from: hours.from, to: hours.to, zone: hours.timeZone)
+            else { continue }
+            switch hours.device {
+            case nil: values[.quiet] = SettingValue(quiet)
+            case device.text: values[.deviceQuiet] = SettingValue(quiet)
+            default: break
+            }
+        }
+    }
+
+    /// Whether the server knows where a device is reached.
+    static func hasPushToken(_ body: [UInt8], device: EntryID) throws -> Bool {
+        try read(Devices.self, body).devices.contains {
+            $0.device == device.text && $0.hasPushToken
+        }
+    }
+
+    private static func read<Value: Decodable>(_ type: Value.Type, _ body: [UInt8]) throws -> Value
+    {
+        do {
+            return try ForeignJSON.decode(type, from: body)
+        } catch {
+            throw Unreached("The server's answer is not what was asked for.", code: .malformed)
+        }
+    }
+}

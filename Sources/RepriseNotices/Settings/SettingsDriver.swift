@@ -1,0 +1,277 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+import Synchronization
+
+/// Tells the server what was set, and takes what was set on another device.
+///
+/// The server is asked what it has first, and only when it has answered are entries handed over; so of an outage there is one wait, with
+/// one backoff, and not one for each setting.
+final class SettingsDriver: Sendable {
+    private struct News {
+        /// There is a connection to the server: it is worth asking.
+        var isConnected = false
+        /// The server was lost while it was told something, and for how long it wants to be left alone.
+        var lost: (isLost: Bool, wait: Duration?) = (false, nil)
+    }
+
+    let desk: SettingDesk
+    let board: Announcer<NoticeSettings>
+    private let configuration: Notices.Configuration
+    private let server = Mutex<NoticeServer?>(nil)
+    private let news = Mutex(News())
+    private let signal = Signal()
+    private let registration = Mutex((isFresh: false, wasRetold: false))
+    private let failure = Mutex<RepriseError?>(nil)
+    private let listener = Mutex<(@Sendable () -> Void)?>(nil)
+    /// How far the board is.
+    private let shown = Mutex<Int64>(-1)
+
+    private var journal: Journal { desk.journal }
+
+    init(journal: Journal, configuration: Notices.Configuration) {
+        desk = SettingDesk(journal: journal)
+        board = Announcer(NoticeSettings())
+        self.configuration = configuration
+    }
+
+    /// Why the server could not be asked last, if it could not.
+    var lastFailure: RepriseError? { failure.withLock { $0 } }
+
+    /// Tells whoever decides by what is set.
+    func hear(_ listener: @escaping @Sendable () -> Void) {
+        self.listener.withLock { $0 = listener }
+    }
+
+    /// Reads what is set, from the journal.
+    @discardableResult
+    func load() async throws -> NoticeSettings {
+        while true {
+            let (settings, revision) = try await desk.settings()
+            if show(asOf: revision, { $0 = settings }) { return settings }
+        }
+    }
+
+    /// Reads what is set of one target: a thousand that are told one after the other are not read a thousand times.
+    private func load(_ target: SettingTarget) async throws {
+        while true {
+            let (one, revision) = try await desk.settings(of: target)
+            if show(asOf: revision, { $0.replace(target, from: one) }) { return }
+        }
+    }
+
+    /// - Returns: whether nobody has shown anything later: else it is to be read again.
+    private func show(asOf revision: Int64, _ change: (inout NoticeSettings) -> Void) -> Bool {
+        let isOther: Bool? = shown.withLock { shown in
+            guard shown <= revision else { return nil }
+            shown = revision
+            let before = board.value
+            var settings = before
+            change(&settings)
+            board.announce(settings)
+            return !settings.decides(as: before)
+        }
+        guard let isOther else { return false }
+        if isOther { listener.withLock { $0 }?() }
+        return true
+    }
+
+    func set(_ target: SettingTarget, _ value: SettingValue?) async throws {
+        // The first registration of a run is told whatever is known: the server may have lost it.
+        let isFirst =
+            target == .push
+            && registration.withLock { state in
+                defer { state.isFresh = value != nil }
+                return value != nil && !state.isFresh
+            }
+        try await desk.set(target, value, again: isFirst)
+        try await load(target)
+    }
+
+    /// There is a connection to the server: what waits is told at once.
+    func connected() {
+        news.withLock { $0.isConnected = true }
+        signal.raise()
+    }
+
+    private func lost(_ wait: Duration?) {
+        news.withLock { $0.lost = (true, wait) }
+        signal.raise()
+    }
+
+    // MARK: Running
+
+    /// Works until the task is cancelled.
+    func run(_ server: NoticeServer) async {
+        self.server.withLock { $0 = server }
+        await journal.handle(NoticeKinds.setting) { [self] entry in try await tell(entry) }
+        _ = try? await load()
+        var failures = 0
+        while !Task.isCancelled {
+            news.withLock { $0 = News() }
+            do {
+                try await readBack(server)
+                failures = 0
+                failure.withLock { $0 = nil }
+                await journal.open(.noticeServer)
+                await untilNews()
+                let lost = news.withLock { $0.lost }
+                guard lost.isLost else { continue }
+                await journal.close(.noticeServer)
+                failures = 1
+                await nap(failures, lost.wait)
+            } catch {
+                await journal.close(.noticeServer)
+                guard !Task.isCancelled else { break }
+                failures += 1
+                await nap(failures, noted(error).wait)
+            }
+        }
+        await journal.close(.noticeServer)
+    }
+
+    private func untilNews() async {
+        while !Task.isCancelled, news.withLock({ !$0.isConnected && !$0.lost.isLost }) {
+            await signal.wait()
+        }
+    }
+
+    /// Waits with a backoff, or until there is a connection.
+    private func nap(_ failures: Int, _ wait: Duration?) async {
+        let backoff = Backoff(base: NoticeLimits.firstWait, longest: NoticeLimits.longestWait)
+        let jitter = backoff.delay(failures: failures, jitter: Double.random(in: 0..<1))
+        let clock = configuration.timekeeper
+        let end = clock.uptime() + max(jitter, wait ?? .zero)
+        let alarm = Task { [signal] in
+            try? await clock.sleep(until: end)
+            signal.raise()
+        }
+        defer { alarm.cancel() }
+        while !Task.isCancelled, clock.uptime() < end, !news.withLock({ $0.isConnected }) {
+            await signal.wait()
+        }
+    }
+
+    private func noted(_ error: any Error) -> Unreached {
+        let unreached =
+            error as? Unreached
+            ?? Unreached(
+                (error as? RepriseError)?.message ?? "Settings cannot be told.",
+                code: (error as? RepriseError)?.code ?? .internal)
+        failure.withLock {
+            $0 = RepriseError(
+                unreached.code, unreached.words,
+                remedy: "They hold on this device, and are told when the server can be reached.")
+        }
+        return unreached
+    }
+
+    // MARK: Telling
+
+    private func tell(_ entry: Entry) async throws {
+        guard let server = server.withLock({ $0 }) else {
+            throw HandOverFailure.notReady("There is no server.")
+        }
+        let change: SettingChange
+        do {
+            change = try ForeignJSON.decode(SettingChange.self, from: entry.payload)
+        } catch {
+            throw HandOverFailure.permanent("It cannot be read.")
+        }
+        guard let target = SettingTarget(change.target) else {
+            throw HandOverFailure.permanent("It is of nothing that this version knows.")
+        }
+        // A dead letter that is tried again after the same was set anew has nothing to say.
+        guard try await desk.isCurrent(entry.id, target) else { return }
+        let answer: NoticeServer.Answer
+        do {
+            let call = try SettingWire.call(
+                target, change.value, device: try await server.device(),
+                platform: configuration.platform)
+            answer = try await server.ask(call.method, call.path, call.body)
+        } catch let error as Unreached {
+            let unreached = noted(error)
+            lost(unreached.wait)
+            throw HandOverFailure.notReady(unreached.words)
+        }
+        switch answer {
+        case .done: try await desk.told(entry.id, target)
+        case .refused(let status, let words):
+            let reason = Self.reason(target, status, words)
+            try await desk.refused(entry.id, target, reason)
+            try await load(target)
+            throw HandOverFailure.permanent(reason)
+        }
+        try await load(target)
+    }
+
+    private static func reason(_ target: SettingTarget, _ status: Int, _ words: String) -> String {
+        "The server has refused \(target.words) (\(status)): \(words) It holds on this device. Set it again, or discard this entry."
+    }
+
+    // MARK: Reading back
+
+    private func readBack(_ server: NoticeServer) async throws {
+        let revision = try await desk.revision()
+        let device = try await server.device()
+        var found = ServerSettings()
+        // A server that knows no users has nothing to say, and refuses what it is told, one after the other.
+        guard case .done(let mutes) = try await server.ask("GET", "/v1/mutes") else { return }
+        try found.takeMutes(mutes)
+        guard case .done(let hours) = try await server.ask("GET", "/v1/quiet-hours") else { return }
+        try found.takeQuietHours(hours, device: device)
+        try await desk.readBack(found.values, asOf: revision)
+        try await load()
+        try await checkRegistration(server, device)
+    }
+
+    /// A server that was told where this device is reached and does not know it any more, as one from a backup, is told once more in a run.
+    private func checkRegistration(_ server: NoticeServer, _ device: EntryID) async throws {
+        guard let registration = try await desk.registration(),
+            case .done(let body) = try await server.ask("GET", "/v1/devices"),
+            try !ServerSettings.hasPushToken(body, device: device),
+            self.registration.withLock({ $0.isFresh && !$0.wasRetold })
+        else { return }
+        self.registration.withLock { $0.wasRetold = true }
+        try await desk.set(.push, registration, again: true)
+        try await load(.push)
+    }
+
+    // MARK: Leaving
+
+    /// The person signs out: the server is to forget where this device is reached, if it can be told now.
+    ///
+    /// - Returns: whether it has.
+    func leave() async -> Bool {
+        registration.withLock { $0 = (false, false) }
+        let wasTold = (try? await desk.registration()) != nil
+        try? await desk.forgetRegistration()
+        try? await load(.push)
+        guard wasTold, let server = server.withLock({ $0 }) else { return !wasTold }
+        let clock = configuration.timekeeper
+        return await withTaskGroup(of: Bool.self) { [configuration] group in
+            group.addTask {
+                guard let device = try? await server.device(),
+                    let call = try? SettingWire.call(
+                        .push, nil, device: device, platform: configuration.platform)
+                else { return false }
+                if case .done = try? await server.ask(call.method, call.path, call.body) {
+                    return true
+                }
+                return false
+            }
+            group.addTask {
+                try? await clock.sleep(for: NoticeLimits.leaving)
+                return false
+            }
+            let first = await group.next() ?? false
+            group.cancelAll()
+            return first
+        }
+    }
+}
+
+extension Readiness {
+    /// The server has answered, and can be told what was set.
+    static let noticeServer = Readiness("noticeServer")
+}

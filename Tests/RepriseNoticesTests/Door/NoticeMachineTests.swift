@@ -1,0 +1,146 @@
+import RepriseCore
+import RepriseNotices
+import RepriseWire
+import Testing
+
+@Suite("What becomes of showing one message") struct NoticeMachineTests {
+    enum Happening: String, CaseIterable, Sendable {
+        case push, socket, record, read
+    }
+
+    /// The system, the person and the journal around one message.
+    struct World {
+        static let channel: ChannelName = {
+            guard let name = try? ChannelName("c") else { preconditionFailure("a good name") }
+            return name
+        }()
+
+        var machine: NoticeMachine?
+        /// What stands: nil nothing, else whether it is a push.
+        var stands: Bool?
+        var isRead = false
+        var added = 0
+        var addedAfterRead = 0
+        var alerts = 0
+        var secondAlerts = 0
+
+        mutating func take(_ event: NoticeMachine.Event) {
+            let step = NoticeMachine.take(event, &machine)
+            if step.isSecondAlert { secondAlerts += 1 }
+            if step.removes { stands = nil }
+            guard step.shows else { return }
+            // Another under the same name would be shown in its place, with its own sound.
+            if stands == nil { alerts += 1 }
+            stands = false
+            added += 1
+            if isRead { addedAfterRead += 1 }
+            take(.taken)
+        }
+
+        /// The door looks at the channel.
+        mutating func look(_ way: NoticeMachine.Way?) {
+            if let isRemote = stands { take(.found(isRemote: isRemote)) }
+            if let way { take(.stored(decision, way)) }
+            if isRead { take(.ended("read")) }
+        }
+
+        var decision: NoticeDecision {
+            var state = NoticeState(
+                me: nil, settings: NotificationSettings(authorization: .authorized),
+                now: WallTime(milliseconds: 10))
+            state.read = isRead ? 1 : 0
+            state.shown = NoticeMachine.shown(machine)
+            let notice = Notice(
+                id: EntryID(unchecked: "m"), channel: Self.channel, seq: 1,
+                sender: nil, published: WallTime(milliseconds: 1), source: .live)
+            return .decide(notice, in: state)
+        }
+
+        mutating func happens(_ happening: Happening) {
+            switch happening {
+            case .push:
+                // The system shows it, and nobody of ours hears of it.
+                stands = true
+                alerts += 1
+            case .record: take(.extensionShowed([.banner, .list], reason: "new"))
+            case .socket: look(.live)
+            case .read:
+                isRead = true
+                look(nil)
+            }
+        }
+    }
+
+    static func orders(_ rest: [Happening]) -> [[Happening]] {
+        guard !rest.isEmpty else { return [[]] }
+        return rest.indices.flatMap { index -> [[Happening]] in
+            var others = rest
+            let first = others.remove(at: index)
+            return orders(others).map { [first] + $0 }
+        }
+    }
+
+    @Test(
+        "In every order of push, socket, record and reading elsewhere nothing stands in the end, and nothing is shown of what is read",
+        arguments: orders(Happening.allCases))
+    func read(order: [Happening]) {
+        var world = World()
+        for happening in order { world.happens(happening) }
+        world.look(nil)
+        #expect(world.stands == nil)
+        #expect(world.addedAfterRead == 0)
+        #expect(world.added <= 1)
+    }
+
+    @Test(
+        "Unread, one notification stands in every order, and an alert beyond the first is counted",
+        arguments: orders([.push, .socket, .record]) + orders([.push, .socket])
+            + orders([.push, .record]) + [[.push], [.socket]])
+    func unread(order: [Happening]) {
+        var world = World()
+        for happening in order { world.happens(happening) }
+        world.look(nil)
+        #expect(world.stands != nil)
+        #expect(world.machine?.standing == .standing)
+        #expect(world.secondAlerts == world.alerts - 1 || order.contains(.record))
+        #expect(world.added <= 1)
+    }
+
+    @Test("A process that died while it asked: what stands is left, what does not is shown again")
+    func lost() {
+        var world = World()
+        world.machine = NoticeMachine(
+            standing: .asked, way: .live, reason: "new", presentation: [.banner, .list])
+        var there = world
+        there.stands = false
+        there.look(nil)
+        #expect(there.added == 0)
+        #expect(there.machine?.standing == .standing)
+        world.take(.lost(world.decision))
+        #expect(world.added == 1)
+        #expect(world.machine?.unconfirmed == 1)
+    }
+
+    @Test("A process that died while it asked, and the person has read it: nothing is shown")
+    func lostAndRead() {
+        var world = World()
+        world.machine = NoticeMachine(
+            standing: .asked, way: .live, reason: "new", presentation: [.banner, .list])
+        world.isRead = true
+        world.take(.lost(world.decision))
+        #expect(world.added == 0)
+        #expect(world.machine?.standing == .gone)
+    }
+
+    @Test("What was tapped is not shown again by a push behind it")
+    func touched() {
+        var world = World()
+        world.happens(.socket)
+        world.take(.touched("open"))
+        world.stands = nil
+        world.happens(.push)
+        world.look(nil)
+        #expect(world.stands == nil)
+        #expect(world.secondAlerts == 1)
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import Reprise
+import RepriseChannels
+import RepriseCore
+import RepriseJournal
+import RepriseNotices
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// The extension of an app whose people sign in and out.
+@Suite("The extension and the accounts", .timeLimit(.minutes(1)))
+struct AccountsExtensionTests {
+    let folder: TemporaryFolder
+    let shared: URL
+
+    init() throws {
+        folder = try TemporaryFolder()
+        shared = folder.appending("shared")
+    }
+
+    private func open() async throws -> RepriseAccounts {
+        var configuration = Reprise.Configuration()
+        configuration.notices = Notices.Configuration()
+        configuration.journal.sharedFolder = shared
+        return try await RepriseAccounts.open(
+            at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
+            configuration: configuration,
+            tokens: { _ in try AccessToken("YWRh.Yg.1") })
+    }
+
+    private func push(_ id: String) async throws -> NotificationContent {
+        let hint = try Pushes.hint(id, seq: 1, badge: (1, 5))
+        return await NoticeExtension(at: shared).content(for: Pushes.request(hint))
+    }
+
+    /// Which accounts' spools have something.
+    private func records() -> [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: shared.path)) ?? []
+        return names.filter { name in
+            let part = name == "spool" ? shared : shared.appendingPathComponent(name)
+            return !Spool(at: part).waiting(of: NoticeKinds.shown, newest: 10).isEmpty
+        }
+    }
+
+    @Test(
+        "it works for whoever is signed in, for nobody before and after, and for the next one then"
+    )
+    func follows() async throws {
+        let home = try await open()
+        #expect(try await push("m0").body == "Hello")
+        #expect(records().isEmpty)
+        let ada = try await home.signIn(as: UserID("ada"))
+        _ = try await push("m1")
+        #expect(records().count == 1)
+        #expect(try await ada.journal.mergeSpool().accepted == 1)
+        let bob = try await home.signIn(as: UserID("bob"))
+        _ = try await push("m2")
+        #expect(try await bob.journal.mergeSpool().accepted == 1)
+        try await home.signOut()
+        #expect(try await push("m3").body == "Hello")
+        #expect(records().isEmpty)
+        #expect(
+            !FileManager.default.fileExists(atPath: shared.appendingPathComponent("account").path))
+        // Who was signed in when the process died is so at the next opening.
+        _ = try await home.signIn(as: UserID("ada"))
+        await home.close()
+        _ = try await push("m4")
+        #expect(records().count == 1)
+        let next = try await open()
+        #expect(try await next.current.journal.ledger().accepted == 2)
+        await next.close()
+    }
+
+    @Test(
+        "a file that says something else leads nowhere: the push is shown as it came",
+        arguments: [
+            "../../etc", "user-../x", "anonymous", "", String(repeating: "a", count: 2_000),
+        ])
+    func nonsense(text: String) async throws {
+        try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: shared.appendingPathComponent("account"))
+        #expect(SharedAccount(in: shared).current() == nil)
+        #expect(try await push("m1").body == "Hello")
+        #expect(records().isEmpty)
+    }
+}

@@ -1,0 +1,252 @@
+import Foundation
+import GRDB
+import Reprise
+import RepriseChannels
+import RepriseCore
+import RepriseJournal
+import RepriseNotices
+import RepriseTesting
+import RepriseWire
+import Synchronization
+import Testing
+
+@Suite("Settings and the server", .timeLimit(.minutes(2)))
+struct SettingsTests {
+    private let room: ChannelName
+    private let ada: UserID
+    private let bob: UserID
+    init() throws {
+        room = try ChannelName("room")
+        ada = try UserID("ada|1/2")
+        bob = try UserID("bob")
+    }
+
+    @Test(
+        "what is set without a network holds at once, survives a kill, and is told later; what was set over it never is"
+    )
+    func offline() async throws {
+        let folder = try TemporaryFolder()
+        let server = ScriptedServer()
+        server.isOnline = false
+        try await SettingsStage.play(server, in: folder) { stage in
+            try await stage.notices.mute(channel: room)
+            try await stage.notices.mute(channel: room, until: WallTime(milliseconds: 5_000))
+            try await stage.notices.setQuietHours(
+                QuietHours(from: "22:00", to: "07:00", zone: "Europe/Berlin"))
+            #expect(stage.notices.settings.channels[room]?.standing == .waits)
+            try await becomesTrue("it says why") {
+                stage.notices.settingsFailure?.code == .unreachable
+            }
+        }
+        #expect(server.told.isEmpty)
+        server.isOnline = true
+        try await SettingsStage.play(server, in: folder) { stage in
+            try await becomesTrue("it is told") {
+                stage.notices.settings.channels[room]?.standing == .told
+                    && stage.notices.settings.quiet?.standing == .told
+            }
+            #expect(stage.notices.settings.channels[room]?.until == WallTime(milliseconds: 5_000))
+            try await becomesTrue("nothing waits") { try await stage.reprise.ledger().pending == 0 }
+            #expect(try await stage.reprise.ledger().accepted == 3)
+        }
+        #expect(
+            server.told.filter { $0.path.hasPrefix("/v1/mutes") }.map(\.body) == [
+                #"{"until":5000}"#
+            ])
+    }
+
+    @Test("settings of one target are told in the order in which they were set")
+    func order() async throws {
+        let server = ScriptedServer()
+        try await SettingsStage.play(server) { stage in
+            for round in 1...20 {
+                try await stage.notices.mute(
+                    channel: room, until: WallTime(milliseconds: Int64(round)))
+                if round % 5 == 0 { try await stage.notices.unmute(channel: room) }
+            }
+            try await becomesTrue("all is told") { try await stage.reprise.ledger().pending == 0 }
+            #expect(stage.notices.settings.channels.isEmpty)
+        }
+        #expect(server.told.last?.method == "DELETE")
+        let untils = server.told.compactMap { call in
+            call.body.split { !$0.isNumber }.last.flatMap { Int(String($0)) }
+        }
+        #expect(untils == untils.sorted())
+    }
+
+    @Test(
+        "what the server refuses holds here, is a dead letter with its reason and a remedy, and setting it anew replaces that"
+    )
+    func refused() async throws {
+        let server = ScriptedServer()
+        server.answers { call in
+            call.method == "PUT"
+                ? (400, [:], #"{"error":{"code":"full","message":"There are too many."}}"#) : nil
+        }
+        try await SettingsStage.play(server) { stage in
+            try await stage.notices.mute(person: ada)
+            try await becomesTrue("it is dead") {
+                try await stage.reprise.journal.deadLetters().count == 1
+            }
+            let letter = try await stage.reprise.journal.deadLetters()[0]
+            #expect(letter.reason?.contains("There are too many.") == true)
+            #expect(letter.reason?.contains("discard") == true)
+            let mute = stage.notices.settings.people[ada]
+            guard case .refused = mute?.standing else {
+                Issue.record("\(String(describing: mute))")
+                return
+            }
+            #expect(server.told.last?.path == "/v1/mutes/users/ada%7C1%2F2")
+            // What another device has set meanwhile does not undo it.
+            stage.connects()
+            server.answers { _ in nil }
+            try await stage.notices.mute(person: ada)
+            try await becomesTrue("it is told") {
+                stage.notices.settings.people[ada]?.standing == .told
+            }
+            #expect(try await stage.reprise.journal.deadLetters().isEmpty)
+        }
+    }
+
+    @Test(
+        "an outage is one wait and no dead letter: 503, a redirect, a hotel's page, a body that is cut, a token refused",
+        arguments: [503, 429, 302, 200, 401])
+    func outage(status: Int) async throws {
+        let server = ScriptedServer()
+        let bad: ScriptedServer.Answer = { call in
+            call.method == "PUT" ? (status, ["retry-after": "0"], "<html>") : nil
+        }
+        server.answers(bad)
+        let identity = Identity(user: try UserID("me")) { _ in try AccessToken("a.b.c") }
+        try await SettingsStage.play(server, identity: identity) { stage in
+            try await stage.notices.mute(channel: room)
+            try await becomesTrue("it was tried") { !server.told.isEmpty }
+            try await becomesTrue("it says why") { stage.notices.settingsFailure != nil }
+            #expect(try await stage.reprise.journal.deadLetters().isEmpty)
+            #expect(stage.notices.settings.channels[room]?.standing == .waits)
+            server.answers { _ in nil }
+            stage.connects()
+            try await becomesTrue("it is told") {
+                stage.notices.settings.channels[room]?.standing == .told
+            }
+        }
+    }
+
+    @Test(
+        "what was set on another device holds here from the next connection; what waits here is not undone by it"
+    )
+    func elsewhere() async throws {
+        let server = ScriptedServer()
+        try await SettingsStage.play(server) { stage in
+            try await stage.notices.mute(channel: room, exceptMentions: true)
+            try await becomesTrue("it is told") {
+                stage.notices.settings.channels[room]?.standing == .told
+            }
+            server.mutes =
+                #"[{"channelId":"room","until":9000},{"user":"bob"},{"channelId":"a b"}]"#
+            stage.connects()
+            try await becomesTrue("it is read") {
+                stage.notices.settings.people[bob]?.standing == .told
+            }
+            #expect(stage.notices.settings.channels[room]?.until == WallTime(milliseconds: 9_000))
+            #expect(stage.notices.settings.channels[room]?.exceptMentions == true)
+            // Taken back here, and the server cannot be told: its list does not bring it back.
+            server.answers { $0.method == "DELETE" ? (503, [:], "") : nil }
+            try await stage.notices.unmute(channel: room)
+            try await becomesTrue("it was tried") { server.told.contains { $0.method == "DELETE" } }
+            let asked = server.calls.count
+            stage.connects()
+            try await becomesTrue("it asked again") { server.calls.count > asked + 2 }
+            #expect(stage.notices.settings.channels[room] == nil)
+            server.answers { _ in nil }
+            server.mutes = "[]"
+            stage.connects()
+            try await becomesTrue("bob is gone too") { stage.notices.settings.people.isEmpty }
+        }
+    }
+
+    @Test(
+        "a push token is told at each start and when it changes, and forgotten when the person leaves"
+    )
+    func tokens() async throws {
+        let folder = try TemporaryFolder()
+        let server = ScriptedServer()
+        for start in 1...2 {
+            try await SettingsStage.play(server, in: folder) { stage in
+                try await stage.notices.registered(pushToken: [0xab, 0x01])
+                try await stage.notices.registered(pushToken: [0xab, 0x01])
+                try await becomesTrue("it is told") {
+                    server.told.filter { $0.body.contains("ab01") }.count == start
+                }
+            }
+        }
+        try await SettingsStage.play(server, in: folder) { stage in
+            try await stage.notices.registered(pushToken: [0xcd])
+            try await becomesTrue("the new one is told") { stage.notices.settings.push == .told }
+            #expect(server.told.last?.body.contains(#""pushToken":"cd""#) == true)
+            #expect(await stage.notices.leaveSettings())
+            #expect(server.told.last?.body == #"{"platform":"ios"}"#)
+            #expect(stage.notices.settings.push == nil)
+        }
+        let error = await #expect(throws: RepriseError.self) {
+            try await SettingsStage.play(server, runs: false) { stage in
+                try await stage.notices.registered(pushToken: [])
+            }
+        }
+        #expect(error?.code == .malformed && error?.remedy != nil)
+    }
+
+    @Test(
+        "a token of the app that is refused is asked for anew, and one whose user has signed out leaves everything waiting"
+    )
+    func signedOut() async throws {
+        let server = ScriptedServer()
+        server.answers { call in
+            call.token == "Bearer new.b.c"
+                ? nil : (401, [:], #"{"error":{"code":"unauthorized","message":"No."}}"#)
+        }
+        let isOut = Mutex(true)
+        let identity = Identity(user: try UserID("me")) { request in
+            if isOut.withLock({ $0 }) { throw RepriseError(.unauthorized, "Signed out.") }
+            return try AccessToken(request.reason == .refused ? "new.b.c" : "old.b.c")
+        }
+        try await SettingsStage.play(server, identity: identity) { stage in
+            try await stage.notices.mute(channel: room)
+            try await becomesTrue("it says why") {
+                stage.notices.settingsFailure?.code == .unauthorized
+            }
+            #expect(
+                server.calls.isEmpty && stage.notices.settings.channels[room]?.standing == .waits)
+            isOut.withLock { $0 = false }
+            stage.connects()
+            try await becomesTrue("it is told") {
+                stage.notices.settings.channels[room]?.standing == .told
+            }
+        }
+    }
+
+    @Test("beyond the most mutes there is a typed error, and what is there can still be changed")
+    func full() async throws {
+        try await SettingsStage.play(runs: false) { stage in
+            try await stage.notices.mute(channel: try ChannelName("c0"))
+            try await stage.reprise.journal.write { db in
+                try db.execute(
+                    sql: """
+                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+                        INSERT INTO noticesSetting
+                        SELECT 'channel:c' || i, value, 0, NULL, NULL, 0 FROM noticesSetting, n
+                        """, arguments: [NoticeLimits.mutes - 1])
+            }
+            await #expect(throws: RepriseError(.full, "")) {
+                try await stage.notices.mute(channel: room)
+            }
+            try await stage.notices.mute(channel: try ChannelName("c1"), exceptMentions: true)
+            let changed = stage.notices.settings.channels[try ChannelName("c1")]
+            #expect(changed?.exceptMentions == true)
+            let count = try await stage.reprise.journal.read { db in
+                try Int.fetchOne(db, sql: "SELECT count(*) FROM noticesSetting")
+            }
+            #expect(count == NoticeLimits.mutes)
+        }
+    }
+}
