@@ -14,34 +14,26 @@ extension ChainsEngine {
             guard let seq, let chain = try await chainOrQuarantine(seq, lent) else {
                 return lent.end(HandOverFailure.permanent("No chain has this id."))
             }
-            if try await isNameTaken(for: command.command, of: chain) {
+            if let name = chain.nameWanted(for: command.command),
+                try await isTaken(name, chain)
+            {
                 let reason = "Another chain of its name goes on."
                 return lent.end(
                     as: .ended(command.command == .begin ? .superseded : .dead, reason: reason))
             }
-            await obey(command, chain, lent)
+            await carryOut(.obey(command, chain, facts), lent)
         } catch {
             note(error)
             lent.end(HandOverFailure.notReady("The chain cannot be read: \(error)"))
         }
     }
 
-    /// At most one chain of a name goes on; its end begins the next, and who retries one does so again then.
-    private func isNameTaken(for verb: ChainCommand.Verb, of chain: LiveChain) async throws -> Bool
-    {
-        guard verb == .begin || verb == .retry, let name = chain.row.name,
-            chain.machine.state == .queued || chain.machine.state.isEnd
-        else { return false }
+    private func isTaken(_ name: String, _ chain: LiveChain) async throws -> Bool {
         let seq = chain.row.seq
         let others = try await journal.read {
             try ChainReading.goingOn(named: name, but: seq, $0)
         }
-        // What is decided and not written yet is in memory.
-        return others.contains { live[$0]?.machine.state.isEnd != true }
-            || live.values.contains {
-                $0.row.name == name && $0.row.seq != seq && !$0.machine.state.isEnd
-                    && $0.machine.state != .queued
-            }
+        return chain.isTaken(name, by: others, live)
     }
 
     private func chainOrQuarantine(_ seq: Int64, _ lent: Lent) async throws -> LiveChain? {
@@ -51,72 +43,6 @@ extension ChainsEngine {
             quarantine(seq, error.description, lent)
             return nil
         }
-    }
-
-    private func obey(_ command: ChainCommand, _ chain: LiveChain, _ lent: Lent) async {
-        var writes = chain.writes()
-        let actions: [ChainMachine.Action]
-        if chain.trouble != nil,
-            [.resume, .retry, .begin, .look, .release].contains(command.command),
-            !chain.machine.state.isEnd, chain.machine.state != .queued || command.command == .begin
-        {
-            if command.command == .release, let place = command.task.flatMap(chain.place(of:)) {
-                chain.tasks[place].hold = Self.released
-            }
-            return await park(chain, lent)
-        }
-        switch command.command {
-        case .pause: actions = chain.machine.paused()
-        case .resume: actions = chain.machine.resumed()
-        case .cancel:
-            writes.reason = "It was cancelled."
-            actions = chain.machine.cancelled()
-        case .retry:
-            guard chain.plan != nil else {
-                return lent.end(HandOverFailure.permanent(chain.trouble ?? "It cannot go on."))
-            }
-            actions = chain.machine.retried()
-        case .begin: actions = chain.machine.begun()
-        case .look:
-            // The app may know again what a parked chain needs.
-            actions =
-                chain.machine.state == .parked ? chain.machine.resumed() : chain.machine.decide()
-        case .release: actions = release(command.task, chain, &writes)
-        case .late: actions = late(command.task, chain, &writes)
-        }
-        await carryOut(actions, of: chain, into: &writes)
-        settle(lent, as: .applied, writes)
-    }
-
-    private func release(_ name: String?, _ chain: LiveChain, _ writes: inout ChainWrites)
-        -> [ChainMachine.Action]
-    {
-        guard let name, let place = chain.place(of: name) else { return [] }
-        let isWait = chain.plan?.tasks[place].wait != nil
-        if isWait, chain.machine.slots[place].state == .held {
-            // A pause does not undo what has come.
-            return arrived(place, of: chain, &writes)
-        }
-        return chain.machine.released(place)
-    }
-
-    private func late(_ name: String?, _ chain: LiveChain, _ writes: inout ChainWrites)
-        -> [ChainMachine.Action]
-    {
-        guard let name else {
-            writes.reason = "timedOut: It was not done in time."
-            return chain.machine.failed()
-        }
-        // A retry, or a wait that began anew, has a deadline of its own: this is not it.
-        guard let place = chain.place(of: name), chain.machine.slots[place].state == .held,
-            let deadline = chain.tasks[place].deadline,
-            deadline <= journal.now.advanced(by: .seconds(1))
-        else { return [] }
-        let reason = "timedOut: What it waits for did not come in time."
-        writes.changes.append(
-            (place, .ended(.failed, output: nil, attempts: 0, started: nil, error: reason)))
-        writes.reason = "\(chain.tasks[place].name): \(reason)"
-        return chain.machine.ended(place, as: .failed)
     }
 
     // MARK: What is waited for

@@ -13,7 +13,12 @@ extension ChainsEngine {
             guard let chain = try await chain(payload.chain) else {
                 return lent.end(as: .ended(.superseded, reason: "The chain is gone."))
             }
-            await begin(payload, of: chain, lent)
+            switch ChainDecision.begin(payload, attempt: lent.entry.attempt, of: chain, facts) {
+            case .decided(let decision): await carryOut(decision, lent)
+            case .run(let name):
+                guard let worker = registry?[name] else { return }
+                await start(payload, of: chain, worker, lent)
+            }
         } catch let error as ChainRow.Broken {
             quarantine(payload.chain, error.description, lent)
         } catch {
@@ -22,40 +27,9 @@ extension ChainsEngine {
         }
     }
 
-    private func begin(_ payload: IntentPayload, of chain: LiveChain, _ lent: Lent) async {
-        let (place, isUndo) = (payload.place, payload.isUndo)
-        if chain.trouble != nil, !chain.machine.state.isEnd, chain.machine.state != .parked {
-            return await park(chain, lent, holding: payload)
-        }
-        guard chain.tasks.indices.contains(place), chain.tasks[place].round == payload.round,
-            let plan = chain.plan
-        else {
-            return await look(chain, lent)
-        }
-        let task = plan.tasks[place]
-        let verdict = chain.machine.handedOver(place, isUndo: isUndo)
-        switch verdict {
-        case .stale: return await look(chain, lent)
-        case .hold(let why): return await hold(payload, of: chain, why, lent)
-        case .run: break
-        }
-        guard chain.row.constraints.areMet(by: conditions) else {
-            return await hold(payload, of: chain, "conditions", lent)
-        }
-        if let deadline = chain.tasks[place].deadline, !isUndo, deadline <= journal.now,
-            journal.mayExpire
-        {
-            return await fail(
-                payload, of: chain, "timedOut: It was not done in time.", lent, attempts: 0)
-        }
-        guard let name = isUndo ? task.undo?.worker : task.worker, let worker = registry?[name]
-        else { return await hold(payload, of: chain, "parked", lent) }
-        await start(payload, of: chain, task, worker, lent)
-    }
-
     private func start(
-        _ payload: IntentPayload, of chain: LiveChain, _ task: PlannedTask,
-        _ worker: @escaping WorkerRegistry.Run, _ lent: Lent
+        _ payload: IntentPayload, of chain: LiveChain, _ worker: @escaping WorkerRegistry.Run,
+        _ lent: Lent
     ) async {
         let (place, seq) = (payload.place, chain.row.seq)
         let row = chain.tasks[place]

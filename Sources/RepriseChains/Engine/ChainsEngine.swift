@@ -9,16 +9,18 @@ import Synchronization
 /// One event after the other. Everything that is decided about a chain is written with the end of the entry that led to it, and the journal writes
 /// those ends in the order in which they were decided; so what is in memory is what the rows will be.
 actor ChainsEngine {
-    /// Why a worker was told to stop.
-    enum Stop: Sendable { case machine, conditions, late, budget }
-
     struct Running {
         let lent: Lent
         let task: Task<Void, Never>
         let started: WallTime
         let attempts: Int
-        var stop: Stop?
+        var stop: ChainStop?
         var timers: [Task<Void, Never>] = []
+
+        var attempt: ChainAttempt {
+            ChainAttempt(
+                attempts: attempts, ofEntry: lent.entry.attempt, started: started, stop: stop)
+        }
     }
 
     nonisolated let journal: Journal
@@ -168,7 +170,7 @@ actor ChainsEngine {
         if running.isEmpty { budget.ring() }
     }
 
-    func stop(_ key: TaskKey, _ reason: Stop) {
+    func stop(_ key: TaskKey, _ reason: ChainStop) {
         guard running[key] != nil else { return }
         if running[key]?.stop == nil { running[key]?.stop = reason }
         running[key]?.task.cancel()
@@ -193,7 +195,9 @@ actor ChainsEngine {
         guard let (row, tasks) = try await journal.read({ try ChainReading.load(seq, $0) }) else {
             return nil
         }
-        let plan = Result { try self.plan(for: row) }
+        let plan = Result {
+            try ChainPlan.of(row, definitions[row.definition]) { registry?[$0] != nil }
+        }
         if case .failure(let error as ChainRow.Broken) = plan { throw error }
         let chain = LiveChain(row: row, tasks: tasks, plan: plan)
         if chain.rebuilt != nil, let version = definitions[row.definition]?.version {
@@ -205,31 +209,6 @@ actor ChainsEngine {
         return chain
     }
 
-    /// What the registered definition makes of it.
-    private func plan(for row: ChainRow) throws -> ChainPlan {
-        guard let definition = definitions[row.definition] else {
-            throw RepriseError(.unavailable, "No chain named \(row.definition) is registered.")
-        }
-        guard
-            (try? JSONSerialization.jsonObject(
-                with: Data(row.input), options: .fragmentsAllowed)) != nil
-        else { throw ChainRow.Broken(description: "its input is no JSON") }
-        let plan = try definition.plan(for: row.input)
-        let isCompatible =
-            definition.version != row.version && definition.compatibleWith.contains(row.version)
-        guard plan.hash == row.hash || isCompatible else {
-            throw RepriseError(
-                .unavailable,
-                "The definition of \(row.definition) has changed: version \(row.version) had "
-                    + "another shape than version \(definition.version).",
-                remedy: "Declare it compatibleWith \(row.version), or cancel the chain.")
-        }
-        if let worker = plan.workers.sorted().first(where: { registry?[$0] == nil }) {
-            throw RepriseError(.unavailable, "No worker named \(worker) is registered.")
-        }
-        return plan
-    }
-
     private func evict() {
         guard live.count >= ChainsLimits.idleChains * 2 else { return }
         let idle = live.values.filter(\.isIdle).sorted { $0.lastUse < $1.lastUse }
@@ -238,39 +217,14 @@ actor ChainsEngine {
         }
     }
 
-    /// Ends an entry together with what was decided because of it.
-    func settle(_ lent: Lent, as ending: Lent.Ending, _ writes: ChainWrites) {
-        live[writes.chain]?.unsettled += 1
-        let retention = configuration.retention
-        let lost = lostWork(writes)
-        lent.end(
-            as: ending,
-            alongside: { [journal] db in
-                try writes.perform(in: db, journal, retention: retention)
-            },
-            written: { [weak self, inbox] in
-                inbox.put(.written(writes.chain))
-                guard !lost.isEmpty else { return }
-                Task { await self?.giveUp(lost, of: writes.chain) }
-            })
-    }
-
     private func written(_ seq: Int64) async {
         guard let chain = live[seq] else { return }
         chain.unsettled -= 1
         if chain.unsettled == 0 { chain.recent = [:] }
         watchers.announce(chain)
-        // What it waits for may have come before its row was there to be found.
-        for place in chain.held where isThere(chain.tasks[place].hold ?? "", chain) {
+        for place in facts.overdue(in: chain) {
             await release(chain.row.id, chain.tasks[place].name)
         }
         if chain.machine.state.isEnd, chain.isIdle { live[seq] = nil }
-    }
-
-    /// Whether there is nothing to wait for any more.
-    private func isThere(_ hold: String, _ chain: LiveChain) -> Bool {
-        if hold == "conditions" { return chain.row.constraints.areMet(by: conditions) }
-        guard hold.hasPrefix("readiness:") else { return false }
-        return journal.isOpen(Readiness(String(hold.dropFirst("readiness:".count))))
     }
 }

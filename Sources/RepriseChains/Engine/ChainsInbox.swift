@@ -8,6 +8,10 @@ struct TaskKey: Hashable, Sendable {
     let place: Int
     let round: Int
     let isUndo: Bool
+
+    var payload: IntentPayload {
+        IntentPayload(chain: chain, place: place, isUndo: isUndo, round: round)
+    }
 }
 
 /// What the engine hears.

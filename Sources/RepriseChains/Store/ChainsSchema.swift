@@ -153,6 +153,13 @@ enum ChainTables {
 
     /// - Returns: whether there is more.
     static func prune(_ db: Database, at now: WallTime) throws -> Bool {
+        // The numbers of the newest entries are given again once those have left: what waits for the next one would not see it come.
+        try db.execute(
+            sql: """
+                UPDATE chainTask SET after = (SELECT COALESCE(MAX(seq), 0) FROM entry)
+                WHERE hold >= 'entry:' AND hold < 'entry;'
+                AND after > (SELECT COALESCE(MAX(seq), 0) FROM entry)
+                """)
         let rows = try Row.fetchAll(
             db,
             sql: "SELECT seq, state FROM chain WHERE state >= 10 AND leaves <= ? LIMIT 50",

@@ -138,7 +138,7 @@ public struct TransferWorker: Worker {
         switch input.direction {
         case .download: (direction, usual) = (.download, "GET")
         case .upload(let file):
-            direction = .upload(file: try await UploadSource.check(file, in: sandbox, work).url)
+            direction = .upload(file: try await UploadSource(file, in: sandbox, work).url)
             usual = "PUT"
         }
         return TransferRequest(

@@ -79,11 +79,11 @@ public struct UploadWorker: Worker {
                     .badConfiguration, "A file does not go with \(method).",
                     remedy: "It goes with PUT, POST or PATCH.")
             }
-            let (url, facts) = try await UploadSource.check(input.file, in: sandbox, work)
+            let source = try await UploadSource(input.file, in: sandbox, work)
             var headers = input.headers
             headers["Idempotency-Key"] = work.key
             let call = HTTPCall(
-                method: method, url: input.url, headers: headers, body: .file(url),
+                method: method, url: input.url, headers: headers, body: .file(source.opened),
                 patience: .checked(patience: input.patience))
             let received = Received(limit: WorkerLimits.answer)
             try await network.exchange(call, attempt: work.attempt) { head in
@@ -94,20 +94,28 @@ public struct UploadWorker: Worker {
             }
             await work.progress(1)
             let (head, body) = try received.answer()
-            return Output(
-                status: head.status, headers: head.headers, body: Data(body), bytes: facts.size)
+            return withExtendedLifetime(source) {
+                Output(
+                    status: head.status, headers: head.headers, body: Data(body),
+                    bytes: source.facts.size)
+            }
         }
     }
 }
 
 /// The file that is sent, the same one at each attempt.
-enum UploadSource {
-    static func check(
-        _ path: SandboxPath, in sandbox: Sandbox, _ work: WorkContext
-    ) async throws -> (url: URL, facts: FileFacts) {
-        let facts = try await Blocking.run {
+struct UploadSource {
+    /// Where it is, for a system that opens it at a time of its own.
+    let url: URL
+    let facts: FileFacts
+    /// Open as long as this is, so that nobody can put a link in its place or above it.
+    private let folder: SandboxFolder
+    private let name: String
+
+    init(_ path: SandboxPath, in sandbox: Sandbox, _ work: WorkContext) async throws {
+        let (folder, name, facts) = try await Blocking.run {
             let (folder, name) = try sandbox.folder(of: path)
-            return try folder.reading(name).facts()
+            return (folder, name, try folder.reading(name).facts())
         }
         if let before = work.saved(as: FileFacts.self) {
             guard facts.isUnchanged(since: before) else {
@@ -121,6 +129,10 @@ enum UploadSource {
         guard let root = sandbox.roots[path.root] else {
             throw RepriseError(.noSuchFile, "There is no \(path).", remedy: "Look at the path.")
         }
-        return (root.appendingPathComponent(path.path), facts)
+        url = root.appendingPathComponent(path.path)
+        (self.folder, self.name, self.facts) = (folder, name, facts)
     }
+
+    /// Where this process finds it by the folder that was checked; other systems than Linux have no such names.
+    var opened: URL { folder.place(of: name) ?? url }
 }

@@ -68,6 +68,47 @@ struct ChainFaultTests {
     }
 
     @Test(
+        "Each task of a step is held while its worker is missing, and runs once it is there again")
+    func unregisteredTogether() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script()
+        var chains = try await desk.open([chain])
+        let parts = ["a", "b", "c", "d"].map { Say.Input(line: $0, hangs: true) }
+        let id = try await chains.start(chain, input: Script(steps: [parts]))
+        try await until("all run") { desk.witness.all.count == 4 }
+        await desk.close()
+        chains = try await desk.open([chain], workers: [])
+        try await chains.wait(id, for: .parked)
+        try await until("each of them is held") {
+            try await chains.status(id)?.tasks.allSatisfy { $0.hold == "parked" } == true
+        }
+        await desk.close()
+        chains = try await desk.open([chain])
+        try await until("all run again") { desk.witness.all.count == 8 }
+        await desk.close()
+    }
+
+    @Test("A pause does not end because the app has lost a worker and found it again")
+    func pausedWithout() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script()
+        var chains = try await desk.open([chain])
+        let id = try await chains.start(
+            chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
+        try await until("a runs") { desk.witness.all == ["a 1"] }
+        try await chains.pause(id)
+        try await chains.wait(id, for: .paused)
+        await desk.close()
+        chains = try await desk.open([chain], workers: [])
+        await desk.close()
+        chains = try await desk.open([chain])
+        #expect(try await chains.status(id)?.state == .paused)
+        try await chains.resume(id)
+        try await until("a runs again") { desk.witness.all.count == 2 }
+        await desk.close()
+    }
+
+    @Test(
         "A broken row quarantines its chain, and the others go on",
         arguments: [
             "UPDATE chain SET input = x'7b' WHERE definition = 'script' AND name = 'bad'",

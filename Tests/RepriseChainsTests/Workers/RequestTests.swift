@@ -1,7 +1,35 @@
 import Foundation
 import RepriseChains
 import RepriseCore
+import RepriseTesting
+import Synchronization
 import Testing
+
+/// What was sent.
+private final class Sent: Sendable {
+    let bytes = Mutex<[UInt8]>([])
+}
+
+/// Somebody puts a link in the place of the file's folder before the transport opens it.
+private struct Swapping: HTTPTransport {
+    let folder: URL
+    let outside: URL
+    let sent: Sent
+
+    func exchange(
+        _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
+        let files = FileManager.default
+        try files.moveItem(
+            at: folder, to: folder.deletingLastPathComponent().appendingPathComponent("moved"))
+        try files.createSymbolicLink(at: folder, withDestinationURL: outside)
+        guard case .file(let file) = request.body else { return }
+        let bytes = [UInt8](try Data(contentsOf: file))
+        sent.bytes.withLock { $0 = bytes }
+        try await head(HTTPHead(status: 204, headers: [:]))
+    }
+}
 
 @Suite("Requests and uploads", .timeLimit(.minutes(1)))
 struct RequestTests {
@@ -94,6 +122,24 @@ struct RequestTests {
             of: bench.standard())
         #expect(error?.permanentCode == "badConfiguration")
     }
+
+    #if os(Linux)
+        @Test("send the file that was looked at, whatever link is put in its way meanwhile")
+        func uploadOfSwapped() async throws {
+            let (bench, outside, sent) = (try WorkBench(), try TemporaryFolder(), Sent())
+            let folder = bench.folder.appending("a")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try bench.write("a/film", [1, 2, 3])
+            try Data("secret".utf8).write(to: outside.appending("film"))
+            let transport = Swapping(folder: folder, outside: outside.url, sent: sent)
+            let output = try await bench.run(
+                UploadWorker.self,
+                .init(SandboxPath("home", "a/film"), to: "http://127.0.0.1:80/up"),
+                of: bench.standard(allowing: "127.0.0.1:80", transport: transport))
+            #expect(output.bytes == 3)
+            #expect(sent.bytes.withLock { $0 } == [1, 2, 3])
+        }
+    #endif
 
     @Test("send a file as it is, with the same key each time")
     func upload() async throws {

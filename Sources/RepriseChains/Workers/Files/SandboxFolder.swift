@@ -44,6 +44,17 @@ final class SandboxFolder: Sendable {
         return FileFacts(facts)
     }
 
+    /// A name in it that leads into this very folder, whatever stands at its path by now, while it is open.
+    ///
+    /// - Returns: nil where the system has no such names.
+    func place(of name: String) -> URL? {
+        #if os(Linux)
+            return URL(fileURLWithPath: "/proc/self/fd/\(descriptor)/\(name)", isDirectory: false)
+        #else
+            return nil
+        #endif
+    }
+
     /// Opens a regular file to read it.
     func reading(_ name: String) throws -> OpenFile { try opening(name, O_RDONLY) }
 

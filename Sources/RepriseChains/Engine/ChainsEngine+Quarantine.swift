@@ -4,28 +4,8 @@ import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// What cannot go on now, and what never can.
+/// What can never go on.
 extension ChainsEngine {
-    func hold(
-        _ payload: IntentPayload, of chain: LiveChain, _ why: String, _ lent: Lent
-    ) async {
-        let place = payload.place
-        chain.tasks[place].attempts += lent.entry.attempt
-        chain.tasks[place].hold = why
-        var writes = chain.writes()
-        writes.changes.append(
-            (
-                place,
-                .held(
-                    why, isUndo: payload.isUndo, attempts: chain.tasks[place].attempts,
-                    deadline: nil)
-            ))
-        if why == "conditions", !payload.isUndo { remindOfDeadline(place, of: chain, &writes) }
-        await carryOut(
-            chain.machine.held(place, isUndo: payload.isUndo), of: chain, into: &writes)
-        settle(lent, as: .ended(.superseded, reason: "held: \(why)"), writes)
-    }
-
     /// Takes what cannot be read out of everybody's way; other chains go on.
     func quarantine(_ seq: Int64, _ why: String, _ lent: Lent) {
         live[seq] = nil

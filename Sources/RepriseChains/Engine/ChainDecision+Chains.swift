@@ -1,0 +1,137 @@
+import RepriseCore
+import RepriseJournal
+
+/// Decisions about a chain as a whole: what it is told to do.
+extension ChainDecision {
+    /// Does what there is to do as things stand; the entry is of no use beyond that.
+    static func look(_ chain: LiveChain, _ facts: ChainFacts) -> ChainDecision {
+        let reason = "It was decided about otherwise."
+        var decision = ChainDecision(chain, .ended(.superseded, reason: reason), facts)
+        decision.add(chain.machine.decide())
+        return decision
+    }
+
+    /// It cannot go on with this version of the app; that is seen, and nothing is dropped.
+    static func park(
+        _ chain: LiveChain, _ facts: ChainFacts, holding payload: IntentPayload? = nil,
+        attempt: Int = 0
+    ) -> ChainDecision {
+        var decision = ChainDecision(chain, .ended(.superseded, reason: "parked"), facts)
+        if chain.machine.state != .parked {
+            decision.writes.log.append((nil, "Parked: \(chain.trouble ?? "")"))
+        }
+        decision.writes.reason = chain.trouble
+        decision.add(chain.machine.parked())
+        decision.writes.state = .parked
+        if let payload, chain.tasks.indices.contains(payload.place),
+            chain.tasks[payload.place].round == payload.round,
+            chain.machine.handedOver(payload.place, isUndo: payload.isUndo) != .stale
+        {
+            let place = payload.place
+            chain.tasks[place].attempts += attempt
+            chain.tasks[place].hold = "parked"
+            decision.writes.changes.append(
+                (
+                    place,
+                    .held(
+                        "parked", isUndo: payload.isUndo, attempts: chain.tasks[place].attempts,
+                        deadline: nil)
+                ))
+            decision.add(chain.machine.held(place, isUndo: payload.isUndo))
+        }
+        return decision
+    }
+
+    /// A command of the app, of a tool, or of the door to itself.
+    package static func obey(
+        _ command: ChainCommand, _ chain: LiveChain, _ facts: ChainFacts
+    ) -> ChainDecision {
+        let verb = command.command
+        // Without its definition nobody knows what is to be taken back: it must not end as if nothing were.
+        let takesBack = [.failing, .cancelling].contains(chain.machine.state)
+        if chain.trouble != nil,
+            takesBack || [.resume, .retry, .begin, .look, .release].contains(verb),
+            !chain.machine.state.isEnd, chain.machine.state != .queued || verb == .begin
+        {
+            if verb == .release, let place = command.task.flatMap(chain.place(of:)) {
+                chain.tasks[place].hold = Self.released
+            }
+            // Nor does a pause end because the app has changed.
+            guard chain.machine.state == .paused, verb == .release || verb == .look else {
+                return park(chain, facts)
+            }
+            return ChainDecision(chain, .applied, facts, isBare: true)
+        }
+        if verb == .retry, chain.plan == nil {
+            let failure = HandOverFailure.permanent(chain.trouble ?? "It cannot go on.")
+            return ChainDecision(chain, .failed(failure), facts, isBare: true)
+        }
+        var decision = ChainDecision(chain, .applied, facts)
+        decision.obey(command)
+        return decision
+    }
+
+    private mutating func obey(_ command: ChainCommand) {
+        switch command.command {
+        case .pause: add(chain.machine.paused())
+        case .resume: add(chain.machine.resumed())
+        case .cancel:
+            writes.reason = "It was cancelled."
+            add(chain.machine.cancelled())
+        case .retry: add(chain.machine.retried())
+        case .begin: add(chain.machine.begun())
+        case .look:
+            // The app may know again what a parked chain needs.
+            add(
+                chain.machine.state == .parked ? chain.machine.resumed() : chain.machine.decide())
+        case .release: release(command.task)
+        case .late: late(command.task)
+        }
+    }
+
+    private mutating func release(_ name: String?) {
+        guard let name, let place = chain.place(of: name) else { return }
+        if chain.plan?.tasks[place].wait != nil, chain.machine.slots[place].state == .held {
+            // A pause does not undo what has come.
+            return arrived(place)
+        }
+        add(chain.machine.released(place))
+    }
+
+    private mutating func late(_ name: String?) {
+        guard let name else {
+            writes.reason = "timedOut: It was not done in time."
+            return add(chain.machine.failed())
+        }
+        // A retry, or a wait that began anew, has a deadline of its own: this is not it.
+        guard let place = chain.place(of: name), chain.machine.slots[place].state == .held,
+            let deadline = chain.tasks[place].deadline,
+            deadline <= facts.now().advanced(by: .seconds(1))
+        else { return }
+        let reason = "timedOut: What it waits for did not come in time."
+        end(place, .failed, error: reason)
+        writes.reason = "\(chain.tasks[place].name): \(reason)"
+        add(chain.machine.ended(place, as: .failed))
+    }
+}
+
+extension LiveChain {
+    /// The name that it must have alone to do this.
+    package func nameWanted(for verb: ChainCommand.Verb) -> String? {
+        guard verb == .begin || verb == .retry,
+            machine.state == .queued || machine.state.isEnd
+        else { return nil }
+        return row.name
+    }
+
+    /// At most one chain of a name goes on; its end begins the next, and who retries one does so again then.
+    ///
+    /// By its rows, and by what is decided and not written yet, which is in memory alone.
+    package func isTaken(_ name: String, by others: [Int64], _ live: [Int64: LiveChain]) -> Bool {
+        others.contains { live[$0]?.machine.state.isEnd != true }
+            || live.values.contains {
+                $0.row.name == name && $0.row.seq != row.seq && !$0.machine.state.isEnd
+                    && $0.machine.state != .queued
+            }
+    }
+}

@@ -1,0 +1,209 @@
+import RepriseCore
+import RepriseJournal
+
+/// What becomes of an intent, and of a task that ran: an outcome, another attempt, or another time.
+extension ChainDecision {
+    package enum Beginning {
+        case run(worker: String)
+        case decided(ChainDecision)
+    }
+
+    /// An intent was handed over.
+    package static func begin(
+        _ payload: IntentPayload, attempt: Int, of chain: LiveChain, _ facts: ChainFacts
+    ) -> Beginning {
+        let (place, isUndo) = (payload.place, payload.isUndo)
+        // Each of its intents is held, not the first alone: the others would be lost with their entries.
+        if chain.trouble != nil, !chain.machine.state.isEnd, chain.machine.state != .paused {
+            return .decided(park(chain, facts, holding: payload, attempt: attempt))
+        }
+        guard chain.tasks.indices.contains(place), chain.tasks[place].round == payload.round
+        else { return .decided(look(chain, facts)) }
+        func hold(_ why: String) -> Beginning {
+            .decided(self.hold(payload, of: chain, why, attempt: attempt, facts))
+        }
+        switch chain.machine.handedOver(place, isUndo: isUndo) {
+        case .stale: return .decided(look(chain, facts))
+        case .hold(let why): return hold(why)
+        case .run: break
+        }
+        guard chain.row.constraints.areMet(by: facts.conditions) else { return hold("conditions") }
+        if let deadline = chain.tasks[place].deadline, !isUndo, deadline <= facts.now(),
+            facts.mayExpire()
+        {
+            let reason = "timedOut: It was not done in time."
+            return .decided(fail(payload, of: chain, reason, nil, facts))
+        }
+        guard let task = chain.plan?.tasks[place],
+            let name = isUndo ? task.undo?.worker : task.worker, facts.hasWorker(name)
+        else { return hold("parked") }
+        return .run(worker: name)
+    }
+
+    /// Its worker has done it.
+    package static func succeeded(
+        _ payload: IntentPayload, of chain: LiveChain, _ bytes: [UInt8], _ output: StoredOutput,
+        _ attempt: ChainAttempt, _ facts: ChainFacts
+    ) -> ChainDecision {
+        var decision = ChainDecision(chain, .applied, facts)
+        let place = payload.place
+        if payload.isUndo {
+            decision.writes.changes.append((place, .undone(.undone, error: nil)))
+            decision.add(chain.machine.undone(place, .undone))
+        } else {
+            chain.keep(bytes, of: place)
+            chain.recent[place] = output
+            chain.tasks[place].outputBytes = output.count
+            decision.end(
+                place, .succeeded, output: output, attempts: attempt.attempts,
+                started: attempt.started)
+            decision.add(chain.machine.ended(place, as: .succeeded))
+        }
+        return decision
+    }
+
+    /// Its worker has not done it, or was told to stop.
+    package static func failed(
+        _ payload: IntentPayload, of chain: LiveChain, _ error: any Error,
+        _ attempt: ChainAttempt, _ facts: ChainFacts
+    ) -> ChainDecision {
+        func hold(_ why: String) -> ChainDecision {
+            self.hold(payload, of: chain, why, attempt: attempt.ofEntry, facts)
+        }
+        switch attempt.stop {
+        case .late where payload.isUndo:
+            let error = RepriseError(.timedOut, "Its effect was not taken back in time.")
+            return tryAgain(payload, of: chain, error, attempt, facts)
+        case .late:
+            return fail(payload, of: chain, "timedOut: It was not done in time.", attempt, facts)
+        case .budget: return back(payload, of: chain, facts)
+        case .conditions:
+            return chain.row.constraints.areMet(by: facts.conditions)
+                ? back(payload, of: chain, facts) : hold("conditions")
+        case .machine:
+            switch chain.machine.state {
+            case .paused: return hold("paused")
+            case .parked: return hold("parked")
+            case .failing, .cancelling:
+                return cancelled(payload, of: chain, attempt, "It was told to stop.", facts)
+            case .queued, .running, .succeeded, .failed, .cancelled, .quarantined:
+                return back(payload, of: chain, facts)
+            }
+        case nil: return tryAgain(payload, of: chain, error, attempt, facts)
+        }
+    }
+
+    /// It was told to stop and did not: what it says later counts no more.
+    package static func abandoned(
+        _ payload: IntentPayload, of chain: LiveChain, _ attempt: ChainAttempt, _ facts: ChainFacts
+    ) -> ChainDecision {
+        guard attempt.stop != .late else {
+            return failed(payload, of: chain, CancellationError(), attempt, facts)
+        }
+        let reason = "It did not stop in time, and was given up."
+        return cancelled(payload, of: chain, attempt, reason, facts)
+    }
+
+    // MARK: Outcomes
+
+    private static func back(
+        _ payload: IntentPayload, of chain: LiveChain, _ facts: ChainFacts
+    ) -> ChainDecision {
+        let reason = "There was no time."
+        let actions = chain.machine.handedBack(payload.place)
+        guard !actions.isEmpty else {
+            return ChainDecision(chain, .back(reason: reason), facts, isBare: true)
+        }
+        // What was decided meanwhile waited for this one: it is written with its return.
+        var decision = ChainDecision(chain, .again(after: .zero, reason: reason), facts)
+        decision.add(actions)
+        return decision
+    }
+
+    private static func tryAgain(
+        _ payload: IntentPayload, of chain: LiveChain, _ error: any Error,
+        _ attempt: ChainAttempt, _ facts: ChainFacts
+    ) -> ChainDecision {
+        guard let task = chain.plan?.tasks[payload.place] else {
+            return back(payload, of: chain, facts)
+        }
+        let (place, reason) = (payload.place, "\(error)")
+        let failures = chain.tasks[place].failures + 1
+        var wait = task.backoff.delay(failures: failures, jitter: facts.jitter())
+        switch (error as? HandOverFailure)?.advice {
+        case .permanent: return fail(payload, of: chain, reason, attempt, facts)
+        case .notReady:
+            var decision = ChainDecision(chain, .again(after: wait, reason: reason), facts)
+            decision.add(chain.machine.handedBack(place))
+            return decision
+        case .retry(let asked): wait = max(asked, .zero)
+        case nil: break
+        }
+        guard failures < task.attempts else {
+            return fail(payload, of: chain, reason, attempt, facts)
+        }
+        if let deadline = chain.tasks[place].deadline, !payload.isUndo {
+            wait = min(wait, max(facts.wall().duration(to: deadline), .zero))
+        }
+        chain.tasks[place].failures = failures
+        var decision = ChainDecision(chain, .again(after: wait, reason: reason), facts)
+        decision.writes.changes.append(
+            (place, .failure(count: failures, error: reason, isUndo: payload.isUndo)))
+        decision.add(chain.machine.handedBack(place))
+        return decision
+    }
+
+    /// For good.
+    private static func fail(
+        _ payload: IntentPayload, of chain: LiveChain, _ reason: String,
+        _ attempt: ChainAttempt?, _ facts: ChainFacts
+    ) -> ChainDecision {
+        var decision = ChainDecision(chain, .ended(.dead, reason: reason), facts)
+        let place = payload.place
+        if payload.isUndo {
+            decision.writes.changes.append((place, .undone(.failed, error: "undo: \(reason)")))
+            decision.writes.log.append((place, "Its effect could not be taken back: \(reason)"))
+            decision.add(chain.machine.undone(place, .failed))
+        } else {
+            decision.end(
+                place, .failed, attempts: attempt?.attempts ?? 0, started: attempt?.started,
+                error: reason)
+            decision.writes.reason = "\(chain.tasks[place].name): \(reason)"
+            decision.add(chain.machine.ended(place, as: .failed))
+        }
+        return decision
+    }
+
+    private static func cancelled(
+        _ payload: IntentPayload, of chain: LiveChain, _ attempt: ChainAttempt, _ reason: String,
+        _ facts: ChainFacts
+    ) -> ChainDecision {
+        var decision = ChainDecision(chain, .ended(.superseded, reason: "cancelled"), facts)
+        decision.end(
+            payload.place, .cancelled, attempts: attempt.attempts, started: attempt.started,
+            error: reason)
+        decision.add(chain.machine.ended(payload.place, as: .cancelled))
+        return decision
+    }
+
+    /// What cannot go on now.
+    private static func hold(
+        _ payload: IntentPayload, of chain: LiveChain, _ why: String, attempt: Int,
+        _ facts: ChainFacts
+    ) -> ChainDecision {
+        let place = payload.place
+        chain.tasks[place].attempts += attempt
+        chain.tasks[place].hold = why
+        var decision = ChainDecision(chain, .ended(.superseded, reason: "held: \(why)"), facts)
+        decision.writes.changes.append(
+            (
+                place,
+                .held(
+                    why, isUndo: payload.isUndo, attempts: chain.tasks[place].attempts,
+                    deadline: nil)
+            ))
+        if why == "conditions", !payload.isUndo { decision.remindOfDeadline(place) }
+        decision.add(chain.machine.held(place, isUndo: payload.isUndo))
+        return decision
+    }
+}

@@ -1,0 +1,276 @@
+import RepriseCore
+package import RepriseJournal
+
+/// What is decided about one chain because of one event: how the entry behind it ends, what is written with that, and who is told to stop.
+///
+/// It reads nothing and waits for nothing. ``next()`` says which outputs it has to know; its driver reads them and gives them to ``supply(_:)``. The engine
+/// and the simulation drive the same decisions, so what is proved is what ships.
+package struct ChainDecision {
+    /// Outputs that the input of a task takes.
+    package struct Need: Sendable {
+        package let chain: Int64
+        package let place: Int
+        /// Its neighbours, which are likely to be asked for next.
+        package let places: Range<Int>
+        /// It was made and may not be in its row yet.
+        package let recent: StoredOutput?
+    }
+
+    /// An input that is being made.
+    private struct Making {
+        var place: Int
+        var isUndo: Bool
+        var isFirst: Bool
+        var known: [String: [UInt8]] = [:]
+        var need: Need?
+    }
+
+    package let chain: LiveChain
+    package let ending: Lent.Ending
+    /// Nothing is written but the end of the entry.
+    package let isBare: Bool
+    package var writes: ChainWrites
+    /// Places whose workers should stop.
+    package private(set) var stops: [Int] = []
+    /// The chain is out of the way: all its workers should stop.
+    package private(set) var stopsAll = false
+    /// Kinds of entries that somebody waits for from now on.
+    package private(set) var awaited: Set<String> = []
+    /// What went wrong with reading.
+    package private(set) var trouble: (any Error)?
+    let facts: ChainFacts
+    private var left: [ChainMachine.Action] = []
+    private var making: Making?
+
+    init(_ chain: LiveChain, _ ending: Lent.Ending, _ facts: ChainFacts, isBare: Bool = false) {
+        (self.chain, self.ending, self.facts, self.isBare) = (chain, ending, facts, isBare)
+        let row = chain.row
+        writes = isBare ? ChainWrites(chain: row.seq, id: row.id, name: row.name) : chain.writes()
+    }
+
+    /// How a row says that what it waited for is there.
+    package static let released = "released"
+
+    static func lateID(_ chain: LiveChain, _ place: Int) -> String {
+        "\(chain.row.id)/late/\(place)/\(chain.tasks[place].round)"
+    }
+
+    // MARK: Carrying out
+
+    mutating func add(_ actions: [ChainMachine.Action]) { left += actions }
+
+    /// Goes on until it is done, or has to know outputs.
+    ///
+    /// - Returns: what it has to know; nil: it is done.
+    package mutating func next() -> Need? {
+        while true {
+            if let need = make() { return need }
+            guard !left.isEmpty else { return nil }
+            carryOut(left.removeFirst())
+        }
+    }
+
+    /// What ``next()`` asked for.
+    package mutating func supply(_ outputs: Result<[Int: [UInt8]], any Error>) {
+        guard let making, let need = making.need else { return }
+        do {
+            let outputs = try outputs.get()
+            guard outputs[need.place] != nil else {
+                let name = chain.tasks[need.place].name
+                throw ChainRow.Broken(description: "the output of \(name) is missing")
+            }
+            for (place, bytes) in outputs { self.making?.known[chain.tasks[place].name] = bytes }
+            self.making?.need = nil
+        } catch {
+            cannotMake(making, error)
+        }
+    }
+
+    private mutating func carryOut(_ action: ChainMachine.Action) {
+        switch action {
+        case .intend(let place): intend(place)
+        case .undo(let place):
+            guard chain.plan?.tasks[place].undo != nil else { return }
+            making = Making(place: place, isUndo: true, isFirst: false)
+        case .stop(let place): stops.append(place)
+        case .withdraw(let place):
+            let row = chain.tasks[place]
+            writes.withdrawn += [
+                ChainWrites.entryID(chain.row.id, place: place, round: row.round),
+                Self.lateID(chain, place),
+            ]
+            end(place, .cancelled, attempts: row.attempts)
+        case .reset(let place):
+            chain.tasks[place].failures = 0
+            chain.tasks[place].round += 1
+            (chain.tasks[place].deadline, chain.tasks[place].intendedAt) = (nil, nil)
+            chain.tasks[place].hasInput = false
+            writes.changes.append((place, .reset))
+        case .become(let state): writes.state = state
+        }
+    }
+
+    mutating func end(
+        _ place: Int, _ state: TaskState, output: StoredOutput? = nil, attempts: Int = 0,
+        started: WallTime? = nil, error: String? = nil
+    ) {
+        writes.changes.append(
+            (
+                place,
+                .ended(state, output: output, attempts: attempts, started: started, error: error)
+            ))
+    }
+
+    // MARK: Intents
+
+    private mutating func intend(_ place: Int) {
+        guard let plan = chain.plan else { return }
+        let task = plan.tasks[place]
+        let isFirst = chain.tasks[place].intendedAt == nil
+        if isFirst {
+            let now = facts.wall()
+            chain.tasks[place].intendedAt = now
+            chain.tasks[place].deadline = task.deadline.map { now.advanced(by: $0) }
+        }
+        if let wait = task.wait { return self.wait(wait, place, isFirst) }
+        guard !chain.tasks[place].hasInput else {
+            return keepIntent(place, nil, isUndo: false, isFirst: isFirst)
+        }
+        making = Making(place: place, isUndo: false, isFirst: isFirst)
+    }
+
+    private mutating func keepIntent(
+        _ place: Int, _ input: [UInt8]?, isUndo: Bool, isFirst: Bool
+    ) {
+        chain.tasks[place].round += 1
+        chain.tasks[place].hold = nil
+        if let input {
+            chain.inputs[place] = input
+            chain.tasks[place].hasInput = true
+        }
+        writes.intents.append(
+            ChainWrites.Intent(
+                place: place, isUndo: isUndo, round: chain.tasks[place].round, input: input,
+                deadline: chain.tasks[place].deadline, isFirst: isFirst))
+    }
+
+    private mutating func wait(_ target: WaitTarget, _ place: Int, _ isFirst: Bool) {
+        if case .readiness(let name) = target, facts.isOpen(Readiness(name)) {
+            return arrived(place)
+        }
+        // It came while the chain could not go on.
+        if chain.tasks[place].hold == Self.released { return arrived(place) }
+        chain.tasks[place].hold = target.text
+        if case .entry(let kind) = target { awaited.insert(kind) }
+        let deadline = chain.tasks[place].deadline
+        writes.changes.append(
+            (place, .held(target.text, isUndo: false, attempts: 0, deadline: deadline)))
+        if isFirst { remindOfDeadline(place) }
+        add(chain.machine.held(place, isUndo: false))
+    }
+
+    /// Somebody has to look at a task that waits when it is late: nobody runs it.
+    mutating func remindOfDeadline(_ place: Int) {
+        guard let deadline = chain.tasks[place].deadline else { return }
+        writes.commands.append(
+            (
+                ChainCommand(.late, chain: chain.row.id, task: chain.tasks[place].name),
+                id: Self.lateID(chain, place), delay: facts.wall().duration(to: deadline)
+            ))
+    }
+
+    /// What a step waited for is there.
+    mutating func arrived(_ place: Int) {
+        chain.tasks[place].hold = nil
+        end(place, .succeeded)
+        if chain.tasks[place].deadline != nil { writes.withdrawn.append(Self.lateID(chain, place)) }
+        add(chain.machine.ended(place, as: .succeeded))
+    }
+
+    // MARK: Inputs
+
+    /// The closure says which outputs it wants by asking for them; what is not in memory is read, and it is asked again.
+    private mutating func make() -> Need? {
+        guard let making, let task = chain.plan?.tasks[making.place] else { return nil }
+        if let need = making.need { return need }
+        let wanted = WantedOutputs(in: chain, known: making.known)
+        let input = making.isUndo ? task.undo?.input ?? task.input : task.input
+        let result = Result { try input(ChainOutputs { try wanted.find($0) }) }
+        do {
+            if let missing = wanted.missing {
+                let need = try need(for: missing)
+                self.making?.need = need
+                return need
+            }
+            let bytes = try result.get()
+            guard bytes.count <= ChainsLimits.inputBytes else {
+                throw RepriseError(.tooLarge, "The input has \(bytes.count) bytes.")
+            }
+            made(making, bytes)
+        } catch {
+            cannotMake(making, error)
+        }
+        return nil
+    }
+
+    private func need(for name: String) throws -> Need {
+        guard let place = chain.place(of: name), chain.machine.slots[place].state == .succeeded
+        else { throw RepriseError(.malformed, "The task \(name) has made nothing yet.") }
+        let step = chain.machine.slots[place].step
+        let first = chain.tasks[..<place].lastIndex { $0.slot.step != step }.map { $0 + 1 } ?? 0
+        let end = chain.tasks[place...].firstIndex { $0.slot.step != step } ?? chain.tasks.count
+        return Need(
+            chain: chain.row.seq, place: place, places: first..<end, recent: chain.recent[place])
+    }
+
+    private mutating func made(_ task: Making, _ input: [UInt8]) {
+        making = nil
+        if task.isUndo {
+            chain.tasks[task.place].failures = 0
+            writes.changes.append((task.place, .failure(count: 0, error: "", isUndo: true)))
+        }
+        keepIntent(task.place, input, isUndo: task.isUndo, isFirst: task.isFirst)
+    }
+
+    private mutating func cannotMake(_ task: Making, _ error: any Error) {
+        making = nil
+        if let error = error as? ChainRow.Broken { return broken(error) }
+        let place = task.place
+        guard !task.isUndo else {
+            writes.changes.append((place, .undone(.failed, error: "undo: \(error)")))
+            return add(chain.machine.undone(place, .failed))
+        }
+        trouble = error
+        let reason = "The input cannot be made: \(error)"
+        end(place, .failed, error: reason)
+        writes.reason = "\(chain.tasks[place].name): \(reason)"
+        add(chain.machine.ended(place, as: .failed))
+    }
+
+    /// The chain alone is taken out of the way.
+    private mutating func broken(_ error: ChainRow.Broken) {
+        writes.reason = "corrupt: \(error)"
+        stopsAll = true
+        add(chain.machine.quarantined())
+    }
+}
+
+/// The outputs that a closure has asked for.
+///
+/// Used by one closure at a time, on the engine.
+private final class WantedOutputs: @unchecked Sendable {  // never leaves the call that made it
+    var missing: String?
+    private let known: [String: [UInt8]]
+    private let chain: LiveChain
+
+    init(in chain: LiveChain, known: [String: [UInt8]]) {
+        (self.chain, self.known) = (chain, known)
+    }
+
+    func find(_ name: String) throws -> [UInt8] {
+        if let bytes = known[name] { return bytes }
+        if let bytes = chain.place(of: name).flatMap({ chain.outputs[$0] }) { return bytes }
+        missing = name
+        throw ChainOutputs.Missing(name: name)
+    }
+}
