@@ -152,6 +152,15 @@ extension ReminderMark {
 }
 
 extension Reminders {
+    /// Whether a payload leads to something of this door, as far as anybody can read it.
+    package func isOurs(_ info: [UInt8]) -> Bool {
+        let reading = RouteReading(sort: configuration.sort, readers: configuration.readers)
+        switch reading.read(info: info) {
+        case .read: return true
+        case .malformed(let why): return why != .noRoute && why != .notJSON
+        }
+    }
+
     /// Whether nothing is under way: all is done, or what failed waits for its time.
     package var isQuiet: Bool { get async { await driver.isIdle } }
 }

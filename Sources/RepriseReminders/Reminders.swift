@@ -44,13 +44,19 @@ public final class Reminders: Sendable {
     /// - Parameters:
     ///   - journal: stays the caller's.
     ///   - configuration: what can be set, checked before.
-    package init(journal: Journal, configuration: Configuration = Configuration()) {
+    ///   - actionPatience: how long ``received(_:)`` waits for the effect of a button; zero: not at all.
+    package init(
+        journal: Journal, configuration: Configuration = Configuration(),
+        actionPatience: Duration = .seconds(RouteLimits.actionSeconds)
+    ) {
         self.journal = journal
         self.configuration = configuration
-        routing = ReminderRouting(journal: journal, configuration: configuration)
-        driver = RemindersDriver(journal: journal, configuration: configuration) {
-            [resolver = routing.resolver] change in resolver.changed(change)
-        }
+        routing = ReminderRouting(
+            journal: journal, configuration: configuration, actionPatience: actionPatience)
+        driver = RemindersDriver(
+            journal: journal, configuration: configuration,
+            opens: { [routing] in await routing.open() },
+            hears: { [resolver = routing.resolver] change in resolver.changed(change) })
     }
 
     /// Plans and hands over, until the task is cancelled or the journal is closed.
@@ -79,7 +85,10 @@ public final class Reminders: Sendable {
     /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
     public static let schema = JournalSchema(
         name: "reminders",
-        migrations: [{ db in try db.execute(sql: ReminderTables.first) }],
+        migrations: [
+            { db in try db.execute(sql: ReminderTables.first) },
+            { db in try db.execute(sql: ReminderTables.second) },
+        ],
         prune: { db, now in try ReminderTables.prune(db, at: now) },
         calendarMoved: { db, step in try ReminderTables.calendarMoved(db, by: step) })
 }

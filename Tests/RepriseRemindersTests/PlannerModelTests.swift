@@ -107,7 +107,7 @@ struct PlannerModelTests {
             default: .daily
             }
         let count = Int.random(in: 1...3, using: &dice)
-        let quiet = QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(6, 30))
+        let quiet = Schedule.QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(6, 30))
         return Schedule(
             days,
             at: (0..<count).map {

@@ -65,8 +65,8 @@ struct ScheduleTests {
         Set((0..<367).map { LocalDate(2000 + $0, 1, 1) })
     }
 
-    private static func quiet(_ from: TimeOfDay, _ to: TimeOfDay) -> QuietHours {
-        QuietHours(from: from, to: to, then: .skip)
+    private static func quiet(_ from: TimeOfDay, _ to: TimeOfDay) -> Schedule.QuietHours {
+        Schedule.QuietHours(from: from, to: to, then: .skip)
     }
 
     @Test("a schedule that is over, or has not begun for a thousand years, is answered at once")
@@ -97,7 +97,7 @@ struct ScheduleTests {
     func merged() {
         let schedule = Schedule(
             .daily, at: [TimeOfDay(23, 0), TimeOfDay(6, 0), TimeOfDay(7, 0)],
-            quiet: QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0)))
+            quiet: Schedule.QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0)))
         let found = schedule.occurrences(after: .seconds(1_795_215_600), in: Self.berlin).prefix(2)
         #expect(found.map(\.local) == ["2026-11-21T07:00", "2026-11-22T07:00"])
     }
@@ -107,7 +107,7 @@ struct ScheduleTests {
         let zone = try #require(TimeZone(identifier: "Pacific/Apia"))
         let schedule = Schedule(
             .daily, at: [TimeOfDay(7, 30), TimeOfDay(23, 0)],
-            quiet: QuietHours(from: TimeOfDay(22, 30), to: TimeOfDay(0, 10)))
+            quiet: Schedule.QuietHours(from: TimeOfDay(22, 30), to: TimeOfDay(0, 10)))
         let all = Array(
             schedule.occurrences(after: .seconds(1_324_900_000), in: zone).prefix(14))
         for (index, occurrence) in all.enumerated() {
@@ -139,7 +139,8 @@ struct ScheduleTests {
         #expect(throws: EncodingError.self) { try coder.encode([TimeOfDay(100, 0)]) }
         let schedule = Schedule(
             .weekly(on: [.monday]), at: Self.noon, start: Self.day, skipped: [Self.day],
-            quiet: QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0)), zone: .fixed("UTC"))
+            quiet: Schedule.QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0)),
+            zone: .fixed("UTC"))
         let again = try JSONDecoder().decode(Schedule.self, from: coder.encode(schedule))
         #expect(again == schedule)
     }

@@ -30,7 +30,7 @@ struct ScheduleVectorsTests {
             struct Quiet: Decodable {
                 var from: TimeOfDay
                 var to: TimeOfDay
-                var then: QuietHours.Then
+                var then: Schedule.QuietHours.Then
             }
             var days: Days
             var times: [TimeOfDay]
@@ -71,7 +71,7 @@ struct ScheduleVectorsTests {
             }
         return Schedule(
             days, at: rule.times, start: rule.start, end: rule.end, skipped: rule.skipped ?? [],
-            quiet: rule.quiet.map { QuietHours(from: $0.from, to: $0.to, then: $0.then) },
+            quiet: rule.quiet.map { Schedule.QuietHours(from: $0.from, to: $0.to, then: $0.then) },
             zone: rule.zone.map { .fixed($0) } ?? .device)
     }
 

@@ -56,14 +56,18 @@ actor RemindersDriver {
 
     /// Hears what the app's store says, at once.
     private let hears: @Sendable (ReminderChange) -> Void
+    /// Opens `store`.
+    private let opens: @Sendable () async -> Void
 
     init(
         journal: Journal, configuration: Reminders.Configuration,
+        opens: @escaping @Sendable () async -> Void,
         hears: @escaping @Sendable (ReminderChange) -> Void
     ) {
         desk = ReminderDesk(journal: journal)
         self.configuration = configuration
         self.hears = hears
+        self.opens = opens
         storePatience = Patience(clock: configuration.timekeeper)
         systemPatience = Patience(clock: configuration.timekeeper)
         machine = SurveyMachine(
@@ -221,7 +225,7 @@ actor RemindersDriver {
         for action in actions {
             switch action {
             case .load: load()
-            case .setReady(true): await desk.journal.open(.store)
+            case .setReady(true): await opens()
             case .setReady(false): await desk.journal.close(.store)
             case .ask(let survey, let question):
                 beside {

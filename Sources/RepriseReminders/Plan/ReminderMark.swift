@@ -41,15 +41,19 @@ package struct ReminderMark: Hashable, Sendable, Codable {
     package var what: What
     /// When it rings; for a skip, when the day is over.
     package var until: WallTime
+    /// When it was said, which may be long before it is written; nil: before that was written down.
+    package var said: WallTime?
 
     package init(
-        entity: String, reminder: String, occurrence: String, what: What, until: WallTime
+        entity: String, reminder: String, occurrence: String, what: What, until: WallTime,
+        said: WallTime? = nil
     ) {
         self.entity = entity
         self.reminder = reminder
         self.occurrence = occurrence
         self.what = what
         self.until = until
+        self.said = said
     }
 
     package var key: Key { Key(entity: entity, reminder: reminder, occurrence: occurrence) }

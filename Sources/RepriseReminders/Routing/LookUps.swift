@@ -4,7 +4,7 @@ import Synchronization
 /// Asks the app's store about single entities, and sees which of them change meanwhile.
 final class LookUps: Sendable {
     private struct State {
-        var underWay: [Int: (id: String, hasChanged: Bool)] = [:]
+        var underWay: [Int: LookUpWatch] = [:]
         var nextID = 0
     }
 
@@ -23,24 +23,22 @@ final class LookUps: Sendable {
     /// The store says that these have changed; nil: anything may have.
     func changed(_ ids: Set<String>?) {
         state.withLock { state in
-            for (key, lookUp) in state.underWay where ids?.contains(lookUp.id) ?? true {
-                state.underWay[key]?.hasChanged = true
-            }
+            for key in state.underWay.keys { state.underWay[key]?.changed(ids) }
         }
     }
 
-    /// - Returns: with the answer, whether the entity has changed meanwhile.
-    func watching<T: Sendable>(_ id: String, _ body: () async throws -> T) async throws
-        -> (T, hasChanged: Bool)
+    /// - Returns: with the answer, whether what it names has changed meanwhile.
+    func watching(_ id: String, _ body: () async throws -> EntityFinding) async throws
+        -> (EntityFinding, hasChanged: Bool)
     {
         let key = state.withLock { state in
             state.nextID += 1
-            state.underWay[state.nextID] = (id, false)
+            state.underWay[state.nextID] = LookUpWatch(id)
             return state.nextID
         }
         defer { state.withLock { _ = $0.underWay.removeValue(forKey: key) } }
         let answer = try await body()
-        return (answer, state.withLock { $0.underWay[key]?.hasChanged ?? false })
+        return (answer, state.withLock { $0.underWay[key]?.hasChanged(answer) ?? false })
     }
 
     /// Calls the app, and does not wait for ever.

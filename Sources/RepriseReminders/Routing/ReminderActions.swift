@@ -10,17 +10,19 @@ struct ReminderActions: Sendable {
     private let configuration: Reminders.Configuration
     private let resolver: RouteResolver
     private let journal: Journal
+    private let waits: ActionWaits
     private let done: @Sendable (String?) -> Void
 
     private var clock: any Timekeeper { configuration.timekeeper }
 
     init(
         _ configuration: Reminders.Configuration, _ resolver: RouteResolver, _ journal: Journal,
-        _ done: @escaping @Sendable (String?) -> Void
+        _ waits: ActionWaits, _ done: @escaping @Sendable (String?) -> Void
     ) {
         self.configuration = configuration
         self.resolver = resolver
         self.journal = journal
+        self.waits = waits
         self.done = done
     }
 
@@ -28,17 +30,24 @@ struct ReminderActions: Sendable {
         do {
             try await attempt(lent)
         } catch let error as RepriseError where error.code == .malformed {
-            lent.end(HandOverFailure.permanent("The entry cannot be read: \(error)"))
+            failed(lent, HandOverFailure.permanent("The entry cannot be read: \(error)"))
         } catch {
-            lent.end(error)
+            failed(lent, error)
         }
+    }
+
+    private func failed(_ lent: Lent, _ error: any Error) {
+        let id = lent.entry.id
+        lent.end(as: .failed(error), written: { [waits] in waits.written(id) })
     }
 
     private func attempt(_ lent: Lent) async throws {
         let arrival = try RouteArrival(payload: lent.entry.payload)
         guard let rule = configuration.rule(arrival.action, in: arrival.category) else {
             if case .end(let outcome, let reason) = ReminderActionRule.withoutRule(arrival) {
-                lent.end(as: .ended(outcome, reason: reason))
+                let id = lent.entry.id
+                lent.end(
+                    as: .ended(outcome, reason: reason), written: { [waits] in waits.written(id) })
             }
             return
         }
@@ -68,7 +77,7 @@ struct ReminderActions: Sendable {
         -> (Lent.Ending, ReminderMark?, Entity?) -> Void
     {
         let (id, now) = (lent.entry.id, clock.wall())
-        return { [done] ending, mark, entity in
+        return { [waits, done] ending, mark, entity in
             lent.end(
                 as: ending,
                 alongside: { db in
@@ -81,7 +90,10 @@ struct ReminderActions: Sendable {
                         try RouteLog.add("It has no effect: \(error)", to: id, db)
                     }
                 },
-                written: { if let entity { done(entity.id) } })
+                written: {
+                    if let entity { done(entity.id) }
+                    waits.written(id)
+                })
         }
     }
 

@@ -9,21 +9,30 @@ final class ReminderRouting: Sendable {
     let resolver: RouteResolver
     private let journal: Journal
     private let configuration: Reminders.Configuration
+    let waits: ActionWaits
     private let reading: RouteReading
+    private let first: FirstTap
     private let queue: LentQueue<RoutedEntry>
 
     private var clock: any Timekeeper { configuration.timekeeper }
 
-    init(journal: Journal, configuration: Reminders.Configuration) {
+    init(journal: Journal, configuration: Reminders.Configuration, actionPatience: Duration) {
         self.journal = journal
         self.configuration = configuration
         let resolver = RouteResolver(configuration)
         self.resolver = resolver
+        waits = ActionWaits(
+            journal: journal, clock: configuration.timekeeper, limit: actionPatience)
+        let first = FirstTap(journal: journal, clock: configuration.timekeeper)
+        self.first = first
         reading = RouteReading(sort: configuration.sort, readers: configuration.readers)
         queue = LentQueue(
             journal: journal, kind: ReminderKinds.route, timekeeper: configuration.timekeeper,
             patience: .milliseconds(RouteLimits.slowLookUpMilliseconds)
-        ) { lent in await Self.make(lent, resolver, journal) }
+        ) { lent in
+            defer { first.looked() }
+            return await Self.make(lent, resolver, journal)
+        }
     }
 
     var routes: ReminderRoutes { ReminderRoutes(journal: journal, clock: clock, queue: queue) }
@@ -33,11 +42,14 @@ final class ReminderRouting: Sendable {
     ///   - done: called with the entity, if it is known, when an action has taken effect.
     func started(_ store: any ReminderStore, done: @escaping @Sendable (String?) -> Void) {
         resolver.use(store)
-        let actions = ReminderActions(configuration, resolver, journal, done)
+        let actions = ReminderActions(configuration, resolver, journal, waits, done)
         journal.handleBatches(of: ReminderKinds.action) { batch in
             for lent in batch { Task { await actions.perform(lent) } }
         }
     }
+
+    /// The app's store can be asked; a tap that has waited for it goes first.
+    func open() async { await first.open(queue.hasTakers) }
 
     func stopped() { resolver.use(nil) }
 
@@ -59,7 +71,7 @@ final class ReminderRouting: Sendable {
     }
 
     /// A button of which nobody knows what it does is a tap: the app sees which one it was.
-    private func kind(of arrival: RouteArrival) -> String {
+    func kind(of arrival: RouteArrival) -> String {
         guard let action = arrival.action else { return ReminderKinds.route }
         switch configuration.rule(action, in: arrival.category)?.effect {
         case .open: return ReminderKinds.route
@@ -100,7 +112,9 @@ extension Reminders {
     /// Records what a person did with a notification; returns once it is durable, and then the system's completion handler may be
     /// called.
     ///
-    /// A tap is handed to ``routes``; an action of ``Configuration/actions`` is done without the app's screen. The same tap through two
+    /// A tap is handed to ``routes``; an action of ``Configuration/actions`` is done without the app's screen, and as the system suspends an
+    /// app in the background once the completion handler was called, this returns when its effect is there and what rings is right, or after
+    /// 10 seconds: then it is done at the next chance. So call it beside ``run(store:notifications:scheduler:)``, not before it. The same tap through two
     /// entrances of the app is one entry. It does not matter what the notification carries: what cannot be read is recorded and handed over as
     /// `malformed`.
     ///
@@ -109,8 +123,12 @@ extension Reminders {
     /// - Throws: what the journal throws.
     @discardableResult
     public func received(_ response: NotificationResponse) async throws -> EntryID {
-        let entity = try await routing.record(RouteArrival(response), as: response.tapID)
+        let arrival = RouteArrival(response)
+        let entity = try await routing.record(arrival, as: response.tapID)
         driver.tapped(entity: entity)
+        if routing.kind(of: arrival) == ReminderKinds.action {
+            await routing.waits.over(response.tapID) { [driver] in await driver.settled() }
+        }
         return response.tapID
     }
 

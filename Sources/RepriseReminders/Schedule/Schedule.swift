@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// let schedule = Schedule(
-///     .weekly(on: [.monday, .thursday]), at: [TimeOfDay(7, 30)], quiet: QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0)))
+///     .weekly(on: [.monday, .thursday]), at: [TimeOfDay(7, 30)], quiet: Schedule.QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0)))
 /// try schedule.check()
 /// for occurrence in schedule.occurrences(after: now, in: .current).prefix(3) { print(occurrence.local) }
 /// ```
@@ -12,9 +12,9 @@
 ///
 /// Times are those of a wall clock. One that does not exist, because the clock is set forward over it, rings as much later as the
 /// clock was set forward (02:30 becomes 03:30); one that exists twice rings the first time alone.
-public struct Schedule: Hashable, Sendable, Codable {
+public struct Schedule: Hashable, Sendable {
     /// On which days.
-    public enum Days: Hashable, Sendable, Codable {
+    public enum Days: Hashable, Sendable {
         /// On this one.
         case once(LocalDate)
         /// On every one.
@@ -41,7 +41,7 @@ public struct Schedule: Hashable, Sendable, Codable {
     public var zone: Zone
 
     /// Whose wall clock.
-    public enum Zone: Hashable, Sendable, Codable {
+    public enum Zone: Hashable, Sendable {
         /// The device's: half past seven is half past seven wherever it goes.
         case device
         /// That of this place, as in `Europe/Berlin`, wherever the device goes.

@@ -9,7 +9,7 @@ struct ScheduleRule: Sendable {
     private let skipped: Set<Int64>
     /// In minutes since midnight, ascending.
     let times: [Int64]
-    let quiet: QuietHours?
+    let quiet: Schedule.QuietHours?
 
     /// - Parameter schedule: one that ``Schedule/check()`` takes.
     init(_ schedule: Schedule) {

@@ -18,7 +18,8 @@ package struct ReminderDesk: Sendable {
         try Row.fetchAll(
             db,
             sql: """
-                SELECT entity, reminder, occurrence, what, until, reminderJSON FROM reminderMark
+                SELECT entity, reminder, occurrence, what, until, reminderJSON, said
+                FROM reminderMark
                 ORDER BY entity, reminder, occurrence
                 """
         ).compactMap { row in
@@ -30,7 +31,8 @@ package struct ReminderDesk: Sendable {
             else { return nil }
             return ReminderMark(
                 entity: entity, reminder: reminder, occurrence: occurrence, what: what,
-                until: WallTime(milliseconds: until))
+                until: WallTime(milliseconds: until),
+                said: Int64.fromDatabaseValue(row[6]).map(WallTime.init(milliseconds:)))
         }
     }
 
@@ -49,7 +51,8 @@ package struct ReminderDesk: Sendable {
 
     /// Writes a mark in a transaction that is under way; one about the same occurrence is replaced.
     ///
-    /// Where there is no room, skips of days that are over make some. A day that is skipped ends the snoozes that would ring on it.
+    /// The last word counts, by when it was said: a day that is skipped ends the snoozes of before that would ring on it, and a snooze that
+    /// comes to be written after such a skip has ended already. Where there is no room, skips of days that are over make some.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError` for the caller to let pass.
     package static func mark(_ mark: ReminderMark, in db: Database, at now: WallTime) throws {
@@ -58,6 +61,7 @@ package struct ReminderDesk: Sendable {
                 .full, "\(ReminderDoorLimits.marks) snoozes and skips are kept already.",
                 remedy: "Wait until some of them are over.")
         }
+        guard try isLastWord(mark, in: db) else { return }
         if mark.isOfDay { try endSnoozes(on: mark, in: db) }
         var json: String?
         let what: String
@@ -69,10 +73,29 @@ package struct ReminderDesk: Sendable {
             json = String(decoding: try JSONEncoder().encode(reminder), as: UTF8.self)
         }
         try db.execute(
-            sql: "INSERT OR REPLACE INTO reminderMark VALUES (?, ?, ?, ?, ?, ?)",
+            sql: "INSERT OR REPLACE INTO reminderMark VALUES (?, ?, ?, ?, ?, ?, ?)",
             arguments: [
                 mark.entity, mark.reminder, mark.occurrence, what, mark.until.milliseconds, json,
+                mark.said?.milliseconds,
             ])
+    }
+
+    /// Whether nothing was said since that speaks against it.
+    private static func isLastWord(_ mark: ReminderMark, in db: Database) throws -> Bool {
+        guard let said = mark.said else { return true }
+        return try Int.fetchOne(
+            db,
+            sql: """
+                SELECT 1 FROM reminderMark WHERE entity = ?1 AND said > ?2 AND (
+                    (reminder = ?3 AND occurrence = ?4)
+                    OR (?5 AND what = 'skip' AND instr(occurrence, 'T') = 0
+                        AND reminder IN ('', ?3) AND until > ?6))
+                LIMIT 1
+                """,
+            arguments: [
+                mark.entity, said.milliseconds, mark.reminder, mark.occurrence,
+                mark.what == .snooze, mark.until.milliseconds,
+            ]) == nil
     }
 
     private static func endSnoozes(on day: ReminderMark, in db: Database) throws {
@@ -80,7 +103,11 @@ package struct ReminderDesk: Sendable {
             sql: """
                 DELETE FROM reminderMark WHERE what = 'snooze' AND entity = ?1
                 AND (?2 = '' OR reminder = ?2) AND until < ?3
-                """, arguments: [day.entity, day.reminder, day.until.milliseconds])
+                AND (said IS NULL OR ?4 IS NULL OR said <= ?4)
+                """,
+            arguments: [
+                day.entity, day.reminder, day.until.milliseconds, day.said?.milliseconds,
+            ])
     }
 
     private static func isRoom(in db: Database) throws -> Bool {

@@ -15,7 +15,7 @@ extension ReminderMark {
         }
         return ReminderMark(
             entity: entity, reminder: reminder, occurrence: occurrence, what: .snooze,
-            until: now.advanced(by: wait))
+            until: now.advanced(by: wait), said: now)
     }
 
     /// What is left of this day, wherever the device is, does not ring: of one reminder, or of all that the entity has.
@@ -37,7 +37,8 @@ extension ReminderMark {
             entity: entity, reminder: reminder ?? "",
             occurrence: "\(padded(day.year, 4))-\(padded(day.month, 2))-\(padded(day.day, 2))",
             what: .skip,
-            until: WallTime(milliseconds: Int64((end.timeIntervalSince1970 * 1_000).rounded())))
+            until: WallTime(milliseconds: Int64((end.timeIntervalSince1970 * 1_000).rounded())),
+            said: now)
     }
 
     /// Whether it is about a day, not about one occurrence.
@@ -56,6 +57,18 @@ extension ReminderMark {
         }
         guard midnights[1] == until, midnights[0] < until else { return day..<max(day, until) }
         return midnights[0]..<until
+    }
+
+    /// Whether this day was skipped after that snooze was said, and it would ring on it.
+    package func ends(_ snooze: ReminderMark) -> Bool {
+        isOfDay && snooze.what == .snooze && snooze.entity == entity
+            && (reminder.isEmpty || snooze.reminder == reminder) && snooze.until < until
+            && snooze.isSaid(before: self)
+    }
+
+    /// Whether the other one is the last word; of what was said at the same moment that is the one written last.
+    package func isSaid(before other: ReminderMark) -> Bool {
+        (said?.milliseconds ?? .min) < (other.said?.milliseconds ?? .min)
     }
 
     /// Whether nothing of it can ring or be kept from ringing any more.

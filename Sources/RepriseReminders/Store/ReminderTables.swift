@@ -77,6 +77,9 @@ enum ReminderTables {
         ) STRICT, WITHOUT ROWID;
         """
 
+    /// A snooze and a skip may be written in another order than they were said in: an action waits for the app's store.
+    static let second = "ALTER TABLE reminderMark ADD COLUMN said INTEGER"
+
     /// - Returns: whether there is more.
     static func prune(_ db: Database, at now: WallTime) throws -> Bool {
         try db.execute(
@@ -103,12 +106,15 @@ enum ReminderTables {
         return db.changesCount == 500
     }
 
-    /// What was put off by an hour rings an hour later, whatever the calendar says; a day that is skipped stays that day.
+    /// What was put off by an hour rings an hour later, whatever the calendar says.
+    ///
+    /// A day that is skipped stays that day; what was said before something else stays before it.
     static func calendarMoved(_ db: Database, by step: Duration) throws {
         let most: Int64 = 4_000_000_000_000_000_000
         try db.execute(
             sql: """
-                UPDATE reminderMark SET until = MAX(MIN(until, ?1), -?1) + ?2 WHERE what <> 'skip'
+                UPDATE reminderMark SET said = MAX(MIN(said, ?1), -?1) + ?2,
+                until = iif(what = 'skip', until, MAX(MIN(until, ?1), -?1) + ?2)
                 """, arguments: [most, max(min(step.milliseconds, most), -most)])
     }
 }

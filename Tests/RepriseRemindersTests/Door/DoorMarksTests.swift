@@ -85,6 +85,22 @@ struct DoorMarksTests {
         await door.close()
     }
 
+    @Test(
+        "A snooze that was said after the skip rings on that day, also when the calendar was set between"
+    )
+    func snoozeAfterSkip() async throws {
+        stage.store.put("a", [.daily("x", 9, 0)])
+        let door = try await stage.open()
+        try await door.reminders.skipToday("a")
+        stage.time.jumpWall(by: .seconds(-600))
+        try await door.reminders.snooze(
+            "a", reminder: "x", occurrence: "2027-01-15T08:00", for: .seconds(7_200))
+        try await door.quiet()
+        stage.time.advance(by: .seconds(7_201))
+        #expect(stage.system.rung.count == 1)
+        await door.close()
+    }
+
     @Test("A day that was skipped is still skipped when the calendar is set back to it")
     func skippedDayComesAgain() async throws {
         stage.store.put("a", [.daily("y", 20, 0)])
@@ -115,7 +131,8 @@ struct DoorMarksTests {
         try await door.journal.write { db in
             for number in 0..<ReminderDoorLimits.marks {
                 try db.execute(
-                    sql: "INSERT INTO reminderMark VALUES (?, '', '2027-01-14', 'skip', ?, NULL)",
+                    sql:
+                        "INSERT INTO reminderMark VALUES (?, '', '2027-01-14', 'skip', ?, NULL, NULL)",
                     arguments: ["\(number)", number < 10 ? past : later])
             }
         }

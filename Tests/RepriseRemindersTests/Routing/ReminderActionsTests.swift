@@ -82,6 +82,61 @@ struct ReminderActionsTests {
         await door.journal.close()
     }
 
+    @Test(
+        "A skip ends what was snoozed before it was chosen, and not what was snoozed since, whichever is done first",
+        arguments: ["skip", "later"])
+    func lastWord(first: String) async throws {
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await RoutingDoor(in: folder, nil, timekeeper: time) { configuration in
+            configuration.zone = { TimeZone(secondsFromGMT: 0) ?? .current }
+            configuration.actions = [
+                ReminderActionRule(
+                    "later", category: "goal", title: "Later", does: .snooze(.seconds(600))),
+                ReminderActionRule("skip", category: "goal", title: "Not today", does: .skipToday),
+            ]
+        }
+        // The first is chosen on a notification, and waits until the app's store is loaded.
+        let action = try await door.reminders.received(act(.button(first)))
+        time.advance(by: .seconds(60))
+        let isSkipFirst = first == "skip"
+        if isSkipFirst {
+            try await door.reminders.snooze(
+                "g", reminder: "r", occurrence: "2026-11-21T07:30", for: .seconds(1_200))
+        } else {
+            try await door.reminders.skipToday("g")
+        }
+        await door.reminders.routingStarted(ScriptedStore(Self.goal))
+        await door.journal.open(.store)
+        try await door.ended(action, .applied, isSkipFirst ? "skipped" : "snoozed")
+        let skip = "g  2027-01-15 skip 1800057600000"
+        #expect(
+            try await door.marks()
+                == (isSkipFirst
+                    ? [skip, "g r 2026-11-21T07:30 snooze 1800001260000"] : [skip]))
+        await door.journal.close()
+    }
+
+    @Test("Of two snoozes of one occurrence the later counts, whichever is done first")
+    func laterSnooze() async throws {
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await RoutingDoor(in: folder, nil, timekeeper: time) { configuration in
+            configuration.actions = [
+                ReminderActionRule(
+                    "later", category: "goal", title: "Later", does: .snooze(.seconds(600)))
+            ]
+        }
+        let action = try await door.reminders.received(act(.button("later")))
+        time.advance(by: .seconds(60))
+        try await door.reminders.snooze(
+            "g", reminder: "r", occurrence: "2026-11-21T07:30", for: .seconds(1_200))
+        await door.reminders.routingStarted(ScriptedStore(Self.goal))
+        await door.journal.open(.store)
+        try await door.ended(action, .applied, "snoozed")
+        #expect(
+            try await door.marks() == ["g r 2026-11-21T07:30 snooze 1800001260000"])
+        await door.journal.close()
+    }
+
     @Test("A store that throws is given the command again, and one that has it is not")
     func exactlyOnce() async throws {
         let store = ScriptedStore(Self.goal)

@@ -100,6 +100,21 @@ struct RouteResolverTests {
         #expect(store.finds == 7)
     }
 
+    @Test("What has taken an entity's place is looked up again, too, if it changes meanwhile")
+    func successorChanges() async throws {
+        let resolver = RouteResolver(Reminders.Configuration())
+        let store = ScriptedStore(Self.goal)
+        resolver.use(store)
+        store.answer { _ in
+            guard store.finds == 1 else { return .replaced(by: Self.with(.paused)) }
+            resolver.changed(.entities([Self.goal.id]))
+            return .replaced(by: Self.goal)
+        }
+        let resolved = try await resolver.resolve(RouteArrival(Route(sort: "goal", id: "old")))
+        #expect(resolved.resolution == .superseded(by: Self.with(.paused)))
+        #expect(store.finds == 2)
+    }
+
     @Test("A store that blocks for ever costs its patience, and 64 such calls are the most")
     func patience() async throws {
         let time = ManualTimekeeper()

@@ -14,7 +14,8 @@ final class RoutingDoor: Sendable {
     init(
         in folder: TemporaryFolder, _ store: (any ReminderStore)?,
         timekeeper: (any Timekeeper)? = nil,
-        ui: Bool = true, _ change: (inout Reminders.Configuration) -> Void = { _ in }
+        ui: Bool = true, actionPatience: Duration = .zero,
+        _ change: (inout Reminders.Configuration) -> Void = { _ in }
     ) async throws {
         var configuration = Reminders.Configuration()
         var settings = Journal.Configuration()
@@ -29,7 +30,9 @@ final class RoutingDoor: Sendable {
             at: folder.appending("journal"), kinds: Reminders.kinds(configuration),
             schemas: [Reminders.schema], configuration: settings)
         await journal.open(.journal)
-        reminders = Reminders(journal: journal, configuration: configuration)
+        // Most tests look at the record first, and wait for the effect themselves.
+        reminders = Reminders(
+            journal: journal, configuration: configuration, actionPatience: actionPatience)
         guard let store else { return }
         await reminders.routingStarted(store)
         await journal.open(.store)

@@ -1,0 +1,61 @@
+import RepriseCore
+import RepriseJournal
+import Synchronization
+
+/// Who waits until an action has come to its end.
+///
+/// The system suspends an app in the background as soon as it is told that a button was taken: so that is said when its effect is there.
+final class ActionWaits: Sendable {
+    private struct State {
+        var waiting: [Int: (id: EntryID, signal: Signal)] = [:]
+        var nextKey = 0
+    }
+
+    private let journal: Journal
+    private let limit: Duration
+    private let patience: Patience
+    private let state = Mutex(State())
+
+    init(journal: Journal, clock: any Timekeeper, limit: Duration) {
+        self.journal = journal
+        self.limit = limit
+        patience = Patience(clock: clock, most: RouteLimits.actionsLeft)
+    }
+
+    /// Returns when the action has ended and what comes after it is done, or when it has taken too long: then it is done later.
+    ///
+    /// - Parameters:
+    ///   - id: of the action's entry, which is recorded.
+    ///   - after: what comes after it.
+    func over(_ id: EntryID, then after: @escaping @Sendable () async -> Void) async {
+        guard limit > .zero else { return }
+        // Whatever goes wrong here: it is recorded, and the journal hands it over again.
+        try? await patience.wait(limit, for: "An action") { [self] in
+            await ended(id)
+            await after()
+        }
+    }
+
+    private func ended(_ id: EntryID) async {
+        let signal = Signal()
+        let key = state.withLock { state in
+            state.nextKey += 1
+            state.waiting[state.nextKey] = (id, signal)
+            return state.nextKey
+        }
+        defer { state.withLock { _ = $0.waiting.removeValue(forKey: key) } }
+        while !Task.isCancelled {
+            // One that came through another entrance before may have ended already.
+            if case .finished = try? await journal.entry(id)?.state { return }
+            await signal.wait()
+        }
+    }
+
+    /// The journal has written something about it.
+    func written(_ id: EntryID) {
+        let signals = state.withLock { state in
+            state.waiting.values.filter { $0.id == id }.map(\.signal)
+        }
+        for signal in signals { signal.raise() }
+    }
+}

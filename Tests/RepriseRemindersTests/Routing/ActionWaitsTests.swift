@@ -1,0 +1,118 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+import RepriseReminders
+import RepriseTesting
+import Testing
+
+/// The system suspends an app in the background when it is told that a button was taken.
+@Suite("A button is taken when its effect is there")
+struct ActionWaitsTests {
+    private static let info =
+        #"{"reprise":{"v":2,"sort":"goal","id":"a","reminder":"x","at":"2027-01-15T07:30"}}"#
+    private static let goal = Entity(id: "a", title: "Read")
+    private static let rules = [
+        ReminderActionRule("log", category: "goal", title: "Log…", does: .log),
+        ReminderActionRule("later", category: "goal", title: "Later", does: .snooze(.seconds(600))),
+        ReminderActionRule("skip", category: "goal", title: "Not today", does: .skipToday),
+    ]
+
+    private func press(_ name: String) -> NotificationResponse {
+        tap("a", info: Self.info, category: "goal", action: .button(name))
+    }
+
+    private func door(
+        _ folder: TemporaryFolder, _ store: (any ReminderStore)?,
+        timekeeper: (any Timekeeper)? = nil
+    ) async throws -> RoutingDoor {
+        try await RoutingDoor(
+            in: folder, store, timekeeper: timekeeper,
+            actionPatience: .seconds(RouteLimits.actionSeconds)
+        ) { configuration in
+            configuration.actions = Self.rules
+        }
+    }
+
+    @Test("What rings is right when it returns", arguments: ["later", "skip"])
+    func rings(button: String) async throws {
+        let stage = try DoorStage()
+        let schedule = Schedule(.daily, at: [TimeOfDay(9, 0)])
+        stage.store.put("a", [Reminder(id: "x", schedule: schedule, title: "Read")])
+        // Nobody moves the clock: it does not return because it has waited long enough.
+        let app = try await stage.open { $0.actions = Self.rules }
+        await app.journal.open(.journal)
+        try await app.reminders.received(press(button))
+        let first = stage.system.due.values.min()
+        let expected: Int64 = button == "later" ? 600 : 25 * 3_600
+        #expect(first == stage.time.now.advanced(by: .seconds(expected)))
+        await app.close()
+    }
+
+    @Test("Pressed before the door runs, it is taken when the door has done it")
+    func early() async throws {
+        let folder = try TemporaryFolder()
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await door(folder, nil, timekeeper: time)
+        let pressed = Task { try await door.reminders.received(press("log")) }
+        let id = press("log").tapID
+        try await comesTrue("it is recorded") { try await door.entry(id) != nil }
+        let store = ScriptedStore(Self.goal)
+        await door.reminders.routingStarted(store)
+        await door.journal.open(.store)
+        #expect(try await pressed.value == id)
+        #expect(store.commands.map(\.id) == [id])
+        await door.journal.close()
+    }
+
+    @Test("Where the door never runs it is taken after ten seconds, and stays to be done")
+    func bounded() async throws {
+        let folder = try TemporaryFolder()
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await door(folder, nil, timekeeper: time)
+        let isOver = Announcer(false)
+        let pressed = Task {
+            defer { isOver.announce(true) }
+            return try await door.reminders.received(press("log"))
+        }
+        let id = press("log").tapID
+        try await comesTrue("it is recorded") { try await door.entry(id) != nil }
+        #expect(!isOver.value)
+        try await comesTrue("it waits no more") {
+            time.advance(by: .seconds(1))
+            return isOver.value
+        }
+        #expect(try await pressed.value == id)
+        #expect(try await door.entry(id)?.state == .pending)
+        await door.journal.close()
+    }
+
+    @Test("A store that throws is waited for until it does not")
+    func throwing() async throws {
+        let folder = try TemporaryFolder()
+        let store = ScriptedStore(Self.goal)
+        store.applies { _ in
+            store.applies { _ in }
+            throw RepriseError(.diskFailed, "The disk.")
+        }
+        let door = try await door(folder, store)
+        let id = try await door.reminders.received(press("log"))
+        #expect(try await door.entry(id)?.state == .finished(.applied))
+        #expect(store.commands.map(\.id) == [id])
+        await door.journal.close()
+    }
+
+    @Test(
+        "Through a second entrance, after it was done, it is taken at once; so is one that can never be done"
+    )
+    func again() async throws {
+        let folder = try TemporaryFolder()
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await door(folder, ScriptedStore(Self.goal), timekeeper: time)
+        let first = try await door.reminders.received(press("log"))
+        #expect(try await door.reminders.received(press("log")) == first)
+        let broken = try await door.reminders.received(
+            tap("b", info: "{}", category: "goal", action: .button("log")))
+        #expect(try await door.entry(broken)?.state == .finished(.dead))
+        await door.journal.close()
+    }
+}
