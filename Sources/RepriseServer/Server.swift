@@ -91,7 +91,8 @@ public struct Server: Service {
     public func run() async throws {
         let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
         let clock = SystemTimekeeper()
-        let log = MeasuredLog(try openLog(), metrics: metrics, clock: clock)
+        let opened = try openLog()
+        let log = MeasuredLog(opened, metrics: metrics, clock: clock)
         let entrance: Entrance
         let accounts: Accounts
         var providers: (providers: [any PushProvider], webPushKey: String?) =
@@ -104,12 +105,20 @@ public struct Server: Service {
             entrance = try await Entrance(configuration, clock: clock, logger: logger)
             accounts = try Accounts.open(
                 at: configuration.data, implicitChannels: configuration.implicitChannels)
+            do {
+                if let log = opened as? SQLiteMessageLog {
+                    try accounts.belong(
+                        to: log.reading.epoch, isRestored: configuration.isRestored)
+                }
+            } catch {
+                await accounts.close()
+                throw error
+            }
         } catch {
             for provider in providers.providers { await provider.close() }
             await log.close()
             throw error
         }
-        entrances.opened(entrance)
         let admission =
             self.admission
             ?? entrance.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
@@ -118,6 +127,7 @@ public struct Server: Service {
         let pushing = Pushing(
             providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
             metrics: metrics, clock: clock, logger: logger)
+        entrances.opened(entrance, pushing)
         let committer = Committer(
             log: log,
             onCommit: {
@@ -284,9 +294,15 @@ public struct Server: Service {
 
 /// What a running server reads again when it is told to; a copy of the server sees it too.
 private final class Entrances: Sendable {
-    private let entrance = Mutex<Entrance?>(nil)
+    private let opened = Mutex<(entrance: Entrance, pushing: Pushing)?>(nil)
 
-    func opened(_ entrance: Entrance) { self.entrance.withLock { $0 = entrance } }
+    func opened(_ entrance: Entrance, _ pushing: Pushing) {
+        opened.withLock { $0 = (entrance, pushing) }
+    }
 
-    func reload() async { await entrance.withLock(\.self)?.reload() }
+    func reload() async {
+        guard let (entrance, pushing) = opened.withLock(\.self) else { return }
+        pushing.reload()
+        await entrance.reload()
+    }
 }

@@ -21,7 +21,9 @@ package struct DevelopmentTokenRoute: Sendable {
 
     /// Adds the route.
     package func add<Context: RequestContext>(to router: Router<Context>) {
-        router.get(RouterPath(Self.path)) { request, _ in try answer(request) }
+        let path = RouterPath(Self.path)
+        router.get(path) { request, _ in try answer(request) }
+        router.head(path) { request, _ in try answer(request).createHeadResponse() }
     }
 
     private func answer(_ request: Request) throws -> Response {

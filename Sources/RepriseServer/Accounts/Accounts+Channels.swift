@@ -46,11 +46,14 @@ extension Accounts {
         head: Int64
     ) async throws -> ChannelRecord {
         try settings.validate()
-        return try await write(
+        let change = try await write(
             affects: { change in change.affectsAccess ? (name, nil) : nil }
         ) { db in
             try Self.set(name, settings, by: who, at: time, head: head, db)
-        }.record
+        }
+        // Its maker is a member from now on.
+        if let maker = who.user { noteMoved(maker, name) }
+        return change.record
     }
 
     private struct ChannelChange: Sendable {

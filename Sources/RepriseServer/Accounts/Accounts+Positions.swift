@@ -22,6 +22,7 @@ extension Accounts {
             }
             return (position, pushes ?? 0)
         }
+        if move.read != nil { noteMoved(move.user, move.channel) }
         if pushes > 0 { queued?.told(.apns, pushes) }
         return position
     }
@@ -88,25 +89,66 @@ extension Accounts {
         }
     }
 
-    /// The channels of a user, each with the last message before those that can be unread; at most ``PushLimits/badgeChannels``.
+    /// Who hears that a user's position or membership in a channel has changed; it must not block.
+    ///
+    /// Called when the change is durable, before its call returns.
+    package func onStandingMoved(_ body: @escaping @Sendable (UserID, ChannelName) -> Void) {
+        standingMoved.withLock { $0 = body }
+    }
+
+    /// The channels of users, each with the last message before those that can be unread; at most ``PushLimits/badgeChannels`` a user.
+    ///
+    /// - Parameter users: each with the channels that are asked about, or nil for all.
+    /// - Returns: for each user those of the channels of which he is a member, of one moment.
+    /// - Throws: ``RepriseCore/RepriseError``.
     package func unreadStarts(
-        of user: UserID
-    ) async throws -> [(ChannelName, after: Int64)] {
+        _ users: [(UserID, channels: [ChannelName]?)]
+    ) async throws -> [[(ChannelName, after: Int64)]] {
         try await read { db in
-            let select = try db.cachedStatement(
-                sql: """
-                    SELECT m.channel, max(m.joined, coalesce(p.read, 0)) FROM members m
-                    LEFT JOIN positions p ON p.channel = m.channel AND p.user = m.user
-                    WHERE m.user = ? LIMIT ?
-                    """)
-            let rows = try Row.fetchCursor(
-                select, arguments: [user.text, PushLimits.badgeChannels])
-            var starts: [(ChannelName, after: Int64)] = []
-            while let row = try rows.next() {
-                starts.append((try ChannelName(row[0]), after: row[1]))
+            try users.map { user, channels in
+                guard let channels else { return try Self.unreadStarts(of: user, db) }
+                return try channels.compactMap { channel in
+                    try Self.unreadStart(of: user, in: channel, db).map { (channel, after: $0) }
+                }
             }
-            return starts
         }
+    }
+
+    private static func unreadStarts(
+        of user: UserID, _ db: Database
+    ) throws -> [(ChannelName, after: Int64)] {
+        var rows = try FastStatement(
+            db,
+            """
+            SELECT m.channel, max(m.joined, coalesce(p.read, 0)) FROM members m
+            LEFT JOIN positions p ON p.channel = m.channel AND p.user = m.user
+            WHERE m.user = ? ORDER BY m.channel LIMIT ?
+            """)
+        defer { rows.reset() }
+        try rows.bind(user.text)
+        try rows.bind(Int64(PushLimits.badgeChannels))
+        var starts: [(ChannelName, after: Int64)] = []
+        while try rows.step() {
+            starts.append((try ChannelName(rows.text(0)), after: rows.integer(1)))
+        }
+        return starts
+    }
+
+    /// Nil for who is no member.
+    private static func unreadStart(
+        of user: UserID, in channel: ChannelName, _ db: Database
+    ) throws -> Int64? {
+        var row = try FastStatement(
+            db,
+            """
+            SELECT max(m.joined, coalesce(p.read, 0)) FROM members m
+            LEFT JOIN positions p ON p.channel = m.channel AND p.user = m.user
+            WHERE m.channel = ? AND m.user = ?
+            """)
+        defer { row.reset() }
+        try row.bind(channel.text)
+        try row.bind(user.text)
+        return try row.step() ? row.integer(0) : nil
     }
 
     private static func position(

@@ -52,36 +52,56 @@ extension Accounts {
     ///   - service: the service.
     ///   - now: the calendar.
     ///   - limit: how many.
+    ///   - held: rows that the caller has in hand, which are passed over.
     /// - Returns: the pushes, rows that cannot be read, and when the soonest of those that are not due yet is.
     /// - Throws: ``RepriseCore/RepriseError``.
     package func duePushes(
-        _ service: PushService, now: WallTime, limit: Int
+        _ service: PushService, now: WallTime, limit: Int, except held: Set<Int64> = []
     ) async throws -> DuePage {
         try await read { db in
-            let select = try db.cachedStatement(sql: Self.selectDue)
-            let rows = try Row.fetchCursor(
-                select,
-                arguments: [
-                    "service": service.rawValue, "now": now.milliseconds, "limit": limit,
-                ])
-            var pushes: [DuePush] = []
-            var broken: [Int64] = []
-            while let row = try rows.next() {
+            let numbers = try Self.dueNumbers(service, now, limit, held, db)
+            var select = try FastStatement(db, Self.selectDue)
+            defer { select.reset() }
+            var page = DuePage(pushes: [], broken: [], next: nil)
+            page.pushes.reserveCapacity(numbers.count)
+            for number in numbers {
+                select.reset()
+                try select.bind(number)
+                try select.bind(now.milliseconds)
+                guard try select.step() else { continue }
                 do {
-                    pushes.append(try DuePush(row: row, service: service))
+                    page.pushes.append(try DuePush(number, select, service))
                 } catch {
-                    broken.append(row["id"])
+                    page.broken.append(number)
                 }
             }
             let next = try Int64.fetchOne(
                 db, sql: "SELECT min(due) FROM push_queue WHERE service = ? AND due > ?",
                 arguments: [service.rawValue, now.milliseconds])
-            return DuePage(
-                pushes: pushes, broken: broken, next: next.map { WallTime(milliseconds: $0) })
+            page.next = next.map { WallTime(milliseconds: $0) }
+            return page
         }
     }
 
-    /// What ``duePushes(_:now:limit:)`` found.
+    /// Out of an index alone, so that passing over what is in hand costs next to nothing.
+    private static func dueNumbers(
+        _ service: PushService, _ now: WallTime, _ limit: Int, _ held: Set<Int64>, _ db: Database
+    ) throws -> [Int64] {
+        var rows = try FastStatement(
+            db,
+            "SELECT id FROM push_queue WHERE service = ? AND due <= ? ORDER BY due, id")
+        defer { rows.reset() }
+        try rows.bind(service.rawValue)
+        try rows.bind(now.milliseconds)
+        var numbers: [Int64] = []
+        while numbers.count < limit, try rows.step() {
+            let number = rows.integer(0)
+            if !held.contains(number) { numbers.append(number) }
+        }
+        return numbers
+    }
+
+    /// What ``duePushes(_:now:limit:except:)`` found.
     package struct DuePage: Sendable {
         package var pushes: [DuePush]
         package var broken: [Int64]
@@ -98,18 +118,16 @@ extension Accounts {
     }
 
     private static let selectDue = """
-        SELECT q.*, d.push_token, d.push_since, d.web_endpoint, d.web_key, d.web_secret,
-        coalesce(dp.delivered, 0) AS delivered, coalesce(dp.pushed, 0) AS pushed,
-        coalesce(p.read, 0) AS read, m.joined, c.title,
+        SELECT q.user, q.device, q.kind, q.channel, q.seq, q.message, q.sender, q.attempts, q.expires,
+        d.push_token, d.push_since, d.web_endpoint, d.web_key, d.web_secret,
+        coalesce(dp.delivered, 0), coalesce(dp.pushed, 0), coalesce(p.read, 0), m.joined, c.title,
         EXISTS (SELECT 1 FROM mutes WHERE user = q.user AND kind = 'channel' AND name = q.channel
-          AND (until IS NULL OR until > :now)) AS muted,
+          AND (until IS NULL OR until > ?2)),
         EXISTS (SELECT 1 FROM mutes WHERE user = q.user AND kind = 'user' AND name = q.sender
-          AND (until IS NULL OR until > :now)) AS muted_sender,
-        coalesce(qd.start_minute, qu.start_minute) AS start_minute,
-        coalesce(qd.end_minute, qu.end_minute) AS end_minute,
-        coalesce(qd.zone, qu.zone) AS zone
-        FROM (SELECT * FROM push_queue WHERE service = :service AND due <= :now
-          ORDER BY due, id LIMIT :limit) q
+          AND (until IS NULL OR until > ?2)),
+        coalesce(qd.start_minute, qu.start_minute), coalesce(qd.end_minute, qu.end_minute),
+        coalesce(qd.zone, qu.zone)
+        FROM push_queue q
         LEFT JOIN devices d ON d.user = q.user AND d.id = q.device
         LEFT JOIN device_positions dp
         ON dp.user = q.user AND dp.device = q.device AND dp.channel = q.channel
@@ -118,7 +136,7 @@ extension Accounts {
         LEFT JOIN channels c ON c.name = q.channel
         LEFT JOIN quiet_hours qd ON qd.user = q.user AND qd.device = q.device
         LEFT JOIN quiet_hours qu ON qu.user = q.user AND qu.device = ''
-        ORDER BY q.due, q.id
+        WHERE q.id = ?1
         """
 
     /// Makes everything due that waits for a moment farther off than any wait is: the calendar has been put back.
@@ -230,32 +248,43 @@ extension Accounts {
 }
 
 extension DuePush {
-    fileprivate init(row: Row, service: PushService) throws {
-        guard let kind = PushHint.Kind(rawValue: row["kind"]) else {
+    /// By the columns of `selectDue`.
+    fileprivate init(_ number: Int64, _ row: FastStatement, _ service: PushService) throws {
+        guard let kind = PushHint.Kind(rawValue: row.text(2)) else {
             throw RepriseError(.corrupt, "The accounts have a push that cannot be read.")
         }
-        let message: String? = row["message"]
-        let sender: String? = row["sender"]
-        let token: String? = row["push_token"]
-        let start: Int? = row["start_minute"]
-        let since: Int64? = row["push_since"]
         self.init(
             entry: PushEntry(
-                number: row["id"], user: try UserID(row["user"]),
-                device: try EntryID(row["device"]), kind: kind,
-                channel: try ChannelName(row["channel"]), seq: row["seq"],
-                message: try message.map { try EntryID($0) },
-                from: try sender.map { try UserID($0) },
-                attempts: row["attempts"], expires: WallTime(milliseconds: row["expires"])),
-            address: service == .apns
-                ? try token.map { .apns(try PushToken($0)) }
-                : WebPushSubscription(row: row).map { .webPush($0) },
-            addressSince: WallTime(milliseconds: since ?? 0), delivered: row["delivered"],
-            read: row["read"], pushed: row["pushed"],
-            isMember: (row["joined"] as Int64?) != nil, isChannelMuted: row["muted"],
-            isSenderMuted: row["muted_sender"],
-            quietHours: start.flatMap {
-                try? QuietHours(start: $0, end: row["end_minute"], zone: row["zone"])
-            }, title: row["title"])
+                number: number, user: try UserID(row.text(0)), device: try EntryID(row.text(1)),
+                kind: kind, channel: try ChannelName(row.text(3)), seq: row.integer(4),
+                message: try row.optional(5).map { try EntryID($0) },
+                from: try row.optional(6).map { try UserID($0) }, attempts: Int(row.integer(7)),
+                expires: WallTime(milliseconds: row.integer(8))),
+            address: try Self.address(row, service),
+            addressSince: WallTime(milliseconds: row.integer(10)), delivered: row.integer(14),
+            read: row.integer(16), pushed: row.integer(15), isMember: !row.isNull(17),
+            isChannelMuted: row.integer(19) != 0, isSenderMuted: row.integer(20) != 0,
+            quietHours: row.isNull(21)
+                ? nil
+                : try? QuietHours(
+                    start: Int(row.integer(21)), end: Int(row.integer(22)), zone: row.text(23)),
+            title: row.optional(18))
     }
+
+    private static func address(
+        _ row: FastStatement, _ service: PushService
+    ) throws -> PushAddress? {
+        switch service {
+        case .apns: try row.optional(9).map { .apns(try PushToken($0)) }
+        case .webPush:
+            row.optional(11).map {
+                .webPush(
+                    WebPushSubscription(stored: $0, key: row.bytes(12), secret: row.bytes(13)))
+            }
+        }
+    }
+}
+
+extension FastStatement {
+    fileprivate func optional(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
 }

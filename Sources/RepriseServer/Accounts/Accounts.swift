@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import RepriseCore
 package import RepriseWire
@@ -20,6 +21,8 @@ package final class Accounts: Sendable {
     private let writer: GroupedWriter
     /// Told when a push was queued; nil where nothing is pushed.
     let pushQueued = Mutex<PushQueued?>(nil)
+    /// Told when somebody stands elsewhere: see ``onStandingMoved(_:)``.
+    let standingMoved = Mutex<(@Sendable (UserID, ChannelName) -> Void)?>(nil)
     private let accessChanged = Mutex<(@Sendable (ChannelName, UserID?) -> Void)?>(nil)
 
     /// Opens what is in the folder, and makes it where there is nothing yet.
@@ -61,6 +64,39 @@ package final class Accounts: Sendable {
         accessChanged.withLock { $0 = body }
     }
 
+    /// Makes sure that these accounts belong to the log beside them: in another one their positions say nothing.
+    ///
+    /// - Parameters:
+    ///   - epoch: the log's.
+    ///   - isRestored: whether the log was put there on purpose: then positions are cut back to it.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the log is another one.
+    package func belong(to epoch: Epoch, isRestored: Bool) throws {
+        do {
+            let known = try pool.read { try String.fetchOne($0, sql: "SELECT epoch FROM its_log") }
+            guard known != epoch.text else { return }
+            guard known == nil || isRestored else {
+                throw RepriseError(
+                    .badConfiguration,
+                    "The accounts belong to another log than the messages.sqlite beside them.",
+                    remedy: """
+                        Put the messages.sqlite back that was there before. If this one is to \
+                        stay, start once with --restored: what was read is cut back to it.
+                        """)
+            }
+            if known != nil {
+                try Backup.cutBack(
+                    pool, to: (folder.database as NSString).deletingLastPathComponent)
+            }
+            try pool.write { db in
+                try db.execute(
+                    sql: "INSERT OR REPLACE INTO its_log (one, epoch) VALUES (1, ?)",
+                    arguments: [epoch.text])
+            }
+        } catch {
+            throw ServerDatabase.accounts.typed(error)
+        }
+    }
+
     /// Ends the accounts: what was asked for before is stored, later calls throw `closed`.
     package func close() async {
         await writer.close()
@@ -75,6 +111,10 @@ package final class Accounts: Sendable {
     }
 
     // MARK: For the extensions
+
+    func noteMoved(_ user: UserID, _ channel: ChannelName) {
+        standingMoved.withLock { $0 }?(user, channel)
+    }
 
     func read<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
@@ -95,6 +135,7 @@ package final class Accounts: Sendable {
             committed: { value in
                 guard let (channel, user) = affects(value) else { return }
                 self.accessChanged.withLock { $0 }?(channel, user)
+                if let user { self.noteMoved(user, channel) }
             }, body)
     }
 }

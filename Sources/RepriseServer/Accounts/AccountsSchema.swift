@@ -7,6 +7,7 @@ import GRDB
 /// - `forms`: catalogues; the greatest `n` of a company is the current one.
 /// - `push_services`: those that have begun; `push_walks`: how far each has gone through a channel's messages, and, while `target` is set, behind
 ///   which member it is on the way there. `push_queue`: the pushes that wait; there is at most one of a kind but `alert` for a device and channel.
+/// - `its_log`: the epoch of the log that the positions belong to; no row before the first start beside one.
 /// - `mutes`, `quiet_hours`: what users do not want to hear of, and when; a device's own quiet hours come before those of no device.
 enum AccountsSchema {
     static func migrator() -> DatabaseMigrator {
@@ -28,6 +29,15 @@ enum AccountsSchema {
                     """)
         }
         migrator.registerMigration("3 push", migrate: addPush)
+        migrator.registerMigration("4 its log") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE its_log (
+                      one INTEGER PRIMARY KEY CHECK (one = 1),
+                      epoch TEXT NOT NULL
+                    );
+                    """)
+        }
         return migrator
     }
 

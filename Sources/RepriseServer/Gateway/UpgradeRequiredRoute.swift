@@ -8,20 +8,24 @@ package struct UpgradeRequiredRoute {
     package init() {}
 
     package func add(to router: Router<BasicRequestContext>) {
-        router.get(RouterPath(WireHandshake.path)) { _, _ in
-            var headers = HTTPFields()
-            headers[.upgrade] = "websocket"
-            headers[.connection] = "Upgrade"
-            headers[.secWebSocketVersion] = "13"
-            headers[.secWebSocketProtocol] = WireHandshake.subprotocol
-            headers[.contentType] = "application/json; charset=utf-8"
-            let body =
-                #"{"error":{"code":"upgradeRequired","message":"Connect with WebSocket version 13 "#
-                + #"and the subprotocol \#(WireHandshake.subprotocol), in the first request "#
-                + #"of a connection."}}"#
-            return Response(
-                status: .upgradeRequired, headers: headers,
-                body: .init(byteBuffer: ByteBuffer(string: body)))
-        }
+        let path = RouterPath(WireHandshake.path)
+        router.get(path) { _, _ in Self.answer }
+        router.head(path) { _, _ in Self.answer.createHeadResponse() }
+    }
+
+    private static var answer: Response {
+        var headers = HTTPFields()
+        headers[.upgrade] = "websocket"
+        headers[.connection] = "Upgrade"
+        headers[.secWebSocketVersion] = "13"
+        headers[.secWebSocketProtocol] = WireHandshake.subprotocol
+        headers[.contentType] = "application/json; charset=utf-8"
+        let body =
+            #"{"error":{"code":"upgradeRequired","message":"Connect with WebSocket version 13 "#
+            + #"and the subprotocol \#(WireHandshake.subprotocol), in the first request "#
+            + #"of a connection."}}"#
+        return Response(
+            status: .upgradeRequired, headers: headers,
+            body: .init(byteBuffer: ByteBuffer(string: body)))
     }
 }

@@ -65,9 +65,10 @@ extension HTTPRoutes {
     private func publishStream(_ call: HTTPCall, _ channel: ChannelName) async throws -> Response {
         try await reading(call.request, limits.streamBytes, limits.streamTime) { body in
             let publisher = try await publisher(call, in: channel)
+            let deadline = ContinuousClock.now + limits.streamTime
             var publishing = StreamPublishing(publisher, services.committer, limits) { count in
                 _ = try await self.publisher(call, in: channel)
-                try await self.waitForLeave(call.who, toPublish: count)
+                try await self.waitForLeave(call.who, toPublish: count, until: deadline)
             }
             let answer = try await publishing.run(&body)
             return Response(
@@ -76,10 +77,20 @@ extension HTTPRoutes {
         }
     }
 
-    /// A stream is held back where one message too many is refused; the time that its body may take bounds the wait.
-    private func waitForLeave(_ who: Principal, toPublish count: Int) async throws {
+    /// A stream is held back where one message too many is refused, for as long as its body may take.
+    private func waitForLeave(
+        _ who: Principal, toPublish count: Int, until deadline: ContinuousClock.Instant
+    ) async throws {
         for _ in 0..<count {
-            while let wait = services.wait(who) { try await Task.sleep(for: wait) }
+            while let wait = services.wait(who) {
+                let left = ContinuousClock.now.duration(to: deadline)
+                guard left > .zero else {
+                    throw RepriseError(
+                        .timedOut, "The stream waited too long for leave to publish.",
+                        remedy: "Send what was not stored again, with the same ids.")
+                }
+                try await Task.sleep(for: min(wait, left))
+            }
         }
     }
 

@@ -105,6 +105,13 @@ package struct HTTPRoutes: Sendable {
     }
 }
 
+extension HTTPRequest.Method {
+    /// Those of RFC 9110 §9.3 and RFC 5789, and QUERY; the server has not heard of others.
+    static let known =
+        [.get, .head, .post, .put, .patch, .delete, .options, .trace, .connect]
+        + ["QUERY"].compactMap { HTTPRequest.Method(rawValue: $0) }
+}
+
 extension Router {
     /// Adds a 405 with `Allow` for the methods that a path does not have; call it when every route is there.
     package func refuseOtherMethods() {
@@ -112,9 +119,7 @@ extension Router {
         for route in routes {
             known["\(route.path)", default: (route.path, [])].methods.append(route.method)
         }
-        let all: [HTTPRequest.Method] = [
-            .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,
-        ]
+        let all = HTTPRequest.Method.known
         for (path, methods) in known.values {
             let names = all.filter(methods.contains).map(\.rawValue).joined(separator: ", ")
             for method in all where !methods.contains(method) {

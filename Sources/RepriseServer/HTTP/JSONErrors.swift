@@ -1,10 +1,12 @@
+import HTTPTypes
 package import Hummingbird
 import Logging
 import RepriseCore
 
 /// Turns whatever a route throws into the one form of error that the API has.
 ///
-/// What Reprise did not foresee is answered as `internal` and its text goes to the server's log only.
+/// What Reprise did not foresee is answered as `internal` and its text goes to the server's log only. HEAD is answered without
+/// a body, errors too: a client takes what follows for the next answer.
 package struct JSONErrors<Context: RequestContext>: RouterMiddleware {
     package init() {}
 
@@ -12,6 +14,19 @@ package struct JSONErrors<Context: RequestContext>: RouterMiddleware {
         _ request: Request, context: Context,
         next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
+        let response = await answer(request, context, next)
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func answer(
+        _ request: Request, _ context: Context,
+        _ next: @concurrent (Request, Context) async throws -> Response
+    ) async -> Response {
+        guard HTTPRequest.Method.known.contains(request.method) else {
+            return HTTPFailure(
+                .notImplemented, "notImplemented", "This server has not heard of this method."
+            ).response
+        }
         do {
             return try await next(request, context)
         } catch let failure as HTTPFailure {

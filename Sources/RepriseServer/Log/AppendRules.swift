@@ -7,7 +7,7 @@ package import RepriseWire
 ///
 /// | the message it names | an edit | a deletion |
 /// |---|---|---|
-/// | never came | `noSuchMessage` | buried: it is stored first, deleted and without a body, so that it is a duplicate should it come late |
+/// | never came | `noSuchMessage` | buried: it is stored first, deleted and without a body, so that it is a duplicate should it come late; until then it is nobody's predecessor |
 /// | was published by somebody else | `forbidden` | `forbidden`, unless `NewMessage/mayChangeOthers` |
 /// | is an edit | `noSuchMessage` | stored: the message looks as it did before that edit |
 /// | is a deletion | `noSuchMessage` | `noSuchMessage` |
@@ -49,6 +49,8 @@ package enum AppendRules {
         case store(MessageChange<Int64>?)
         /// It deletes a message that never came: that one is stored first, as a deleted one.
         case bury(EntryID)
+        /// It was buried and comes now: a duplicate, and from now on a predecessor.
+        case arrived(Position)
     }
 
     /// What is remembered of a channel between two messages.
@@ -113,26 +115,32 @@ package enum AppendRules {
     ///   - message: what is to be stored.
     ///   - channel: the key of the message's channel, nil if nothing was stored in it yet.
     ///   - position: says where the message with an id was stored.
+    ///   - awaits: whether the message there was buried and has not come.
     ///   - target: says what is stored there; nil if it is not kept any more.
     /// - Returns: what becomes of it.
     package static func decide(
         _ message: NewMessage, in channel: Int64?,
-        position: (EntryID) throws -> Position?, target: (Position) throws -> Target?
+        position: (EntryID) throws -> Position?, awaits: (Position) throws -> Bool,
+        target: (Position) throws -> Target?
     ) rethrows -> Decision {
-        if let known = try position(message.id) {
+        let known = try position(message.id)
+        if let known {
             guard known.channel == channel else {
                 return .answer(
                     .refused(.conflict, "The id belongs to a message in another channel."))
             }
-            return .answer(.duplicate(seq: known.seq))
+            guard try awaits(known) else { return .answer(.duplicate(seq: known.seq)) }
         }
         if let after = message.after {
-            guard let channel, try position(after)?.channel == channel else {
+            guard let before = try position(after), before.channel == channel,
+                try !awaits(before)
+            else {
                 return .answer(
                     .refused(
                         .predecessorMissing, "The message named in after is not stored yet."))
             }
         }
+        if let known { return .arrived(known) }
         guard let change = message.change else { return .store(nil) }
         let noSuchMessage = Decision.answer(
             .refused(.noSuchMessage, "The channel has no message with this id to change."))

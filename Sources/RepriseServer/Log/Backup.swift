@@ -129,14 +129,16 @@ package enum Backup {
         }
     }
 
-    private static func cutBack(_ accounts: DatabaseQueue, to folder: String) throws {
+    /// Takes positions back that the log in a folder has not reached; which log it is, the accounts learn anew.
+    static func cutBack(_ accounts: some DatabaseWriter, to folder: String) throws {
         try accounts.writeWithoutTransaction { db in
             try db.execute(
                 sql: "ATTACH DATABASE ? AS log",
                 arguments: [folder + "/\(ServerDatabase.log.file).sqlite"])
             for (table, column) in [
                 ("positions", "read"), ("positions", "delivered"),
-                ("device_positions", "delivered"), ("members", "joined"),
+                ("device_positions", "delivered"), ("device_positions", "pushed"),
+                ("push_walks", "through"), ("members", "joined"),
             ] {
                 try db.execute(
                     sql: """
@@ -144,7 +146,14 @@ package enum Backup {
                         (SELECT head FROM log.channels WHERE name = \(table).channel), 0))
                         """)
             }
-            try db.execute(sql: "DETACH DATABASE log")
+            // A walk on its way beyond the head begins again, and what waits to be pushed of messages that are not there is none.
+            let head = "coalesce((SELECT head FROM log.channels WHERE name = channel), 0)"
+            try db.execute(
+                sql: """
+                    UPDATE main.push_walks SET target = NULL, user = '' WHERE target > \(head);
+                    DELETE FROM main.push_queue WHERE seq > \(head);
+                    """)
+            try db.execute(sql: "DELETE FROM its_log; DETACH DATABASE log")
         }
     }
 

@@ -85,9 +85,11 @@ struct LogMemory: Sendable {
     private var channels: [ChannelName: Channel] = [:]
     private var changed: [ChannelName] = []
     private(set) var ids: KnownIDs
+    private var awaited: AwaitedMessages
 
-    init(_ db: Database, idsPerRun: Int) throws {
+    init(_ db: Database, idsPerRun: Int, awaited most: Int) throws {
         ids = try KnownIDs(db, runLength: idsPerRun)
+        awaited = try AwaitedMessages(db, most: most)
     }
 
     /// Stores a batch within the transaction that is open.
@@ -126,9 +128,15 @@ struct LogMemory: Sendable {
         let known = try channel(message.channel, db)
         let decision = try AppendRules.decide(
             message, in: known?.head.key,
-            position: { try ids.position(of: $0, db) },
+            position: { try ids.position(of: $0, db) }, awaits: { awaited.contains($0) },
             target: { try StoredChange.target(at: $0, db) })
-        if case .answer(let result) = decision { return result }
+        switch decision {
+        case .answer(let result): return result
+        case .arrived(let position):
+            try awaited.remove(position, db)
+            return .duplicate(seq: position.seq)
+        case .store, .bury: break
+        }
         var channel = try known ?? create(message.channel, now: now, db)
         let result = try store(message, decision, &channel, now: now, &inserting, db)
         if !channel.isChanged { changed.append(message.channel) }
@@ -143,6 +151,7 @@ struct LogMemory: Sendable {
     ) throws -> AppendResult {
         switch decision {
         case .answer(let result): return result
+        case .arrived(let position): return .duplicate(seq: position.seq)
         case .store(let change):
             let event = try channel.head.take(message, change, now: now)
             try insert(event, channel.head.key, &inserting, db)
@@ -155,6 +164,7 @@ struct LogMemory: Sendable {
             let deletion = try channel.head.take(message, .deletes(target.seq), now: now)
             try insert(target, channel.head.key, &inserting, db)
             try insert(deletion, channel.head.key, &inserting, db)
+            try awaited.insert(.init(channel: channel.head.key, seq: target.seq), db)
             return .buried(target: target, deletion: deletion)
         }
     }

@@ -75,6 +75,9 @@ struct LogReading {
         guard let (state, key) = try state(of: channel, db) else {
             return Unread(count: 0, head: 0)
         }
+        guard state.head > max(after, state.floor) else {
+            return Unread(count: 0, head: state.head)
+        }
         var row = try FastStatement(
             db,
             """

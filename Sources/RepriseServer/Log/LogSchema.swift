@@ -10,12 +10,23 @@ import RepriseWire
 ///   of arrival reads a tenth as fast. `prev` is null where it is `seq - 1`. `change` is null, 1 for an edit or 2 for a deletion of the
 ///   message `target`; `deleted` is null or 1. The body stands last, so that counting what is unread reads none.
 /// - `edits`: finds the edits of a message that is deleted; a plain message has no row in it.
-/// - `recent_ids`, `id_runs`, `ids`: see `KnownIDs`.
+/// - `recent_ids`, `id_runs`, `ids`: see `KnownIDs`; `awaited`: see `AwaitedMessages`.
 enum LogSchema {
     static func migrator(newEpoch: @escaping @Sendable () -> Epoch) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 messages") { try createFirst($0, epoch: newEpoch()) }
         migrator.registerMigration("2 senders and changes", migrate: addSenders)
+        migrator.registerMigration("3 awaited") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE awaited (
+                      n INTEGER PRIMARY KEY AUTOINCREMENT,
+                      channel INTEGER NOT NULL,
+                      seq INTEGER NOT NULL,
+                      UNIQUE (channel, seq)
+                    );
+                    """)
+        }
         return migrator
     }
 

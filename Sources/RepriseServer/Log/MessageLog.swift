@@ -43,14 +43,24 @@ package protocol MessageLog: Sendable {
     /// - Throws: ``RepriseCore/RepriseError``.
     func unread(of user: UserID, in channel: ChannelName, after: Int64) async throws -> Unread
 
-    /// What a user has not read of several channels together, counted up to ``RepriseWire/WireLimits/unreadCounted``.
+    /// What several users have not read of channels, each counted as ``unread(of:in:after:)`` does, at one moment.
+    ///
+    /// - Parameter asked: who, where, and behind which message.
+    /// - Returns: a count for each.
+    /// - Throws: ``RepriseCore/RepriseError``.
+    func unread(_ asked: [UnreadQuestion]) async throws -> [Int64]
+
+    /// Which of some channels may count otherwise than before.
+    ///
+    /// A change is noted when it is durable, and before anybody is told of it.
     ///
     /// - Parameters:
-    ///   - user: whose own messages do not count.
-    ///   - channels: each with what `Unread/start(read:joined:floor:)` says.
-    /// - Returns: the sum.
-    /// - Throws: ``RepriseCore/RepriseError``.
-    func unread(of user: UserID, in channels: [(ChannelName, after: Int64)]) async throws -> Int64
+    ///   - number: of the last change that is known.
+    ///   - names: the channels.
+    /// - Returns: the last change, and the channels; of a log that does not number its changes none that could be told.
+    func changes(
+        since number: Int64, among names: Dictionary<ChannelName, Int64>.Keys
+    ) -> LogChanges
 
     /// Takes the messages up to and including `through` away and says where the channel stands then.
     ///
@@ -73,15 +83,25 @@ extension MessageLog {
         try await trim(policy, now: now, overrides: nil)
     }
 
-    /// One channel after the other.
-    package func unread(
-        of user: UserID, in channels: [(ChannelName, after: Int64)]
-    ) async throws -> Int64 {
-        var sum: Int64 = 0
-        for (channel, after) in channels where sum < WireLimits.unreadCounted {
-            sum += try await unread(of: user, in: channel, after: after).count
+    /// One after the other.
+    package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
+        var counts: [Int64] = []
+        for one in asked {
+            counts.append(try await unread(of: one.user, in: one.channel, after: one.after).count)
         }
-        return min(sum, WireLimits.unreadCounted)
+        return counts
+    }
+
+    /// Of a log that does not number its changes.
+    package func changes(
+        since number: Int64, among names: Dictionary<ChannelName, Int64>.Keys
+    ) -> LogChanges {
+        LogChanges(through: 0, channels: nil)
+    }
+
+    /// The number of the last change, of all channels.
+    package func changes(since number: Int64) -> LogChanges {
+        changes(since: number, among: [:].keys)
     }
 
     /// The messages behind `after`, for people and tools; beyond the head there are none.
@@ -91,5 +111,19 @@ extension MessageLog {
         let head = try await state(of: channel).head
         let missing = SequenceRange(after: after, through: head).map { [$0] } ?? []
         return try await page(of: channel, missing: missing, limit: limit, byteLimit: 4 << 20)
+    }
+}
+
+/// What a user has not read of one channel, to be counted.
+package struct UnreadQuestion: Hashable, Sendable {
+    package var user: UserID
+    package var channel: ChannelName
+    /// The last message before those that can be unread: what `Unread/start(read:joined:floor:)` says.
+    package var after: Int64
+
+    package init(user: UserID, channel: ChannelName, after: Int64) {
+        self.user = user
+        self.channel = channel
+        self.after = after
     }
 }

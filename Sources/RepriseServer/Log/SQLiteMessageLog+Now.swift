@@ -77,6 +77,7 @@ extension SQLiteMessageLog {
                 "SELECT 'recent', id, channel, seq FROM recent_ids ORDER BY n",
                 "SELECT 'run', run, newest FROM id_runs ORDER BY run",
                 "SELECT 'id', run, id, channel, seq FROM ids ORDER BY run, id",
+                "SELECT 'awaited', channel, seq FROM awaited ORDER BY channel, seq",
             ].flatMap { sql in
                 try Row.fetchAll(db, sql: sql).map { row in
                     row.databaseValues.map { value in

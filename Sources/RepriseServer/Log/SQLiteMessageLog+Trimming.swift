@@ -9,6 +9,7 @@ extension SQLiteMessageLog {
     private static let channelBatch = 1_024
 
     package func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
+        defer { noteChange(in: channel) }
         while try await commit({ try Self.trimStep(channel, through: through, &$0, $1) }) {}
         return try await state(of: channel)
     }

@@ -25,6 +25,8 @@ package final class SQLiteMessageLog: MessageLog {
         package var idLife: Duration = .seconds(30 * 86_400)
         /// How many ids are kept in memory before they are sorted into a run: see `KnownIDs`.
         package var idsPerRun = KnownIDs.runLength
+        /// How many buried messages are awaited: see `AwaitedMessages`.
+        package var awaitedMessages = AwaitedMessages.most
         /// Whether the folder was restored from a backup, and so lacks what was stored after that.
         ///
         /// Then a new epoch is minted before anything is read, because positions that devices hold may be given again.
@@ -40,6 +42,7 @@ package final class SQLiteMessageLog: MessageLog {
     let reading: LogReading
     let configuration: Configuration
     private let memory = Mutex<LogMemory?>(nil)
+    private let changes = Mutex(ChannelChanges())
     /// Where writes wait for the disk, so that no thread of Swift's pool does.
     private let writing = DispatchQueue(label: "reprise.log.writer")
 
@@ -90,6 +93,8 @@ package final class SQLiteMessageLog: MessageLog {
 
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
         guard !batch.isEmpty else { return [] }
+        // In any case: of one that has failed it is not known whether it is stored.
+        defer { noteChanges(in: batch) }
         return try await commit { [clock = configuration.clock] memory, db in
             try memory.append(batch, now: clock.wall(), db)
         }
@@ -120,15 +125,20 @@ package final class SQLiteMessageLog: MessageLog {
         }
     }
 
-    package func unread(
-        of user: UserID, in channels: [(ChannelName, after: Int64)]
-    ) async throws -> Int64 {
-        try await read { [reading] db in
-            var sum: Int64 = 0
-            for (channel, after) in channels where sum < WireLimits.unreadCounted {
-                sum += try reading.unread(of: user, in: channel, after: after, db).count
+    package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
+        guard !asked.isEmpty else { return [] }
+        return try await read { [reading] db in
+            try asked.map {
+                try reading.unread(of: $0.user, in: $0.channel, after: $0.after, db).count
             }
-            return min(sum, WireLimits.unreadCounted)
+        }
+    }
+
+    package func changes(
+        since number: Int64, among names: Dictionary<ChannelName, Int64>.Keys
+    ) -> LogChanges {
+        changes.withLock {
+            LogChanges(through: $0.last, channels: $0.since(number, among: names))
         }
     }
 
@@ -158,6 +168,19 @@ package final class SQLiteMessageLog: MessageLog {
         }
     }
 
+    private func noteChanges(in batch: [NewMessage]) {
+        changes.withLock { changes in
+            var last: ChannelName?
+            for message in batch where message.channel != last {
+                changes.note(message.channel)
+                last = message.channel
+            }
+        }
+    }
+
+    /// See ``changes(since:among:)``.
+    func noteChange(in channel: ChannelName) { changes.withLock { $0.note(channel) } }
+
     /// Runs `body` in one durable transaction on the writer's queue; cancelling the caller does not stop it.
     func commit<Value: Sendable>(
         _ body: @escaping @Sendable (inout LogMemory, Database) throws -> Value
@@ -180,7 +203,9 @@ package final class SQLiteMessageLog: MessageLog {
                 let value = try pool.write { db in
                     var changed =
                         try current.take()
-                        ?? LogMemory(db, idsPerRun: configuration.idsPerRun)
+                        ?? LogMemory(
+                            db, idsPerRun: configuration.idsPerRun,
+                            awaited: configuration.awaitedMessages)
                     let value = try body(&changed, db)
                     current = changed
                     return value

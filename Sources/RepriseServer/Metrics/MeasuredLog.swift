@@ -43,10 +43,14 @@ package struct MeasuredLog: MessageLog {
         try await log.unread(of: user, in: channel, after: after)
     }
 
-    package func unread(
-        of user: UserID, in channels: [(ChannelName, after: Int64)]
-    ) async throws -> Int64 {
-        try await log.unread(of: user, in: channels)
+    package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
+        try await log.unread(asked)
+    }
+
+    package func changes(
+        since number: Int64, among names: Dictionary<ChannelName, Int64>.Keys
+    ) -> LogChanges {
+        log.changes(since: number, among: names)
     }
 
     package func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {

@@ -22,6 +22,7 @@ package actor PushDispatcher {
     let provider: any PushProvider
     let accounts: Accounts
     let maker: PushMaker
+    private let unread: UnreadCounts
     let log: any MessageLog
     private let metrics: ServerMetrics?
     let clock: any Timekeeper
@@ -52,7 +53,8 @@ package actor PushDispatcher {
 
     package init(
         _ provider: any PushProvider, accounts: Accounts, log: any MessageLog,
-        metrics: ServerMetrics? = nil, clock: any Timekeeper, logger: Logger
+        unread: UnreadCounts? = nil, metrics: ServerMetrics? = nil, clock: any Timekeeper,
+        logger: Logger
     ) {
         self.provider = provider
         self.accounts = accounts
@@ -62,7 +64,9 @@ package actor PushDispatcher {
         self.logger = logger
         machine = PushMachine(concurrency: provider.concurrency)
         calendar = WallClockGuard(stored: nil, now: clock.sighting())
-        maker = PushMaker(accounts: accounts, log: log, clock: clock)
+        let unread = unread ?? UnreadCounts(accounts: accounts, log: log)
+        self.unread = unread
+        maker = PushMaker(unread: unread, log: log, clock: clock)
     }
 
     // MARK: What others tell
@@ -200,11 +204,14 @@ package actor PushDispatcher {
     private func load(_ limit: Int) async {
         do {
             let wall = clock.wall()
-            let page = try await accounts.duePushes(provider.service, now: wall, limit: limit)
+            let page = try await accounts.duePushes(
+                provider.service, now: wall, limit: limit, except: machine.inHand)
             if !page.broken.isEmpty {
                 logger.error("push: rows that cannot be read are taken out of the queue")
                 try await accounts.removePushes(page.broken)
             }
+            let fresh = page.pushes.filter { !machine.holds($0.entry.number) }
+            await unread.prepare(Set(fresh.map(\.entry.user)))
             take(page, wall, isAll: page.pushes.count + page.broken.count < limit)
         } catch {
             failed("reading the queue", error)

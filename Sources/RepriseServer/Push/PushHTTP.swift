@@ -44,10 +44,11 @@ enum PushHTTP {
 
     /// - Throws: what the client throws, and `CancellationError`.
     static func send(
-        _ request: HTTPClientRequest, by client: HTTPClient, now: Date
+        _ request: HTTPClientRequest, by client: HTTPClient,
+        within time: Duration = PushLimits.answer, now: Date
     ) async throws -> PushAnswer {
         let response = try await client.execute(
-            request, timeout: TimeAmount(PushLimits.answer))
+            request, timeout: TimeAmount(time))
         var bytes: [UInt8] = []
         // Read to its end, so that the connection can be used again; what is too long ends it.
         for try await piece in response.body {

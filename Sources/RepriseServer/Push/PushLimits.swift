@@ -64,6 +64,10 @@ package enum PushLimits {
     package static let mutes = 10_000
     /// The most channels whose unread messages a badge counts.
     package static let badgeChannels = 10_000
+    /// How many channels' counts are kept for badges, of all users together: with their names some 10 MB.
+    package static let badgeKept = 100_000
+    /// How many users are counted together.
+    package static let badgeUsers = 32
     /// How long a store that failed is left alone.
     package static let afterFailure: Duration = .seconds(1)
     /// The most bytes of a title.

@@ -11,7 +11,7 @@ package struct PushMachine: Sendable {
         case recover
         /// Take the next step of a walk over the channel's members, about messages up to `through`.
         case walk(ChannelName, through: Int64)
-        /// Read pushes that are due from the disk, at most so many.
+        /// Read pushes that are due from the disk, at most so many and none of ``inHand``.
         case load(Int)
         /// Send the push of this row.
         case send(Int64)
@@ -190,6 +190,9 @@ package struct PushMachine: Sendable {
 
     /// Whether a row is in the machine's hands already.
     package func holds(_ number: Int64) -> Bool { held.contains(number) }
+
+    /// All of them.
+    package var inHand: Set<Int64> { held }
 
     /// Rows were read that are not to be sent; they are held until that is written down.
     package mutating func dropped(_ number: Int64) { held.insert(number) }
@@ -384,6 +387,6 @@ package struct PushMachine: Sendable {
         guard mayHaveMore || isDue else { return }
         isLoading = true
         meanwhile = Meanwhile()
-        actions.append(.load(held.count + PushLimits.page))
+        actions.append(.load(PushLimits.page))
     }
 }

@@ -19,16 +19,17 @@ actor PushMaker {
     private struct Key: Hashable {
         let channel: ChannelName
         let seq: Int64
+        let id: EntryID?
     }
 
-    private let accounts: Accounts
+    private let unread: UnreadCounts
     private let log: any MessageLog
     private let clock: any Timekeeper
     private var messages: [Key: Message] = [:]
     private var counted = WallTime(milliseconds: 0)
 
-    init(accounts: Accounts, log: any MessageLog, clock: any Timekeeper) {
-        self.accounts = accounts
+    init(unread: UnreadCounts, log: any MessageLog, clock: any Timekeeper) {
+        self.unread = unread
         self.log = log
         self.clock = clock
     }
@@ -60,20 +61,22 @@ actor PushMaker {
         // The moment is that before counting: what is stored while it counts may or may not be in it.
         counted = max(clock.wall(), WallTime(milliseconds: counted.milliseconds))
         let asOf = counted
-        let starts = try await accounts.unreadStarts(of: user)
-        return PushHint.Badge(count: try await log.unread(of: user, in: starts), asOf: asOf)
+        return PushHint.Badge(count: try await unread.count(of: user), asOf: asOf)
     }
 
     /// Messages are pushed to many devices one after the other, so the last ones are kept for a moment.
     private func message(_ entry: PushEntry) async throws -> Message {
-        let key = Key(channel: entry.channel, seq: entry.seq)
+        let key = Key(channel: entry.channel, seq: entry.seq, id: entry.message)
         let now = clock.uptime()
         if let message = messages[key], message.until > now { return message }
         let page = try await log.page(
             of: entry.channel,
             missing: SequenceRange(after: entry.seq - 1, through: entry.seq).map { [$0] } ?? [],
             limit: 1, byteLimit: WireLimits.bodyBytes)
-        let event = page.events.first { $0.seq == entry.seq && !$0.isDeleted }
+        // A restored log may have another message at the sequence.
+        let event = page.events.first {
+            $0.seq == entry.seq && !$0.isDeleted && ($0.id == entry.message || entry.message == nil)
+        }
         let message = Message(
             content: event.flatMap { PushContent($0.body) },
             time: event?.time ?? WallTime(milliseconds: 0), head: page.state.head,

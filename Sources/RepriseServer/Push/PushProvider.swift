@@ -58,8 +58,18 @@ package protocol PushProvider: Sendable {
     var concurrency: Int { get }
     /// Sends one push and says what became of it, within ``PushLimits/answer``; cancelling it is `unavailable`.
     func send(_ push: Push) async -> PushOutcome
+    /// Reads the key again, without touching a connection.
+    ///
+    /// - Returns: whether another key is used from now on.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for one that cannot be used: then the old one stays.
+    func reload() throws -> Bool
     /// Ends its connections.
     func close() async
+}
+
+extension PushProvider {
+    /// Of a provider without a key.
+    package func reload() throws -> Bool { false }
 }
 
 /// Sends nothing and says that it has: for a rehearsal on a real server.

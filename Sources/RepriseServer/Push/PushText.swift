@@ -6,6 +6,7 @@ package enum PushText {
 
     /// A title: one line, and nothing in it that changes the direction of what stands beside it.
     package static func title(_ text: String, atMost bytes: Int) -> String {
+        if isPlain(text), jsonBytes(text) <= bytes { return text }
         var kept = String.UnicodeScalarView()
         for scalar in text.unicodeScalars where !isDirection(scalar) {
             if !isControl(scalar) {
@@ -19,6 +20,7 @@ package enum PushText {
 
     /// A text without controls, in which every change of direction ends where the text ends.
     package static func clean(_ text: String) -> String {
+        if isPlain(text) { return text }
         var kept = String.UnicodeScalarView()
         var open: [Unicode.Scalar] = []
         for scalar in text.unicodeScalars {
@@ -85,6 +87,11 @@ package enum PushText {
         case 0..<0x20: 6
         default: 1
         }
+    }
+
+    /// Whether a text is what most are, and needs nothing: printable characters of ASCII.
+    private static func isPlain(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f }
     }
 
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {

@@ -8,6 +8,7 @@ struct Pushing: Sendable {
     /// What browsers subscribe with; nil where there is no Web Push.
     let webPushKey: String?
     private let providers: [any PushProvider]
+    private let logger: Logger
 
     /// Reads the keys.
     ///
@@ -39,9 +40,12 @@ struct Pushing: Sendable {
     ) {
         self.providers = providers
         self.webPushKey = webPushKey
+        self.logger = logger
+        let unread = UnreadCounts(accounts: accounts, log: log)
         let dispatchers = providers.map {
             PushDispatcher(
-                $0, accounts: accounts, log: log, metrics: metrics, clock: clock, logger: logger)
+                $0, accounts: accounts, log: log, unread: unread, metrics: metrics, clock: clock,
+                logger: logger)
         }
         self.dispatchers = dispatchers
         guard !providers.isEmpty else { return }
@@ -68,6 +72,20 @@ struct Pushing: Sendable {
             for dispatcher in dispatchers { group.addTask { await dispatcher.run() } }
         }
         for provider in providers { await provider.close() }
+    }
+
+    /// Reads the keys again; one that cannot be used leaves the old one in place, and is logged.
+    func reload() {
+        for provider in providers {
+            let service: Logger.MetadataValue = "\(provider.service.rawValue)"
+            do {
+                guard try provider.reload() else { continue }
+                logger.info("push: another key is used now", metadata: ["service": service])
+            } catch {
+                logger.error(
+                    "push: the old key stays", metadata: ["service": service, "error": "\(error)"])
+            }
+        }
     }
 
     func stop() async {

@@ -77,8 +77,36 @@ struct BackupTests {
                 channel: try ChannelName("empty"), user: ada, device: device, delivered: 4))
         await accounts.close()
         await log.close()
+        let former = try DatabaseQueue(path: data.path + "/accounts.sqlite")
+        try await former.write { db in
+            try db.execute(
+                sql: """
+                    UPDATE device_positions SET pushed = 9 WHERE channel = 'room';
+                    INSERT INTO push_walks VALUES ('apns', 'room', 7, NULL, ''),
+                    ('webPush', 'room', 1, 5, 'eve');
+                    INSERT INTO push_queue
+                    (id, service, due, user, device, kind, channel, seq, expires)
+                    VALUES (1, 'apns', 0, 'ada', 'd', 'alert', 'room', 2, 0),
+                    (2, 'apns', 0, 'ada', 'd', 'alert', 'room', 3, 0);
+                    """)
+        }
+        try former.close()
         _ = try await blocking { try Backup.make(of: data.path, to: copy.path) }
         let queue = try DatabaseQueue(path: copy.path + "/accounts.sqlite")
+        let push = try await queue.read { db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT service, through, target, user FROM push_walks
+                    UNION ALL SELECT 'queued', id, NULL, '' FROM push_queue
+                    UNION ALL SELECT 'pushed', pushed, NULL, '' FROM device_positions
+                    WHERE channel = 'room'
+                    """
+            ).map {
+                "\($0[0] as String) \($0[1] as Int64) \($0[2] as Int64? ?? 0) \($0[3] as String)"
+            }
+        }
+        #expect(push == ["apns 2 0 ", "webPush 1 0 ", "queued 1 0 ", "pushed 2 0 "])
         let rows = try await queue.read { db in
             try Row.fetchAll(
                 db,

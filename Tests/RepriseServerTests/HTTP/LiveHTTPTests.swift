@@ -5,6 +5,7 @@ import HummingbirdTesting
 import RepriseCore
 import RepriseServer
 import RepriseWire
+import Synchronization
 import Testing
 
 /// The routes on a real socket, where bodies come in pieces and peers misbehave.
@@ -22,6 +23,49 @@ struct LiveHTTPTests {
             #expect(answer.text.split(separator: "\n").count == 5_000)
             #expect(try await api.log.state(of: try ChannelName("room")).head == 5_000)
             #expect(try await api.get(Self.path + "?after=4999").text.contains(#""body":"5000""#))
+        }
+    }
+
+    @Test(
+        "a stream that waits for leave to publish ends at its deadline, and says so for each line")
+    func waitingStream() async throws {
+        var limits = HTTPLimits()
+        limits.streamTime = .milliseconds(300)
+        let asked = Mutex(0)
+        try await withAPI(
+            limits,
+            services: { services in
+                services.wait = { _ in
+                    let isFirst = asked.withLock { count in
+                        count += 1
+                        return count == 1  // the request itself
+                    }
+                    return isFirst ? nil : .seconds(3_600)
+                }
+            }
+        ) { api in
+            let answer = try await api.post(
+                Self.path, [.contentType: "application/x-ndjson"], "{\"body\":1}\n{\"body\":2}\n")
+            #expect(answer.status.code == 408)
+            #expect(answer.text.components(separatedBy: #""code":"timedOut""#).count == 3)
+            #expect(try await api.log.state(of: try ChannelName("room")).head == 0)
+        }
+    }
+
+    @Test("errors of HEAD have no body that a client would take for the next answer")
+    func headErrors() async throws {
+        try await withAPI(over: .live) { api in
+            let socket = try PlainSocket(port: try #require(api.client.port))
+            for path in ["/nowhere", "/v1/channels/-a", "/v1/channels?limit=0"] {
+                try await socket.send("HEAD \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                let answer = try await socket.receive(until: "\r\n\r\n")
+                #expect(answer.hasPrefix("HTTP/1.1 4"), "\(path)")
+                #expect(answer.hasSuffix("\r\n\r\n"), "\(path)")
+            }
+            try await socket.send(
+                "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            let last = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            #expect(last.hasPrefix("HTTP/1.1 200"))
         }
     }
 

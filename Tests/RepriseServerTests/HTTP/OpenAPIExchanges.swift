@@ -1,5 +1,7 @@
+import AsyncHTTPClient
 import Foundation
 import Hummingbird
+import NIOCore
 import NIOHTTP1
 import RepriseCore
 import RepriseServer
@@ -167,7 +169,7 @@ final class OpenAPIExchanges {
             (ask(edit, #"{"id":"d1","body":1}"#), 409),
             (ask(delete, as: "eve"), 403), (ask(delete, query: [("id", "x1")]), 200),
             (ask(delete, query: [("id", "x1")]), 200), (ask(edit), 404),
-            (ask(delete, id: "m2", query: [("id", "d1")]), 409),
+            (ask(delete, id: "m2", query: [("id", "d1")]), 409), (ask(delete, id: "x1"), 404),
             (ask(delete, id: "early"), 200),
             (ask("GET /v1/channels/{channel}/messages"), 200),
         ]
@@ -254,6 +256,7 @@ final class OpenAPIExchanges {
         try await withServer({ $0.backup = { "2026-11-21" } }) { port in
             for (ask, status) in tale() { try await expect(status, ask, port) }
             for (ask, status) in badRequests() { try await expect(status, ask, port) }
+            for path in paths { try await keepsItsMethods(path, port) }
             for operation in operations where operation.asksForToken {
                 try await expect(401, ask(operation.name, as: nil), port)
                 try await expect(401, ask(operation.name, as: "ended"), port)
@@ -265,6 +268,46 @@ final class OpenAPIExchanges {
                 try await expect(415, ask(operation.name, as: user, type: "text/plain"), port)
             }
         }
+    }
+
+    /// Of each path, what it knows.
+    private var paths: [(path: String, methods: Set<String>)] {
+        let pairs = routes.map { $0.split(separator: " ").map(String.init) }
+        return Dictionary(grouping: pairs) { $0[1] }.map { ($0, Set($1.map { $0[0] })) }
+    }
+
+    /// HEAD is GET without a body; another method is 405 with what is allowed; one that nobody knows is 501.
+    private func keepsItsMethods(
+        _ route: (path: String, methods: Set<String>), _ port: Int
+    ) async throws {
+        var path = route.path.replacing("{channel}", with: "general").replacing("{seq}", with: "1")
+        for name in ["{user}", "{id}", "{device}"] { path = path.replacing(name, with: "ada") }
+        let url = "http://127.0.0.1:\(port)\(path)?user=ada"
+        func answer(_ method: String) async throws -> (HTTPClientResponse, [UInt8]) {
+            var request = HTTPClientRequest(url: url)
+            request.method = HTTPMethod(rawValue: method)
+            request.headers.add(
+                name: "authorization", value: "Bearer " + TableAuthenticator.token("root"))
+            let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+            return (
+                response, Array(try await response.body.collect(upTo: 1 << 20).readableBytesView)
+            )
+        }
+        var allowed = route.methods
+        if allowed.contains("GET") {
+            allowed.insert("HEAD")
+            let (get, head) = (try await answer("GET"), try await answer("HEAD"))
+            #expect(get.0.status == head.0.status && head.1.isEmpty, "\(path)")
+            #expect(get.0.headers["content-type"] == head.0.headers["content-type"])
+        }
+        let others = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"]
+        for method in others where !allowed.contains(method) {
+            let (response, _) = try await answer(method)
+            #expect(response.status.code == 405, "\(method) \(path)")
+            let said = response.headers.first(name: "allow")?.components(separatedBy: ", ")
+            #expect(Set(said ?? []) == allowed, "\(method) \(path)")
+        }
+        #expect(try await answer("PURGE").0.status.code == 501, "\(path)")
     }
 
     private func withOthers() async throws {

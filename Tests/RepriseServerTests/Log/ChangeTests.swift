@@ -20,9 +20,10 @@ struct ChangeTests {
 
     private func said(
         _ body: String = #""hello""#, by user: UserID?, in channel: ChannelName? = nil,
-        id: EntryID = .random()
+        id: EntryID = .random(), after: EntryID? = nil
     ) -> NewMessage {
-        NewMessage(channel: channel ?? room, id: id, from: user, body: Array(body.utf8))
+        NewMessage(
+            channel: channel ?? room, id: id, after: after, from: user, body: Array(body.utf8))
     }
 
     private func change(
@@ -189,6 +190,41 @@ struct ChangeTests {
             let page = try await store.everything(in: room)
             #expect(page.events == results[0].events)
         }
+    }
+
+    @Test("what was deleted before it came is no predecessor until it comes, nor after a restart")
+    func buriedPredecessor() async throws {
+        try await LogUnderTest.sqlite.run { store in
+            let first = said(by: ada)
+            let second = said(by: ada, after: first.id)
+            let third = said(by: ada, after: second.id)
+            _ = try await store.append([change(.deletes(second.id), by: ada)])
+            // The first waits, so the second does, and what is behind it.
+            #expect(try await store.append([third])[0].refusal == .predecessorMissing)
+            #expect(try await store.append([second])[0].refusal == .predecessorMissing)
+            try await store.reopen()
+            #expect(try await store.append([third])[0].refusal == .predecessorMissing)
+            #expect(try await store.append([first])[0].event?.seq == 3)
+            #expect(try await store.append([third])[0].refusal == .predecessorMissing)
+            #expect(try await store.append([second])[0] == .duplicate(seq: 1))
+            try await store.reopen()
+            #expect(try await store.append([third])[0].event?.seq == 4)
+            #expect(try await store.append([second])[0] == .duplicate(seq: 1))
+        }
+    }
+
+    @Test("beyond the bound, what was buried first counts as come")
+    func awaitedBound() async throws {
+        let folder = TestFolder()
+        var configuration = SQLiteMessageLog.Configuration()
+        configuration.awaitedMessages = 2
+        let log = try SQLiteMessageLog.open(at: folder.path, configuration)
+        let buried = (1...3).map { _ in EntryID.random() }
+        _ = try await log.append(buried.map { change(.deletes($0), by: ada) })
+        let results = try await log.append(buried.map { said(by: ada, after: $0) })
+        #expect(results.map { $0.event?.seq } == [7, nil, nil])
+        #expect(results[1].refusal == .predecessorMissing)
+        await log.close()
     }
 
     @Test("a change waits for its predecessor like any message, and is stored once")

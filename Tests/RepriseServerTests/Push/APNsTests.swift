@@ -14,14 +14,18 @@ struct APNsUnderTest {
     let server: FakePushServer
     let provider: APNsProvider
     let clock: ManualTimekeeper
+    let keyFile: String
 
+    // With `fakeClock` the stand-in has a clock of its own; else both have one.
     static func with(
-        keyID: String = "KEY0000001", _ body: (APNsUnderTest) async throws -> Void
+        keyID: String = "KEY0000001", fakeClock: ManualTimekeeper? = nil,
+        answer: Duration = PushLimits.answer, _ body: (APNsUnderTest) async throws -> Void
     ) async throws {
         let clock = ManualTimekeeper()
+        let fakeClock = fakeClock ?? clock
         let fake = FakeAPNs(
             topic: "org.example.chat",
-            now: { Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000) })
+            now: { Date(timeIntervalSince1970: Double(fakeClock.wall().milliseconds) / 1_000) })
         let authority = try TestAuthority()
         let files = try authority.certify()
         let server = try await FakePushServer.start(
@@ -35,9 +39,9 @@ struct APNsUnderTest {
             environment: .custom(server.url))
         settings.authorities = authority.path
         fake.install(device)
-        let provider = try APNsProvider(settings, clock: clock)
+        let provider = try APNsProvider(settings, clock: clock, answer: answer)
         let test = APNsUnderTest(
-            fake: fake, server: server, provider: provider, clock: clock)
+            fake: fake, server: server, provider: provider, clock: clock, keyFile: path)
         let outcome = await Result { try await body(test) }
         await provider.close()
         await server.stop()

@@ -102,40 +102,4 @@ struct PushFiguresTests {
             #expect(test.service.takenCount == 10_000)
         }
     }
-
-    @Test("the badge of a user with 10,000 channels")
-    func badge() async throws {
-        let push = try PushUnderTest()
-        let bob = try UserID("bob")
-        let accounts = push.accounts
-        let log = push.log
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for number in 0..<10_000 {
-                group.addTask {
-                    let name = channel("room-\(number)")
-                    try await accounts.setChannel(
-                        name, ChannelSettings(), by: Principal(user: nil, isAdmin: true), at: now,
-                        head: 0)
-                    try await accounts.setMember(
-                        bob, role: .member, joined: 0, in: name, at: now)
-                }
-            }
-            try await group.waitForAll()
-        }
-        _ = try await log.append(
-            (0..<10_000).map {
-                NewMessage(channel: channel("room-\($0)"), id: .random(), body: [0x31])
-            })
-        for _ in 0..<3 {
-            let began = ContinuousClock.now
-            let starts = try await accounts.unreadStarts(of: bob)
-            let middle = ContinuousClock.now
-            let count = try await log.unread(of: bob, in: starts)
-            print(
-                "figures: badge of \(starts.count) channels, \(count) unread: "
-                    + "\((middle - began) / .milliseconds(1)) + "
-                    + "\((ContinuousClock.now - middle) / .milliseconds(1)) ms")
-        }
-        await push.end()
-    }
 }

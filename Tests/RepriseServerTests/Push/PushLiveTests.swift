@@ -11,7 +11,9 @@ import Testing
 
 @Suite("A server that pushes", .timeLimit(.minutes(2)))
 struct PushLiveTests {
-    @Test("what is published reaches Apple's stand-in and a browser's, in real seconds")
+    @Test(
+        "what is published reaches Apple's stand-in and a browser's, in real seconds, with keys that were read again"
+    )
     func both() async throws {
         let authority = try TestAuthority()
         let files = try authority.certify()
@@ -36,6 +38,10 @@ struct PushLiveTests {
         async let running: Void = group.run()
         var gateways = ready.makeAsyncIterator()
         let gateway = try #require(await gateways.next())
+        // Apple forgets the key that was read at the start: what is pushed is signed with one that was read again.
+        try Data(apns.makeKey("KEY0000001", team: "TEAM000001").utf8)
+            .write(to: authority.folder.url.appendingPathComponent("AuthKey.p8"))
+        await server.reload()
         // What was stored before pushing began is not pushed: so it is to have begun.
         try await Task.sleep(for: .milliseconds(500))
         _ = try await gateway.committer.commit([

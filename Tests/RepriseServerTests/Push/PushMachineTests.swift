@@ -114,7 +114,7 @@ struct PushMachineTests {
         #expect(machine.downCount == 1)
         #expect(machine.next(now: .milliseconds(899)) == [.release(Array(11...20))])
         #expect(machine.wake(now: .zero) == .milliseconds(900))
-        let load = PushMachine.Action.load(10 + PushLimits.page)
+        let load = PushMachine.Action.load(PushLimits.page)
         let again = Array(rows[10...])
         #expect(machine.next(now: .milliseconds(900)) == [load])
         machine.loaded(again, isAll: true, next: nil, now: .milliseconds(900))
@@ -157,7 +157,7 @@ struct PushMachineTests {
         machine.othersQueued(dueAfter: .zero, now: .zero)
         _ = machine.next(now: .zero)
         machine.loaded([.init(number: 1, target: target("a"))], isAll: false, next: nil, now: .zero)
-        #expect(machine.next(now: .zero) == [.send(1), .load(1 + PushLimits.page)])
+        #expect(machine.next(now: .zero) == [.send(1), .load(PushLimits.page)])
         _ = machine.answered(.accepted, attempts: 0, now: .zero, jitter: 0)
         machine.settled([1], removed: 1, next: nil)
         // What was read before that has the row still.
@@ -187,7 +187,7 @@ struct PushMachineTests {
         #expect(machine.next(now: .zero) == [.send(1)])
         #expect(machine.wake(now: .zero) == PushLimits.waitsInMemory)
         let late = machine.next(now: PushLimits.waitsInMemory)
-        #expect(late == [.release([2, 3]), .load(1 + PushLimits.page)])
+        #expect(late == [.release([2, 3]), .load(PushLimits.page)])
         #expect(!machine.holds(2))
     }
 

@@ -23,10 +23,11 @@ final class PushUnderTest {
     }
 
     private static func openLog(
-        _ folder: TestFolder, _ clock: ManualTimekeeper
+        _ folder: TestFolder, _ clock: ManualTimekeeper, isRestored: Bool = false
     ) throws -> SQLiteMessageLog {
         var configuration = SQLiteMessageLog.Configuration()
         configuration.clock = clock
+        configuration.isRestored = isRestored
         return try SQLiteMessageLog.open(at: folder.path, configuration)
     }
 
@@ -66,9 +67,11 @@ final class PushUnderTest {
     }
 
     /// A new process on the same folder.
-    func reopen(_ provider: RecordingProvider = RecordingProvider()) throws {
+    func reopen(
+        _ provider: RecordingProvider = RecordingProvider(), isRestored: Bool = false
+    ) throws {
         self.provider = provider
-        log = try Self.openLog(folder, clock)
+        log = try Self.openLog(folder, clock, isRestored: isRestored)
         accounts = try Accounts.open(at: folder.path, implicitChannels: false)
         dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock)
     }

@@ -14,10 +14,11 @@ struct WebPushUnderTest {
     let server: FakePushServer
     let provider: WebPushProvider
     let clock: ManualTimekeeper
+    let keyFile: String
 
     static func with(
         allowsPrivate: Bool = true, names: [String: String] = [:],
-        _ body: (WebPushUnderTest) async throws -> Void
+        answer: Duration = PushLimits.answer, _ body: (WebPushUnderTest) async throws -> Void
     ) async throws {
         let clock = ManualTimekeeper()
         let service = FakePushService(now: {
@@ -34,9 +35,10 @@ struct WebPushUnderTest {
         var settings = WebPushSettings(keyFile: path, subject: "mailto:push@example.org")
         settings.authorities = authority.path
         settings.allowsPrivate = allowsPrivate
-        let provider = try WebPushProvider(settings, clock: clock, names: names)
+        let provider = try WebPushProvider(
+            settings, clock: clock, answer: answer, names: names)
         let test = WebPushUnderTest(
-            service: service, server: server, provider: provider, clock: clock)
+            service: service, server: server, provider: provider, clock: clock, keyFile: path)
         let outcome = await Result { try await body(test) }
         await provider.close()
         await server.stop()

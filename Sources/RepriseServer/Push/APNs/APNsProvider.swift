@@ -14,6 +14,7 @@ package final class APNsProvider: PushProvider {
     package let concurrency: Int
 
     private struct State {
+        var key: PushKey
         var token = APNsToken()
         /// Whether Apple has ever known a device of ours: else the environment may be the wrong one, and no device is to blame.
         var hasSucceeded = false
@@ -21,24 +22,27 @@ package final class APNsProvider: PushProvider {
 
     private let settings: APNsSettings
     private let base: String
-    private let key: PushKey
     private let client: HTTPClient
+    private let answer: Duration
     private let clock: any Timekeeper
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// Makes a provider; nothing is connected before the first push.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
     package init(
         _ settings: APNsSettings, clock: any Timekeeper,
-        concurrency: Int = PushLimits.apnsConcurrency
+        concurrency: Int = PushLimits.apnsConcurrency,
+        answer: Duration = PushLimits.answer
     ) throws {
         try settings.check()
         self.settings = settings
         self.clock = clock
         self.concurrency = concurrency
+        self.answer = answer
         base = try settings.base()
-        key = try PushKey.read(settings.keyFile, setting: "--apns-key")
+        state = Mutex(
+            State(key: try PushKey.read(settings.keyFile, setting: "--apns-key")))
         var configuration = try PushHTTP.configuration(settings.authorities)
         configuration.httpVersion = .automatic
         client = PushHTTP.client(configuration)
@@ -53,11 +57,22 @@ package final class APNsProvider: PushProvider {
             let token = try token()
             let request = request(push, device, token)
             let answer = try await PushHTTP.send(
-                request, by: client,
+                request, by: client, within: answer,
                 now: Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000))
             return outcome(answer, token)
         } catch {
             return .unavailable(nil, PushHTTP.words(error))
+        }
+    }
+
+    package func reload() throws -> Bool {
+        let key = try PushKey.read(settings.keyFile, setting: "--apns-key")
+        return state.withLock { state in
+            // The token of a key that stays is good: Apple counts how often it gets another.
+            guard key.publicText != state.key.publicText else { return false }
+            state.key = key
+            state.token = APNsToken()
+            return true
         }
     }
 
@@ -74,9 +89,9 @@ package final class APNsProvider: PushProvider {
 
     private func token() throws -> String {
         try state.withLock { state in
-            let now = clock.uptime()
-            if let text = state.token.current(now: now) { return text }
-            let text = try key.token {
+            let (now, wall) = (clock.uptime(), clock.wall())
+            if let text = state.token.current(now: now, wall: wall) { return text }
+            let text = try state.key.token {
                 $0.key("alg")
                 $0.plain("ES256")
                 $0.key("kid")
@@ -86,9 +101,9 @@ package final class APNsProvider: PushProvider {
                 $0.plain(settings.teamID)
                 // Whole seconds: Apple refuses a fraction.
                 $0.key("iat")
-                $0.integer(clock.wall().milliseconds / 1_000)
+                $0.integer(wall.milliseconds / 1_000)
             }
-            state.token.renewed(text, now: now)
+            state.token.renewed(text, now: now, wall: wall)
             return text
         }
     }
@@ -128,6 +143,7 @@ package final class APNsProvider: PushProvider {
             switch meaning {
             case .outcome(let outcome):
                 if outcome == .accepted { state.hasSucceeded = true }
+                if case .unauthorized = outcome { state.token.refused(token) }
                 return outcome
             case .tokenExpired:
                 guard state.token.expired(token, now: clock.uptime()) else {

@@ -1,4 +1,4 @@
-import RepriseCore
+package import RepriseCore
 
 /// Decides when the token that says who we are to Apple is made anew: no younger than 20 minutes, no older than 60.
 ///
@@ -7,18 +7,30 @@ import RepriseCore
 package struct APNsToken: Sendable {
     private var text: String?
     private var made: Duration = .zero
+    private var madeWall = WallTime(milliseconds: 0)
+    private var isRefused = false
 
     package init() {}
 
     /// The token to send, if it need not be made.
-    package func current(now: Duration) -> String? {
+    ///
+    /// One that was refused is made anew as soon as the calendar has been put right: it said a wrong time, and Apple has never taken it.
+    package func current(now: Duration, wall: WallTime) -> String? {
         guard let text, now - made < PushLimits.apnsTokenAge else { return nil }
-        return text
+        let moved = madeWall.duration(to: wall) - (now - made)
+        return isRefused && abs(moved / .seconds(1)) > 60 ? nil : text
     }
 
-    package mutating func renewed(_ text: String, now: Duration) {
+    package mutating func renewed(_ text: String, now: Duration, wall: WallTime) {
         self.text = text
         made = now
+        madeWall = wall
+        isRefused = false
+    }
+
+    /// Apple does not take a token.
+    package mutating func refused(_ refused: String) {
+        if refused == text { isRefused = true }
     }
 
     /// Apple says that a token is too old.
@@ -26,6 +38,7 @@ package struct APNsToken: Sendable {
     /// - Returns: whether there is, or will be, another: if it is too young to be renewed, the clocks must be apart.
     package mutating func expired(_ refused: String, now: Duration) -> Bool {
         guard refused == text else { return true }
+        isRefused = true
         guard now - made >= PushLimits.apnsTokenAgeLeast else { return false }
         text = nil
         return true

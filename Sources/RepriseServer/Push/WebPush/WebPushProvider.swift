@@ -13,8 +13,10 @@ package final class WebPushProvider: PushProvider {
     /// What browsers subscribe with: `applicationServerKey`, in base64url.
     package let publicKey: String
 
+    private let keyFile: String
     private let guardian: EndpointGuard
     private let client: HTTPClient
+    private let answer: Duration
     private let clock: any Timekeeper
     private let vapid: Mutex<VAPID>
 
@@ -24,17 +26,21 @@ package final class WebPushProvider: PushProvider {
     ///   - settings: the key and who we are.
     ///   - clock: tells the time.
     ///   - concurrency: how many pushes may be under way.
+    ///   - answer: how long an answer may take.
     ///   - names: where names lead, for tests; others are asked for as usual.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
     package init(
         _ settings: WebPushSettings, clock: any Timekeeper,
-        concurrency: Int = PushLimits.webPushConcurrency, names: [String: String] = [:]
+        concurrency: Int = PushLimits.webPushConcurrency,
+        answer: Duration = PushLimits.answer, names: [String: String] = [:]
     ) throws {
         try settings.check()
         self.clock = clock
         self.concurrency = concurrency
+        self.answer = answer
         let key = try PushKey.read(settings.keyFile, setting: "--vapid-key")
         publicKey = key.publicText
+        keyFile = settings.keyFile
         vapid = Mutex(VAPID(key: key, subject: settings.subject))
         let guardian = EndpointGuard(allowsPrivate: settings.allowsPrivate)
         self.guardian = guardian
@@ -69,7 +75,7 @@ package final class WebPushProvider: PushProvider {
         do {
             let request = try request(push, subscription)
             let answer = try await PushHTTP.send(
-                request, by: client,
+                request, by: client, within: answer,
                 now: Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000))
             return Self.outcome(answer.status, answer.retryAfter)
         } catch is PrivateEndpoint {
@@ -77,6 +83,19 @@ package final class WebPushProvider: PushProvider {
         } catch {
             return .unavailable(nil, PushHTTP.words(error))
         }
+    }
+
+    /// A key that has changed is not used: browsers have subscribed with the old one, and a push service takes no other for them.
+    package func reload() throws -> Bool {
+        guard try PushKey.read(keyFile, setting: "--vapid-key").publicText != publicKey else {
+            return false
+        }
+        throw RepriseError(
+            .badConfiguration,
+            "The key of Web Push is another than the one with which browsers have subscribed.",
+            remedy:
+                "Put the old key back; or start the server again, and every browser subscribes anew."
+        )
     }
 
     package func close() async { try? await client.shutdown() }

@@ -65,6 +65,11 @@ extension WebPushSubscription: CustomDebugStringConvertible, CustomReflectable {
 }
 
 extension WebPushSubscription {
+    /// One that was looked at when it was stored.
+    init(stored endpoint: String, key: [UInt8], secret: [UInt8]) {
+        self.init(unchecked: endpoint, key: key, secret: secret)
+    }
+
     /// Nil if the row has none.
     init?(row: Row) {
         guard let endpoint: String = row["web_endpoint"], let key: Data = row["web_key"],

@@ -1,0 +1,51 @@
+import GRDB
+import RepriseCore
+
+/// Which messages were buried and have not come yet: their ids are known, but they are no predecessors.
+///
+/// A device may hold such a message behind another one that waits. Were it taken as stored, what follows it would pass both.
+struct AwaitedMessages: Sendable {
+    typealias Position = AppendRules.Position
+
+    /// How many are known; beyond it the one that was buried first is taken to have come.
+    static let most = 65_536
+
+    private var positions: Set<Position> = []
+    private let most: Int
+
+    /// Reads what the database knows.
+    init(_ db: Database, most: Int) throws {
+        self.most = most
+        var rows = try FastStatement(db, "SELECT channel, seq FROM awaited")
+        while try rows.step() {
+            positions.insert(Position(channel: rows.integer(0), seq: rows.integer(1)))
+        }
+        rows.reset()
+    }
+
+    func contains(_ position: Position) -> Bool { positions.contains(position) }
+
+    /// Remembers a message that is buried in the same transaction.
+    mutating func insert(_ position: Position, _ db: Database) throws {
+        if positions.count >= most { try removeFirst(db) }
+        try db.execute(
+            sql: "INSERT INTO awaited (channel, seq) VALUES (?, ?)",
+            arguments: [position.channel, position.seq])
+        positions.insert(position)
+    }
+
+    /// Forgets a message that has come.
+    mutating func remove(_ position: Position, _ db: Database) throws {
+        guard positions.remove(position) != nil else { return }
+        try db.execute(
+            sql: "DELETE FROM awaited WHERE channel = ? AND seq = ?",
+            arguments: [position.channel, position.seq])
+    }
+
+    private mutating func removeFirst(_ db: Database) throws {
+        let first = try Row.fetchOne(
+            db, sql: "SELECT channel, seq FROM awaited ORDER BY n LIMIT 1")
+        guard let first else { return }
+        try remove(Position(channel: first[0], seq: first[1]), db)
+    }
+}

@@ -1,0 +1,133 @@
+import Crypto
+import Foundation
+import RepriseCore
+import RepriseFakes
+import RepriseServer
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("A provider that is in trouble, or brings us into it", .timeLimit(.minutes(2)))
+struct PushTroubleTests {
+    @Test("who hangs is given up, who cuts an answer in its middle too; both are asked again")
+    func apns() async throws {
+        try await APNsUnderTest.with(answer: .milliseconds(300)) { test in
+            for answer in [FakeAnswer.hang, .cutInBody] {
+                let began = ContinuousClock.now
+                guard case .unavailable = await test.send(answer) else {
+                    Issue.record("\(answer)")
+                    continue
+                }
+                #expect(ContinuousClock.now - began < .seconds(10))
+            }
+            try await accepted { await test.provider.send(test.push()) }
+        }
+    }
+
+    @Test("a browser's service that hangs, cuts, redirects or answers nonsense takes no push")
+    func webPush() async throws {
+        try await WebPushUnderTest.with(answer: .milliseconds(300)) { test in
+            let push = test.push(to: test.service.subscribe("b1"))
+            for answer in [FakeAnswer.hang, .cut, .cutInBody, .status(503, body: "<html>")] {
+                test.service.script { _, _ in answer }
+                guard case .unavailable = await test.provider.send(push) else {
+                    Issue.record("\(answer)")
+                    continue
+                }
+            }
+            for status in [301, 418, 999] {
+                test.service.script { _, _ in
+                    .status(status, headers: ["location": "http://127.0.0.1:1/"], body: "{")
+                }
+                #expect(await test.provider.send(push) == .refused("\(status)"))
+            }
+            // A long answer is not read to its end, whatever it says.
+            test.service.script { _, _ in
+                .status(201, body: String(repeating: "x", count: 1_000_000))
+            }
+            #expect(await test.provider.send(push) == .accepted)
+            test.service.script(nil)
+            try await accepted { await test.provider.send(push) }
+        }
+    }
+
+    /// The next one may still be put on a connection that was cut: that is a failure of the provider too, and tried again.
+    private func accepted(_ send: () async -> PushOutcome) async throws {
+        var outcomes: [PushOutcome] = []
+        while outcomes.last != .accepted, outcomes.count < 5 { outcomes.append(await send()) }
+        #expect(outcomes.last == .accepted, "it goes on: \(outcomes)")
+    }
+
+    @Test("a push that hung is sent again by the queue, and stands once")
+    func queue() async throws {
+        let provider = RecordingProvider { _, count in
+            count == 0 ? .unavailable(nil, "No answer in 10 s.") : .accepted
+        }
+        try await withPush(provider) { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob")
+            try await push.publish("m1")
+            try await push.until(pushes: 2)
+            try await push.untilQueueIsEmpty()
+            #expect(provider.ids == ["m1", "m1"] && push.count("sent") == 1)
+            #expect(Set(provider.pushes.map(\.collapse)).count == 1)
+        }
+    }
+
+    @Test(
+        "a calendar that Apple would refuse holds pushes up until it is put right, and no longer",
+        arguments: [Duration.seconds(-7_200), .seconds(7_200)])
+    func skew(by: Duration) async throws {
+        // Apple's clock goes right; ours says something else.
+        let apple = ManualTimekeeper()
+        try await APNsUnderTest.with(fakeClock: apple) { test in
+            test.clock.jumpWall(by: by)
+            guard case .unauthorized = await test.provider.send(test.push()),
+                case .unauthorized = await test.provider.send(test.push())
+            else {
+                Issue.record("it was taken")
+                return
+            }
+            #expect(test.fake.takenCount == 0)
+            test.clock.jumpWall(by: .zero - by)
+            #expect(await test.provider.send(test.push()) == .accepted)
+        }
+    }
+
+    @Test("a new key is used once it is read again, and one that cannot be used changes nothing")
+    func reload() async throws {
+        try await APNsUnderTest.with { test in
+            #expect(await test.provider.send(test.push()) == .accepted)
+            #expect(try test.provider.reload() == false, "the same key: the token stays")
+            #expect(await test.provider.send(test.push()) == .accepted)
+            #expect(test.fake.tokenCount == 1)
+            try Data("nonsense".utf8).write(to: URL(filePath: test.keyFile))
+            #expect(throws: RepriseError(.badConfiguration, "")) {
+                _ = try test.provider.reload()
+            }
+            #expect(await test.provider.send(test.push()) == .accepted)
+            // Apple takes no other token for twenty minutes.
+            test.clock.advance(by: .seconds(1_300))
+            try Data(test.fake.makeKey("KEY0000001", team: "TEAM000001").utf8)
+                .write(to: URL(filePath: test.keyFile))
+            #expect(try test.provider.reload())
+            #expect(await test.provider.send(test.push()) == .accepted)
+            #expect(test.fake.tokenCount == 2)
+        }
+    }
+
+    @Test(
+        "another key of Web Push is not taken while the server runs, because browsers know the old")
+    func reloadWebPush() async throws {
+        try await WebPushUnderTest.with { test in
+            let browser = test.service.subscribe("b1", serverKey: test.provider.publicKey)
+            #expect(try test.provider.reload() == false)
+            try Data(P256.Signing.PrivateKey().pemRepresentation.utf8)
+                .write(to: URL(filePath: test.keyFile))
+            #expect(throws: RepriseError(.badConfiguration, "")) {
+                _ = try test.provider.reload()
+            }
+            #expect(await test.provider.send(test.push(to: browser)) == .accepted)
+        }
+    }
+}
