@@ -1029,7 +1029,6 @@
         case 'recorded': return this.answered(message.id, null);
         case 'refused': return this.answered(message.id, 'failed');
         case 'dismiss': return this.dismissAll();
-        case 'reset': return this.forgetAll();
         default: return this.fault('unknownType', type);
       }
     }
@@ -1280,10 +1279,10 @@
       if (!screen.ids.has(action)) screen.ids.set(action, randomID());
       const id = screen.ids.get(action);
       const names = { form: screen.form.id, showing: screen.showing, id };
-      const isSubmit = action.type === 'submit';
-      const isSent = isSubmit
+      // An event that is emitted may have as many properties as a catalogue may give it.
+      const isSent = action.type === 'submit'
         ? this.bridge.say('submit', { ...names, answers }, limits.submitBytes)
-        : this.bridge.say('action', { ...names, action });
+        : this.bridge.say('action', { ...names, action }, limits.submitBytes);
       if (!isSent) return Promise.resolve('tooLong');
       return new Promise((resolve) => {
         this.answers.set(id, (failure) => {

@@ -10,7 +10,7 @@ public enum FormsDoorLimits {
     public static let bytesPerMessage = 1_048_576
     /// The most bytes of a message of the page.
     public static let pageMessage = 65_536
-    /// The most bytes of a submit.
+    /// The most bytes of a submit, and of an action: it may emit an event with properties.
     public static let submit = 262_144
     /// The most messages of the page that wait to be read.
     public static let pageMessages = 1_024

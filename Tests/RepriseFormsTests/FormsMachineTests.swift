@@ -199,6 +199,22 @@ struct FormsMachineTests {
         #expect(machine.state == .ready)
     }
 
+    @Test("Of catalogues that come quickly the newest follows the first, and no fault is counted")
+    mutating func quickCatalogues() throws {
+        makeReady()
+        let next = try ["2", "3", "4"].map {
+            try FormsCatalogue(Array(#"{"format":"forms/1","version":"\#($0)","forms":[]}"#.utf8))
+        }
+        #expect(sent(machine.catalogueArrived(next[0], at: .zero)) == 1)
+        #expect(sent(machine.catalogueArrived(next[1], at: .zero)) == 0)
+        #expect(sent(machine.catalogueArrived(next[2], at: .zero)) == 0)
+        #expect(sent(say(#""type":"formsData","version":"2""#)) == 1)
+        #expect(machine.catalogueVersion == "2")
+        #expect(say(#""type":"formsData","version":"4""#) == [])
+        #expect(machine.catalogueVersion == "4")
+        #expect(machine.tally.malformed == 0)
+    }
+
     @Test(
         "An event whose form was granted and not heard to appear goes back in doubt, others do not")
     mutating func backInDoubt() throws {

@@ -241,6 +241,33 @@ struct FormsStoreTests {
         await door.close()
     }
 
+    @Test("An emitted event may have 65,536 bytes of properties, and is refused with one more")
+    func largeEmits() async throws {
+        let host = StandInHost(.showing("welcome"))
+        let door = try await Door(in: folder, host)
+        try await door.ended(
+            try await door.forms.received(tap("a")), .applied, "shown welcome")
+        let view = host.views[0]
+        for (id, count) in [("e", 65_536), ("f", 65_537)] {
+            let text = String(repeating: "x", count: count - #"{"p":""}"#.utf8.count)
+            view.say(
+                "action",
+                [
+                    "form": "welcome", "showing": view.told("granted")[0]["showing"] ?? "",
+                    "id": String(repeating: id, count: 32),
+                    "action": ["type": "emit", "name": "large", "properties": ["p": text]],
+                ])
+        }
+        try await eventually("one is recorded and one refused") {
+            view.told("recorded").count == 1 && view.told("refused").count == 1
+        }
+        #expect(view.told("refused")[0]["reason"] as? String == "tooLarge")
+        #expect(host.views.count == 1)
+        #expect(
+            try await door.count("SELECT COUNT(*) FROM entry WHERE id LIKE 'forms-%'") == 1)
+        await door.close()
+    }
+
     @Test("The newest version of the tables is the last one that this suite knows")
     func migrations() async throws {
         let door = try await Door(in: folder, nil)

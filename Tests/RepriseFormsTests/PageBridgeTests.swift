@@ -97,6 +97,23 @@ struct PageBridgeTests {
         await stage.close()
     }
 
+    @Test("leave for what was not asked is a fault, and shows nothing")
+    func foreignLeave() async throws {
+        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
+        try await stage.happened("a")
+        let asked = try await stage.says("showing")
+        let event = try #require(asked["event"]?.text)
+        for (other, form) in [("e-b", "a"), (event, "b"), ("e-b", "b")] {
+            try await stage.tell(
+                #"{"type":"granted","event":"\#(other)","form":"\#(form)","showing":"s"}"#)
+            let fault = try await stage.says("fault")
+            #expect(fault["reason"]?.text == "notAsked")
+        }
+        try await stage.saysNothing()
+        #expect(try await stage.view.page.form() == nil)
+        await stage.close()
+    }
+
     @Test("events that match nothing are handled, many in one message")
     func noMatch() async throws {
         let stage = try await PageStage([PageStage.form("a")])
@@ -167,7 +184,7 @@ struct PageBridgeTests {
         let stage = try await PageStage([form])
         try await stage.happened("a")
         try await stage.saysNothing()
-        try await stage.tell(#"{"type":"reset"}"#)
+        try await stage.tell(#"{"type":"dismiss","reason":"logout"}"#)
         try await stage.happened("a", ago: 3_600_000)
         try await stage.grant("a")
         await stage.close()
@@ -241,21 +258,6 @@ struct PageBridgeTests {
         #expect(refusal["path"]?.text == "/forms/0")
         #expect(refusal["version"]?.text == "2")
         try await stage.show("a")
-        await stage.close()
-    }
-
-    @Test("a reset forgets what is not shown, and the same event may come again")
-    func reset() async throws {
-        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
-        try await stage.show("a")
-        try await stage.happened("b")
-        try await stage.tell(#"{"type":"reset"}"#)
-        try await stage.saysNothing()
-        #expect(try await stage.view.page.form() == ["Form a", "Form a"])
-        try await stage.view.page.press("Escape")
-        _ = try await stage.says("formDidDismiss")
-        try await stage.saysNothing()
-        try await stage.show("b")
         await stage.close()
     }
 

@@ -163,6 +163,27 @@ struct PageFormTests {
         await stage.close()
     }
 
+    @Test("an event is emitted with as many properties as a catalogue may give it")
+    func largeEmit() async throws {
+        let text = String(repeating: "x", count: 3_900)
+        let properties = (1...16).map { #""p\#($0)":"\#(text)""# }.joined(separator: ",")
+        let more = String(repeating: "y", count: 65_536 - properties.utf8.count - 10)
+        let all = #"{\#(properties),"p0":"\#(more)"}"#
+        #expect(all.utf8.count > 65_500 && all.utf8.count <= 65_536)
+        let stage = try await PageStage([
+            PageStage.form(
+                "a",
+                """
+                ,"buttons":[{"label":"Go","actions":[{"type":"emit","name":"went","properties":\(all)}]}]
+                """)
+        ])
+        try await stage.show("a")
+        try await stage.view.page.click("Go")
+        let emitted = try await stage.says("action")
+        #expect(emitted["action"]?["properties"]?["p0"]?.text == more)
+        await stage.close()
+    }
+
     @Test("answers have the types that the reference says, whatever the field is called")
     func answers() async throws {
         let stage = try await PageStage([

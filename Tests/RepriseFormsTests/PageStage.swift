@@ -32,7 +32,7 @@ final class PageStage: Sendable {
     ) async throws {
         let webViews = ChromiumWebViews(
             address: try await Self.browser.value.address, app: "tests", screen: screen)
-        view = try await webViews.openPage(FormsPage.page(session: Self.session))
+        view = try await webViews.openPage(Self.page)
         let events = view.events
         Task { [weak self] in
             for await event in events {
@@ -49,6 +49,21 @@ final class PageStage: Sendable {
         try await tell(#"{"type":"welcome","protocol":1,"now":\#(Self.now),"locale":"en"}"#)
         try await tell(Self.catalogue(forms, predicates: predicates))
         _ = try await says("formsData")
+    }
+
+    /// The page that ships; with REPRISE_FORMS_JS another runtime, which scripts/mutate-forms has broken on purpose.
+    private static var page: WebPage {
+        get throws {
+            let page = FormsPage.page(session: session)
+            guard let other = ProcessInfo.processInfo.environment["REPRISE_FORMS_JS"] else {
+                return page
+            }
+            var files = page.files
+            files["/forms.js"] = .init(
+                type: "text/javascript; charset=utf-8",
+                bytes: Array(try Data(contentsOf: URL(filePath: other))))
+            return WebPage(files: files, policy: page.policy)
+        }
     }
 
     static func catalogue(

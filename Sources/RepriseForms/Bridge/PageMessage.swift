@@ -65,7 +65,9 @@ package struct PageMessage: Hashable, Sendable {
             var message = PageMessage(
                 session: try members.string("session", limit: 64),
                 number: try members.integer("n"), body: .unknown(type: type))
-            let limit = type == "submit" ? FormsDoorLimits.submit : FormsDoorLimits.pageMessage
+            let limit =
+                type == "submit" || type == "action"
+                ? FormsDoorLimits.submit : FormsDoorLimits.pageMessage
             guard text.count <= limit else {
                 message.body = .malformed(type: type, why: "It has \(text.count) bytes.")
                 return message

@@ -35,19 +35,19 @@ actor FormsDriver {
     nonisolated let answers: Forms.Answers?
 
     var machine: FormsMachine
-    private var host: (any WebViewHost)?
-    private var lents: [EntryID: (lent: Lent, arrival: FormsArrival)] = [:]
-    private var view: View?
-    private var closing: Task<Void, Never>?
+    var host: (any WebViewHost)?
+    var lents: [EntryID: (lent: Lent, arrival: FormsArrival)] = [:]
+    var view: View?
+    var closing: Task<Void, Never>?
     private var alarm: (due: Duration, task: Task<Void, Never>)?
     private var isRunning = false
-    private var failure: RepriseError?
-    private var catalogueFault: RepriseError?
-    private var source: CatalogueSource?
-    private var keeper: Task<Void, Never>?
-    private var company = ""
+    var failure: RepriseError?
+    var catalogueFault: RepriseError?
+    var source: CatalogueSource?
+    var keeper: Task<Void, Never>?
+    var company = ""
 
-    private var clock: any Timekeeper { configuration.timekeeper }
+    var clock: any Timekeeper { configuration.timekeeper }
 
     init(journal: Journal, configuration: Forms.Configuration, answers: Forms.Answers?) {
         store = FormsStore(journal: journal, timekeeper: configuration.timekeeper)
@@ -92,7 +92,7 @@ actor FormsDriver {
         if let failure { throw failure }
     }
 
-    private func finish() async {
+    func finish() async {
         keeper?.cancel()
         for input in inbox.close() { leave(input) }
         await perform(machine.stopped())
@@ -105,7 +105,7 @@ actor FormsDriver {
     }
 
     /// What came too late.
-    private func leave(_ input: Input) {
+    func leave(_ input: Input) {
         switch input {
         case .lent(let batch):
             for lent in batch { lent.end(as: .back(reason: "The forms do not run.")) }
@@ -123,7 +123,7 @@ actor FormsDriver {
         }
     }
 
-    private func take(_ input: Input) async {
+    func take(_ input: Input) async {
         let (now, wall) = (clock.uptime(), clock.wall())
         switch input {
         case .lent(let batch): await handedOver(batch)
@@ -153,7 +153,7 @@ actor FormsDriver {
         states.announce(machine.state)
     }
 
-    private func arm() {
+    func arm() {
         guard machine.due != alarm?.due else { return }
         alarm?.task.cancel()
         alarm = machine.due.map { due in
@@ -167,7 +167,7 @@ actor FormsDriver {
 
     // MARK: Events
 
-    private func handedOver(_ batch: [Lent]) async {
+    func handedOver(_ batch: [Lent]) async {
         var arrivals: [FormsArrival] = []
         for lent in batch {
             do {
@@ -192,7 +192,7 @@ actor FormsDriver {
         }
     }
 
-    private func deliverLate(_ id: EntryID) {
+    func deliverLate(_ id: EntryID) {
         guard let (lent, arrival) = lents.removeValue(forKey: id) else { return }
         Task { [late = configuration.late] in
             do {
@@ -203,205 +203,6 @@ actor FormsDriver {
             }
         }
     }
-
-    // MARK: Performing
-
-    func perform(_ actions: [FormsMachine.Action]) async {
-        for action in actions {
-            switch action {
-            case .open(let life): open(life)
-            case .close: close()
-            case .setReadiness(let readiness, let isOpen):
-                if isOpen {
-                    await store.journal.open(readiness)
-                } else {
-                    await store.journal.close(readiness)
-                }
-            case .send(let message): send(message)
-            case .setVisible(let isVisible): await view?.view.setVisible(isVisible)
-            case .askLeave(let event, let form, let catalogue):
-                await askLeave(event, form, catalogue)
-            case .end(let id, let outcome, let reason, let showing):
-                lents.removeValue(forKey: id)?.lent.end(
-                    as: .ended(outcome, reason: reason), alongside: showing.map(store.appeared))
-            case .giveBack(let id, let reason, let isInDoubt):
-                lents.removeValue(forKey: id)?.lent.end(
-                    as: .back(reason: reason, isInDoubt: isInDoubt))
-            case .deliverLate(let id): deliverLate(id)
-            case .dismissed(let showing, let how):
-                // Not worth failing for: the showing was counted when it was granted.
-                try? await store.dismissed(showing, how: how)
-            case .perform(let action, let id, _, let form):
-                await record(id) { [store] in try await store.record(action, id: id, of: form) }
-            case .submit(let id, let answers, let screen):
-                await submit(id, answers, screen)
-            case .fetchCatalogue: reason.raise()
-            }
-        }
-    }
-
-    private func askLeave(
-        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue
-    ) async {
-        do {
-            let leave = try await store.leave(for: event, form: form, in: catalogue)
-            await perform(
-                machine.leaveDecided(leave, for: event, form: form, at: clock.uptime()))
-        } catch {
-            note(error)
-            await perform(
-                machine.viewLost(
-                    reason: "The journal cannot be written: \(error)", at: clock.uptime()))
-        }
-    }
-
-    private func submit(_ id: String, _ answers: [UInt8], _ screen: FormsMachine.FormOnScreen) async
-    {
-        await record(id) { [store, record = self.answers] in
-            guard let record else {
-                throw RepriseError(.refused, "Nobody takes answers.")
-            }
-            try await store.submit(id, answers, screen, record: record)
-        }
-    }
-
-    /// Answers the page once it is durable, or says why it will not be.
-    private func record(_ id: String, _ body: () async throws -> Void) async {
-        do {
-            try await body()
-            send(HostMessage.recorded(id))
-        } catch {
-            note(error)
-            send(
-                HostMessage.refused(id, reason: (error as? RepriseError)?.code.name ?? "internal"))
-        }
-    }
-
-    /// Whether the journal is ours no more: then there is no use in going on.
-    private func note(_ error: any Error) {
-        guard let error = error as? RepriseError else { return }
-        if error.code == .ownershipLost || error.code == .closed { failure = error }
-    }
-
-    // MARK: Web views
-
-    private func open(_ life: Int) {
-        guard let host else { return }
-        let session = EntryID.random().text
-        Task { [inbox] in
-            let result: Result<any WebView, any Error>
-            do {
-                result = .success(try await host.open(FormsPage.page(session: session)))
-            } catch {
-                result = .failure(error)
-            }
-            guard !inbox.put(.opened(life: life, session: session, result)) else { return }
-            if case .success(let view) = result { await view.close() }
-        }
-    }
-
-    private func opened(
-        _ life: Int, _ session: String, _ result: Result<any WebView, any Error>, at now: Duration
-    ) async {
-        switch result {
-        case .failure(let error):
-            guard life == machine.life else { return }
-            await perform(
-                machine.viewLost(reason: "There is no web view: \(error)", at: now))
-        case .success(let view):
-            guard life == machine.life else { return await view.close() }
-            self.view = attach(view, life)
-            await perform(machine.viewOpened(session: session, at: now))
-        }
-    }
-
-    private func attach(_ view: any WebView, _ life: Int) -> View {
-        let (outgoing, continuation) = AsyncStream.makeStream(
-            of: [UInt8].self, bufferingPolicy: .bufferingOldest(FormsDoorLimits.pageMessages))
-        let reader = Task { [inbox] in
-            for await event in view.events {
-                switch event {
-                case .message(let text):
-                    guard inbox.said(text, in: life) else {
-                        _ = inbox.put(.lost(life: life, reason: "The page says too much."))
-                        return
-                    }
-                case .terminated(let reason): _ = inbox.put(.lost(life: life, reason: reason))
-                }
-            }
-            _ = inbox.put(.lost(life: life, reason: "The web view has ended."))
-        }
-        let writer = Task { [inbox] in
-            for await message in outgoing {
-                do {
-                    try await view.send(message)
-                } catch {
-                    guard !Task.isCancelled else { return }
-                    _ = inbox.put(.lost(life: life, reason: "The page takes nothing: \(error)"))
-                    return
-                }
-            }
-        }
-        return View(view: view, outgoing: continuation, tasks: [reader, writer])
-    }
-
-    private func send(_ message: [UInt8]) {
-        guard let view else { return }
-        if case .dropped = view.outgoing.yield(message) {
-            _ = inbox.put(.lost(life: machine.life, reason: "The page takes nothing."))
-        }
-    }
-
-    /// Does not wait: a web view that hangs must not keep the next one waiting.
-    private func close() {
-        guard let former = view else { return }
-        view = nil
-        former.outgoing.finish()
-        for task in former.tasks { task.cancel() }
-        closing = Task { [closing] in
-            await former.view.setVisible(false)
-            await former.view.close()
-            await closing?.value
-        }
-    }
-
-    // MARK: Whose they are
-
-    private func changed(
-        _ change: FormsChange, _ continuation: CheckedContinuation<Void, any Error>
-    )
-        async
-    {
-        do {
-            let (identity, isCleared) = try await store.change(change.apply)
-            let company = identity.company ?? configuration.company
-            let keepsCatalogue = company == self.company
-            self.company = company
-            if isCleared {
-                await perform(
-                    machine.cleared(reason: change.reason, keepsCatalogue: keepsCatalogue))
-            }
-            if !keepsCatalogue { keepCatalogue() }
-            continuation.resume()
-        } catch {
-            note(error)
-            continuation.resume(throwing: error)
-        }
-    }
-
-    private func keepCatalogue() {
-        keeper?.cancel()
-        guard let source else { return }
-        let keeper = CatalogueKeeper(
-            source: source, store: store, company: company, configuration: configuration,
-            reason: reason,
-            arrived: { [inbox, company] in
-                _ = inbox.put(.catalogue(company: company, $0))
-            }, failed: { [weak self] in await self?.catalogueFailed($0) })
-        self.keeper = Task { try? await keeper.run() }
-    }
-
-    private func catalogueFailed(_ error: RepriseError?) { catalogueFault = error }
 
     var insight: FormsInsight {
         var insight = FormsInsight(state: machine.state)

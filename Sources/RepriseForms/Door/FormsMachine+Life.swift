@@ -138,8 +138,9 @@ extension FormsMachine {
     }
 
     mutating func offer(at now: Duration) -> [Action] {
-        guard phase == .handshaken else { return [] }
-        guard let newest, newest != inUse, newest != offered?.catalogue else { return [] }
+        // One at a time: the page takes over between events, and would pass over one that a newer one follows.
+        guard phase == .handshaken, offered == nil else { return [] }
+        guard let newest, newest != inUse else { return [] }
         offered = (newest, now)
         return [.send(HostMessage.catalogue(newest))]
     }
