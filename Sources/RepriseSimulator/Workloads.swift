@@ -3,10 +3,10 @@ package enum Workloads {
     /// What should hold whatever goes wrong.
     package static let all: [any Workload] = [
         GatesWorkload(), ChannelsWorkload(), ReceiptsWorkload(), TypingWorkload(),
-        FormsWorkload(),
+        FormsWorkload(), ChainsWorkload(),
     ]
     /// Not finished (docs/reliability.md): played only if it is named.
-    package static let unfinished: [any Workload] = [RemindersWorkload(), ChainsWorkload()]
+    package static let unfinished: [any Workload] = [RemindersWorkload()]
     /// The seeds' own algorithms, which should not.
     package static let baselines: [any Workload] = Baseline.all.map(\.workload)
 

@@ -3,7 +3,7 @@ import RepriseChains
 import RepriseCore
 import RepriseJournal
 
-/// Tasks: begun, finished, given up. Transcribed of `ChainsEngine+Work.swift`.
+/// Tasks: begun, finished, given up.
 extension SimulatedChains {
     // MARK: Beginning
 
@@ -16,46 +16,16 @@ extension SimulatedChains {
             guard let chain = try chain(payload.chain) else {
                 return lent.end(.ended(.superseded, reason: "The chain is gone."), nil)
             }
-            begin(payload, of: chain, lent)
+            if mutation == .chainParkedSilently, chain.trouble != nil, !chain.machine.state.isEnd {
+                return lent.end(.ended(.superseded, reason: "parked"), nil)
+            }
+            switch ChainDecision.begin(payload, attempt: lent.entry.attempt, of: chain, facts) {
+            case .decided(let decision): carryOut(decision, lent)
+            case .run: start(payload, of: chain, lent)
+            }
         } catch {
             witness.violated(.recorded, "a chain cannot be read: \(error)")
         }
-    }
-
-    private func begin(_ payload: IntentPayload, of chain: LiveChain, _ lent: SimulatedLent) {
-        let (place, isUndo) = (payload.place, payload.isUndo)
-        if chain.trouble != nil, !chain.machine.state.isEnd, chain.machine.state != .parked {
-            if mutation == .chainParkedSilently {
-                return lent.end(.ended(.superseded, reason: "parked"), nil)
-            }
-            return park(chain, lent, holding: payload)
-        }
-        guard chain.tasks.indices.contains(place), chain.tasks[place].round == payload.round,
-            let plan = chain.plan
-        else { return look(chain, lent) }
-        let task = plan.tasks[place]
-        switch chain.machine.handedOver(place, isUndo: isUndo) {
-        case .stale: return look(chain, lent)
-        case .hold(let why): return hold(payload, of: chain, why, lent)
-        case .run: break
-        }
-        guard chain.row.constraints.areMet(by: conditions) else {
-            return hold(payload, of: chain, "conditions", lent)
-        }
-        if let deadline = chain.tasks[place].deadline, !isUndo, isLate(deadline) {
-            return fail(payload, of: chain, "timedOut", lent, attempts: 0)
-        }
-        guard let name = isUndo ? task.undo?.worker : task.worker, app.workers.contains(name)
-        else { return hold(payload, of: chain, "parked", lent) }
-        start(payload, of: chain, lent)
-    }
-
-    private func isLate(_ deadline: WallTime) -> Bool {
-        let answer = try? journal.read { transaction in
-            let journal = try shipping(transaction).journal
-            return deadline <= journal.now && journal.mayExpire
-        }
-        return answer ?? false
     }
 
     private func start(_ payload: IntentPayload, of chain: LiveChain, _ lent: SimulatedLent) {
@@ -76,10 +46,15 @@ extension SimulatedChains {
             lent: lent, work: work, started: clock.wall(), attempts: attempts)
         witness.began(running.values.count { $0.stop == nil })
         work.begin()
-        if let deadline = row.deadline, !payload.isUndo {
+        if payload.isUndo {
+            alarm(.late(key), after: Self.undoDeadline, work)
+        } else if let deadline = row.deadline {
             alarm(.late(key), after: clock.wall().duration(to: deadline), work)
         }
     }
+
+    private static let undoDeadline: Duration = .seconds(600)
+    private static let cancelGrace: Duration = .seconds(10)
 
     /// For a worker that runs then.
     private func alarm(_ event: Event, after wait: Duration, _ work: SimulatedWork) {
@@ -89,13 +64,19 @@ extension SimulatedChains {
         }
     }
 
+    func late(_ key: Key) {
+        guard let run = running[key], run.stop == nil else { return }
+        stop(key, .late)
+        alarm(.abandoned(key), after: Self.cancelGrace, run.work)
+    }
+
     func stopForMachine(_ place: Int, of chain: LiveChain) {
         for key in running.keys.sorted() where key.chain == chain.row.seq && key.place == place {
             stop(key, .machine)
             guard chain.machine.state == .cancelling || chain.machine.state == .failing,
                 let work = running[key]?.work
             else { continue }
-            alarm(.abandoned(key), after: .seconds(10), work)
+            alarm(.abandoned(key), after: Self.cancelGrace, work)
         }
     }
 
@@ -106,169 +87,40 @@ extension SimulatedChains {
         guard let chain = live[key.chain] else {
             return run.lent.end(.ended(.dead, reason: "corrupt"), nil)
         }
-        let payload = IntentPayload(
-            chain: key.chain, place: key.place, isUndo: key.isUndo, round: key.round)
         switch result {
-        case .success(let bytes): succeeded(payload, of: chain, bytes, run)
-        case .failure(let error): failed(payload, of: chain, error, run)
+        case .success(let bytes):
+            if mutation == .chainStepAfterAny, !key.isUndo { endOthers(key.place, of: chain) }
+            carryOut(
+                .succeeded(
+                    key.payload, of: chain, bytes, StoredOutput(bytes), run.attempt, facts),
+                run.lent, isSuccess: true)
+        case .failure(let error): failed(key, chain, error, run)
         }
     }
 
-    private func succeeded(
-        _ payload: IntentPayload, of chain: LiveChain, _ bytes: [UInt8], _ run: Running
-    ) {
-        var writes = chain.writes()
-        let place = payload.place
-        var actions: [ChainMachine.Action]
-        if payload.isUndo {
-            writes.changes.append((place, .undone(.undone, error: nil)))
-            actions = chain.machine.undone(place, .undone)
-        } else {
-            let output = StoredOutput(bytes)
-            chain.keep(bytes, of: place)
-            chain.recent[place] = output
-            chain.tasks[place].outputBytes = output.count
-            writes.changes.append(
-                (
-                    place,
-                    .ended(
-                        .succeeded, output: output, attempts: run.attempts, started: run.started,
-                        error: nil)
-                ))
-            actions = []
-            if mutation == .chainStepAfterAny {
-                for other in chain.machine.currentPlaces where other != place {
-                    actions += chain.machine.ended(other, as: .succeeded)
-                }
+    /// The mutation `chainStepAfterAny`.
+    private func endOthers(_ place: Int, of chain: LiveChain) {
+        for other in chain.machine.currentPlaces where other != place {
+            _ = chain.machine.ended(other, as: .succeeded)
+        }
+    }
+
+    private func failed(_ key: Key, _ chain: LiveChain, _ error: any Error, _ run: Running) {
+        let former = chain.tasks[key.place].failures
+        if run.stop == nil, (error as? HandOverFailure)?.advice != .notReady,
+            let task = chain.plan?.tasks[key.place]
+        {
+            witness.failed(chain.row.id, task.name, key.isUndo, most: task.attempts)
+        }
+        var decision = ChainDecision.failed(key.payload, of: chain, error, run.attempt, facts)
+        if mutation == .chainRetryForgetsFailures, case .again = decision.ending {
+            chain.tasks[key.place].failures = former
+            decision.writes.changes.removeAll {
+                guard case .failure = $0.1 else { return false }
+                return true
             }
-            actions += chain.machine.ended(place, as: .succeeded)
         }
-        carryOut(actions, of: chain, into: &writes)
-        if mutation == .chainStepBeforeOutcome {
-            for intent in writes.intents where !intent.isUndo { startEarly(intent, of: chain) }
-        }
-        settle(run.lent, as: .applied, writes)
-    }
-
-    /// The mutation `chainStepBeforeOutcome`.
-    private func startEarly(_ intent: ChainWrites.Intent, of chain: LiveChain) {
-        let name = chain.tasks[intent.place].name
-        SimulatedWork(
-            self,
-            Key(chain: chain.row.seq, place: intent.place, round: intent.round, isUndo: false),
-            chain: chain.row.id, task: name, workKey: "\(chain.row.id)/\(name)"
-        ).takeEffect()
-    }
-
-    private func failed(
-        _ payload: IntentPayload, of chain: LiveChain, _ error: any Error, _ run: Running
-    ) {
-        let place = payload.place
-        switch run.stop {
-        case .late:
-            fail(
-                payload, of: chain, "timedOut", run.lent, attempts: run.attempts,
-                started: run.started)
-        case .conditions:
-            chain.row.constraints.areMet(by: conditions)
-                ? back(payload, of: chain, run) : hold(payload, of: chain, "conditions", run.lent)
-        case .machine:
-            switch chain.machine.state {
-            case .paused: hold(payload, of: chain, "paused", run.lent)
-            case .parked: hold(payload, of: chain, "parked", run.lent)
-            case .failing, .cancelling: cancelled(place, of: chain, run)
-            case .queued, .running, .succeeded, .failed, .cancelled, .quarantined:
-                back(payload, of: chain, run)
-            }
-        case nil: tryAgain(payload, of: chain, error, run)
-        }
-    }
-
-    private func back(_ payload: IntentPayload, of chain: LiveChain, _ run: Running) {
-        let actions = chain.machine.handedBack(payload.place)
-        guard !actions.isEmpty else {
-            return run.lent.end(.back(reason: "There was no time."), nil)
-        }
-        var writes = chain.writes()
-        carryOut(actions, of: chain, into: &writes)
-        settle(run.lent, as: .again(after: .zero, reason: "There was no time."), writes)
-    }
-
-    private func tryAgain(
-        _ payload: IntentPayload, of chain: LiveChain, _ error: any Error, _ run: Running
-    ) {
-        guard let task = chain.plan?.tasks[payload.place] else {
-            return back(payload, of: chain, run)
-        }
-        let place = payload.place
-        let failures = chain.tasks[place].failures + 1
-        var wait = task.backoff.delay(failures: failures, jitter: random.fraction())
-        let advice = (error as? HandOverFailure)?.advice
-        switch advice {
-        case .permanent: break
-        case .notReady:
-            var writes = chain.writes()
-            carryOut(chain.machine.handedBack(place), of: chain, into: &writes)
-            return settle(run.lent, as: .again(after: wait, reason: "\(error)"), writes)
-        case .retry(let asked): wait = max(asked, .zero)
-        case nil: break
-        }
-        witness.failed(chain.row.id, task.name, payload.isUndo, most: task.attempts)
-        guard failures < task.attempts, advice != .permanent else {
-            return fail(
-                payload, of: chain, "\(error)", run.lent, attempts: run.attempts,
-                started: run.started)
-        }
-        if let deadline = chain.tasks[place].deadline, !payload.isUndo {
-            wait = min(wait, max(clock.wall().duration(to: deadline), .zero))
-        }
-        var writes = chain.writes()
-        if mutation != .chainRetryForgetsFailures {
-            chain.tasks[place].failures = failures
-            writes.changes.append(
-                (place, .failure(count: failures, error: "\(error)", isUndo: payload.isUndo)))
-        }
-        carryOut(chain.machine.handedBack(place), of: chain, into: &writes)
-        settle(run.lent, as: .again(after: wait, reason: "\(error)"), writes)
-    }
-
-    /// For good.
-    func fail(
-        _ payload: IntentPayload, of chain: LiveChain, _ reason: String, _ lent: SimulatedLent,
-        attempts: Int, started: WallTime? = nil
-    ) {
-        var writes = chain.writes()
-        let place = payload.place
-        let actions: [ChainMachine.Action]
-        if payload.isUndo {
-            writes.changes.append((place, .undone(.failed, error: "undo: \(reason)")))
-            writes.log.append((place, "Its effect could not be taken back: \(reason)"))
-            actions = chain.machine.undone(place, .failed)
-        } else {
-            writes.changes.append(
-                (
-                    place,
-                    .ended(
-                        .failed, output: nil, attempts: attempts, started: started, error: reason)
-                ))
-            writes.reason = "\(chain.tasks[place].name): \(reason)"
-            actions = chain.machine.ended(place, as: .failed)
-        }
-        carryOut(actions, of: chain, into: &writes)
-        settle(lent, as: .ended(.dead, reason: reason), writes)
-    }
-
-    private func cancelled(_ place: Int, of chain: LiveChain, _ run: Running) {
-        var writes = chain.writes()
-        writes.changes.append(
-            (
-                place,
-                .ended(
-                    .cancelled, output: nil, attempts: run.attempts, started: run.started,
-                    error: "It was told to stop.")
-            ))
-        carryOut(chain.machine.ended(place, as: .cancelled), of: chain, into: &writes)
-        settle(run.lent, as: .ended(.superseded, reason: "cancelled"), writes)
+        carryOut(decision, run.lent)
     }
 
     /// It was told to stop and did not: what it says later counts no more.
@@ -276,11 +128,10 @@ extension SimulatedChains {
         guard let run = running.removeValue(forKey: key), let chain = live[key.chain] else {
             return
         }
-        cancelled(key.place, of: chain, run)
-        guard mutation == .chainAbandonedCounts else { return }
+        carryOut(.abandoned(key.payload, of: chain, run.attempt, facts), run.lent)
+        guard mutation == .chainAbandonedCounts, !key.isUndo else { return }
         run.work.whenFinished = { [self] in
-            guard let chain = live[key.chain] else { return }
-            var writes = chain.writes()
+            var writes = ChainWrites(chain: key.chain, id: chain.row.id, name: nil)
             writes.changes.append(
                 (
                     key.place,
@@ -294,23 +145,5 @@ extension SimulatedChains {
                     witness.touched.insert(late.chain)
                 }, then: { (_: Result<Void, any Error>) in })
         }
-    }
-
-    func hold(
-        _ payload: IntentPayload, of chain: LiveChain, _ why: String, _ lent: SimulatedLent
-    ) {
-        let place = payload.place
-        chain.tasks[place].attempts += lent.entry.attempt
-        chain.tasks[place].hold = why
-        var writes = chain.writes()
-        writes.changes.append(
-            (
-                place,
-                .held(
-                    why, isUndo: payload.isUndo, attempts: chain.tasks[place].attempts,
-                    deadline: nil)
-            ))
-        carryOut(chain.machine.held(place, isUndo: payload.isUndo), of: chain, into: &writes)
-        settle(lent, as: .ended(.superseded, reason: "held: \(why)"), writes)
     }
 }

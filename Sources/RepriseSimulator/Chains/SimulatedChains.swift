@@ -3,9 +3,9 @@ import RepriseChains
 import RepriseCore
 import RepriseJournal
 
-/// In virtual time what `ChainsEngine` is in real time: the shipping machine, rows and definitions, one event after the other.
+/// In virtual time what `ChainsEngine` is in real time: the shipping decisions, rows and definitions, one event after the other.
 ///
-/// The driver is transcribed; what it does in two files more: work, and decisions.
+/// What starts workers, tells them to stop and keeps chains in memory is transcribed.
 final class SimulatedChains {
     struct Key: Hashable, Comparable {
         var chain: Int64
@@ -13,19 +13,26 @@ final class SimulatedChains {
         var round: Int
         var isUndo: Bool
 
+        var payload: IntentPayload {
+            IntentPayload(chain: chain, place: place, isUndo: isUndo, round: round)
+        }
+
         static func < (left: Key, right: Key) -> Bool {
             (left.chain, left.place, left.round) < (right.chain, right.place, right.round)
         }
     }
-
-    enum Stop { case machine, conditions, late }
 
     struct Running {
         let lent: SimulatedLent
         let work: SimulatedWork
         let started: WallTime
         let attempts: Int
-        var stop: Stop?
+        var stop: ChainStop?
+
+        var attempt: ChainAttempt {
+            ChainAttempt(
+                attempts: attempts, ofEntry: lent.entry.attempt, started: started, stop: stop)
+        }
     }
 
     enum Event {
@@ -50,6 +57,8 @@ final class SimulatedChains {
     var awaited: Set<String> = []
     private var inbox: [Event] = []
     private var isBusy = true
+    /// The process has ended, in the middle of an event perhaps.
+    private(set) var isOver = false
     private var uses: UInt64 = 0
 
     var process: SimulatedProcess { app.process }
@@ -65,7 +74,10 @@ final class SimulatedChains {
         simulation.whenEnded { [self] in end() }
     }
 
-    func end() { (inbox, live, running) = ([], [:], [:]) }
+    func end() {
+        isOver = true
+        (inbox, live, running) = ([], [:], [:])
+    }
 
     func run() {
         conditions = app.device.conditions
@@ -105,11 +117,11 @@ final class SimulatedChains {
 
     private func take(_ event: Event) {
         switch event {
-        case .tasks(let batch): for lent in batch { begin(lent) }
-        case .commands(let batch): for lent in batch { obey(lent) }
+        case .tasks(let batch): for lent in batch where !isOver { begin(lent) }
+        case .commands(let batch): for lent in batch where !isOver { obey(lent) }
         case .finished(let key, let result): finished(key, result)
         case .written(let seq): written(seq)
-        case .late(let key): stop(key, .late)
+        case .late(let key): late(key)
         case .abandoned(let key): abandon(key)
         case .conditions(let new): return changed(new, then: isDone)
         case .opened(let readiness):
@@ -119,7 +131,7 @@ final class SimulatedChains {
         isDone()
     }
 
-    func stop(_ key: Key, _ reason: Stop) {
+    func stop(_ key: Key, _ reason: ChainStop) {
         guard running[key] != nil else { return }
         if running[key]?.stop == nil { running[key]?.stop = reason }
         running[key]?.work.stop()
@@ -233,18 +245,11 @@ final class SimulatedChains {
 
     private func plan(for row: ChainRow) throws -> ChainPlan {
         let definition = ChainsScript.chain(version: app.version)
-        let plan = try definition.plan(for: row.input)
-        let isCompatible =
-            definition.version != row.version && definition.compatibleWith.contains(row.version)
-        guard
-            plan.hash == row.hash || isCompatible || mutation == .chainDefinitionUnchecked
-        else {
-            throw RepriseError(.unavailable, "The definition of \(row.definition) has changed.")
+        if mutation == .chainDefinitionUnchecked {
+            let plan = try definition.plan(for: row.input)
+            if plan.workers.isSubset(of: app.workers) { return plan }
         }
-        if let worker = plan.workers.sorted().first(where: { !app.workers.contains($0) }) {
-            throw RepriseError(.unavailable, "No worker named \(worker) is registered.")
-        }
-        return plan
+        return try ChainPlan.of(row, definition) { app.workers.contains($0) }
     }
 
     /// Ends an entry together with what was decided because of it.
@@ -282,7 +287,7 @@ final class SimulatedChains {
         guard let chain = live[seq] else { return }
         chain.unsettled -= 1
         if chain.unsettled == 0 { chain.recent = [:] }
-        for place in chain.held where isThere(chain.tasks[place].hold ?? "", chain) {
+        for place in facts.overdue(in: chain) {
             let (id, name) = (chain.row.id, chain.tasks[place].name)
             journal.write(
                 { transaction in
@@ -291,11 +296,6 @@ final class SimulatedChains {
                 }, then: { (_: Result<Void, any Error>) in })
         }
         if chain.isIdle, chain.machine.state.isEnd || random.chance(0.2) { live[seq] = nil }
-    }
-
-    private func isThere(_ hold: String, _ chain: LiveChain) -> Bool {
-        if hold == "conditions" { return chain.row.constraints.areMet(by: conditions) }
-        return hold == "readiness:\(Readiness.session.name)" && isOpen(.session)
     }
 }
 

@@ -36,7 +36,10 @@ final class SimulatedWork {
         case .handlerLate:
             simulation.met(.handlerLate)
             length = chains.random.spread(.seconds(20), .seconds(200))
-        default: break
+        default:
+            // Who does not listen is given up now and then, and speaks after that.
+            guard !listens, chains.random.chance(0.2) else { break }
+            length = chains.random.spread(.seconds(12), .seconds(60))
         }
         let failure = failure(trouble)
         let hasEffect = failure == nil || chains.random.chance(0.5)

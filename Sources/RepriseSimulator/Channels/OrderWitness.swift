@@ -49,10 +49,13 @@ final class OrderWitness {
     }
 
     private func stored(_ id: EntryID) {
-        guard let place = places[id], let number = place.number else { return }
+        // Buried: it has not come, and what is behind it may have passed because it was refused for good.
+        guard !server.wasBuried(id), let place = places[id], let number = place.number else {
+            return
+        }
         let line = published[place.line] ?? []
         for later in line.drop(while: { $0 != id }) {
-            // Known to the server before it came, it lets those behind it pass: see docs/reliability.md, Open.
+            // Nothing is said of what lies behind a buried message: see docs/reliability.md, Open.
             if server.wasBuried(later) { return }
             guard let other = places[later], other.before > number, server.holds(later) else {
                 continue

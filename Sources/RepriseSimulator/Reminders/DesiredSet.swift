@@ -92,9 +92,14 @@ struct DesiredSet {
             }
         let today = SimulatedCalendar.local(now, offset: offset).day
         let skipped = Set(schedule.skipped.map(SimulatedCalendar.day))
-        let end = schedule.end.map(SimulatedCalendar.day) ?? today + 800
         var first = schedule.start.map(SimulatedCalendar.day) ?? today
-        if case .once(let day) = schedule.days { first = max(first, SimulatedCalendar.day(day)) }
+        switch schedule.days {
+        case .once(let day), .every(_, from: let day):
+            first = max(first, SimulatedCalendar.day(day))
+        case .daily, .weekly: break
+        }
+        // Years ahead, if it was made while the calendar was set forward.
+        let end = schedule.end.map(SimulatedCalendar.day) ?? max(today, first) + 800
         var rings: [Ring] = []
         var day = max(today, first)
         while day <= end, rings.count <= limit {

@@ -24,6 +24,9 @@ final class RemindersDevice {
     private(set) var reminders: SimulatedReminders?
     private var routing: SimulatedRouting?
     private var hasLoop = false
+    private var isAsleep = false
+    /// When the last one rang.
+    private var rang: Duration?
 
     init(_ simulation: Simulation, index: Int, disk: SimulatedDisk, store: any DeviceStore) {
         self.simulation = simulation
@@ -55,7 +58,10 @@ final class RemindersDevice {
     }
 
     private func attach() {
-        centre.rang = { [unowned self] in witness.rang($0, store: goals) }
+        centre.rang = { [unowned self] in
+            rang = simulation.now
+            witness.rang($0, store: goals)
+        }
         centre.dropped = { [unowned self] in witness.dropped($0) }
         goals.changed = { [unowned self] ids in
             guard process.state == .running else { return }
@@ -75,7 +81,7 @@ final class RemindersDevice {
     private func letGo() {
         reminders?.end()
         routing?.end()
-        (reminders, routing, journal, hasLoop) = (nil, nil, nil, false)
+        (reminders, routing, journal, hasLoop, isAsleep) = (nil, nil, nil, false, false)
     }
 
     var machine: FaultInjector.Machine {
@@ -126,11 +132,25 @@ final class RemindersDevice {
     private func sleepNowAndThen() {
         guard random.chance(0.3) else { return }
         simulation.after(random.spread(.seconds(10), .seconds(900)), on: process) { [self] in
+            simulation.trace(process.name, "goes to the background")
+            isAsleep = true
             reminders?.put(.slept)
             simulation.after(random.spread(.seconds(1), .seconds(1_800)), on: process) {
-                [self] in reminders?.put(.woke)
+                [self] in comesToFront()
             }
         }
+    }
+
+    private func comesToFront() {
+        guard isAsleep else { return }
+        simulation.trace(process.name, "comes to the foreground")
+        isAsleep = false
+        reminders?.put(.woke)
+    }
+
+    /// A place that one has left by ringing while the app was in the background is given in the foreground.
+    func comesToFrontIfOneRang() {
+        if isAsleep, let rang, rang > witness.lastSurvey ?? .zero { comesToFront() }
     }
 
     /// The system gives time in the background, if the app lives.
@@ -223,7 +243,13 @@ final class RemindersDevice {
         case .centreGone, .centreRefuses:
             centreTrouble = fault.kind
             simulation.after(fault.length) { [self] in
-                if centreTrouble == fault.kind { centreTrouble = nil }
+                guard centreTrouble == fault.kind else { return }
+                centreTrouble = nil
+                if fault.kind == .centreGone, fault.bits & 1 == 1 {
+                    simulation.trace("centre", "has lost what was pending")
+                    centre.forget()
+                    returned()
+                }
             }
         case .gateCloses:
             simulation.met(.gateCloses)
@@ -251,6 +277,7 @@ final class RemindersDevice {
     /// The person comes back from the system's settings.
     private func returned() {
         guard process.state == .running else { return }
+        isAsleep = false
         reminders?.put(.woke)
     }
 

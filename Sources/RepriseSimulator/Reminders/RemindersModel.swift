@@ -20,11 +20,26 @@ package struct RemindersModel {
         }
     }
 
-    mutating func mark(_ mark: ReminderMark) throws {
+    mutating func mark(_ mark: ReminderMark, at now: WallTime) throws {
+        if kept.count >= ReminderDoorLimits.marks {
+            kept = kept.filter { $0.value.what != .skip || $0.value.until > now }
+        }
         guard kept.count < ReminderDoorLimits.marks else {
             throw RepriseError(.full, "So many marks are kept already.")
         }
+        let isContradicted = kept.values.contains {
+            $0.ends(mark) || ($0.key == mark.key && mark.isSaid(before: $0))
+        }
+        guard !isContradicted else { return }
+        kept = kept.filter {
+            !mark.isOfDay || mark.isSaid(before: $0.value) || !isDue($0.value, on: mark)
+        }
         kept[mark.key] = mark
+    }
+
+    private func isDue(_ mark: ReminderMark, on day: ReminderMark) -> Bool {
+        mark.what == .snooze && mark.entity == day.entity && mark.until < day.until
+            && (day.reminder.isEmpty || day.reminder == mark.reminder)
     }
 
     mutating func write(_ record: SurveyRecord) {
@@ -45,14 +60,19 @@ package struct RemindersModel {
     func isPresented(_ id: EntryID) -> Bool { routes[id]?.isPresented ?? false }
 
     mutating func calendarMoved(by milliseconds: Int64) {
-        for (key, mark) in kept where mark.what != .skip {
+        for (key, mark) in kept {
+            if let said = mark.said {
+                kept[key]?.said = WallTime(milliseconds: said.milliseconds + milliseconds)
+            }
+            guard mark.what != .skip else { continue }
             kept[key]?.until = WallTime(milliseconds: mark.until.milliseconds + milliseconds)
         }
     }
 
     mutating func prune(at now: WallTime, isKept: (EntryID) -> Bool) {
         let since = now.advanced(by: .seconds(-86_400))
-        kept = kept.filter { $0.value.until > since }
+        let skips = now.advanced(by: .seconds(-ReminderDoorLimits.skipSeconds))
+        kept = kept.filter { $0.value.until > ($0.value.what == .skip ? skips : since) }
         routes = routes.filter { isKept($0.key) }
     }
 
@@ -67,6 +87,7 @@ package struct RemindersModel {
 
     static func line(_ mark: ReminderMark) -> String {
         "mark|\(mark.entity)|\(mark.reminder)|\(mark.occurrence)|\(mark.what.name)|\(mark.until.milliseconds)"
+            + "|\(mark.said?.milliseconds ?? 0)"
     }
 
     static func line(
@@ -79,7 +100,7 @@ package struct RemindersModel {
 extension ModelTransaction: RemindersTransaction {
     package func reminderMarks() -> [ReminderMark] { state.reminders.marks }
 
-    package func mark(_ mark: ReminderMark) throws { try state.reminders.mark(mark) }
+    package func mark(_ mark: ReminderMark) throws { try state.reminders.mark(mark, at: now) }
 
     package func write(_ record: SurveyRecord) { state.reminders.write(record) }
 

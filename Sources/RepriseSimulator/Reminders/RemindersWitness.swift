@@ -20,7 +20,7 @@ final class RemindersWitness {
     /// In the order in which they became known.
     private var ids: [EntryID] = []
     /// When the last complete survey began.
-    private var lastSurvey: Duration?
+    private(set) var lastSurvey: Duration?
 
     init(_ simulation: Simulation, name: String) {
         self.simulation = simulation

@@ -57,6 +57,9 @@ package struct RemindersWorkload: Workload {
         for message in messages {
             simulation.after(message.at) { devices[message.device].happens(message) }
         }
+        for message in RemindersMessage.beside(schedule.faults, devices: devices.count) {
+            simulation.after(message.at) { devices[message.device].happens(message) }
+        }
         injector.schedule { fault in devices[fault.target % devices.count].inflict(fault) }
         // Those who sleep for weeks are waited for.
         let end = schedule.faults.reduce(schedule.length) {
@@ -100,6 +103,7 @@ package struct RemindersWorkload: Workload {
                     return device.witness.violated(.accounted, "\(when): \(difference)")
                 }
                 tries -= 1
+                device.comesToFrontIfOneRang()
                 simulation.run(until: simulation.now + .seconds(1))
             }
             guard simulation.violation == nil else { return }

@@ -56,6 +56,28 @@ struct RemindersMessage {
         }
         seed = draw.next()
     }
+
+    private init(_ what: What, beside fault: Fault, devices: Int, _ draw: inout SeededRandom) {
+        device = fault.target % devices
+        self.what = what
+        at = fault.at + draw.spread(.milliseconds(1), .seconds(3))
+        again = nil
+        seed = draw.next()
+    }
+
+    /// People do something just then when a process dies or a store fails: by chance alone they hardly ever would.
+    static func beside(_ faults: [Fault], devices: Int) -> [RemindersMessage] {
+        faults.flatMap { fault -> [RemindersMessage] in
+            switch fault.kind {
+            case .killDevice, .powerLossDevice, .storeFails, .storeSlow:
+                var draw = SeededRandom(seed: fault.bits, purpose: "beside a fault")
+                return [What.tap, .tap, .action, .action, .action, .store, .store].map {
+                    RemindersMessage($0, beside: fault, devices: devices, &draw)
+                }
+            default: return []
+            }
+        }
+    }
 }
 
 /// What a person did, as it comes to the app.
@@ -111,8 +133,8 @@ struct SimulatedTap {
         known: Meaning??
     ) {
         let buttons: [NotificationResponse.Action] = [
-            .text("log", answer: "7"), .button("later"), .button("later"), .button("skip"),
-            .button("pause"), .dismiss,
+            .text("log", answer: "7"), .text("log", answer: "8"), .button("later"),
+            .button("later"), .button("skip"), .button("pause"), .dismiss,
         ]
         let response = NotificationResponse(
             notification: shown,

@@ -17,8 +17,7 @@ final class SimulatedRouting {
     private var making: Set<Int> = []
     private var isWaiting = false
     private var number = 0
-    /// Look-ups under way, and whether their entity has changed.
-    private var lookUps: [Int: (id: String, hasChanged: Bool)] = [:]
+    private var lookUps: [Int: LookUpWatch] = [:]
 
     init(_ simulation: Simulation, _ device: RemindersDevice, journal: SimulatedJournal) {
         self.simulation = simulation
@@ -52,9 +51,7 @@ final class SimulatedRouting {
 
     func changed(_ ids: Set<String>?) {
         guard simulation.mutation != .lookUpOnce else { return }
-        for (key, lookUp) in lookUps where ids?.contains(lookUp.id) ?? true {
-            lookUps[key]?.hasChanged = true
-        }
+        for key in lookUps.keys { lookUps[key]?.changed(ids) }
     }
 
     // MARK: Resolving
@@ -68,12 +65,13 @@ final class SimulatedRouting {
         case .lookUp(let info):
             number += 1
             let key = number
-            lookUps[key] = (info.route.id, false)
+            lookUps[key] = LookUpWatch(info.route.id)
             device.askStore(&random, on: process) { [device] isAnswered in
                 isAnswered ? device.goals.find(info.route.id) : nil
             } then: { [self] finding in
-                let hasChanged = lookUps.removeValue(forKey: key)?.hasChanged ?? false
+                let watch = lookUps.removeValue(forKey: key)
                 guard let finding else { return then(.failure(StoreFailure()), looks) }
+                let hasChanged = watch?.hasChanged(finding) ?? false
                 if let resolved = rules.judge(finding, info, hasChanged: hasChanged, looks: looks) {
                     return then(.success(resolved), looks)
                 }
@@ -157,6 +155,7 @@ final class SimulatedRouting {
                     }
                 }
                 device.witness.acknowledgedByScreen(id)
+                guard process.survives("ending \(id)") else { return }
                 lent.end(.ended(.applied, reason: resolved.resolution.name), nil)
                 simulation.after(random.spread(.milliseconds(1), .seconds(1)), on: process) {
                     [self] in
@@ -224,7 +223,11 @@ final class SimulatedRouting {
         }
         if simulation.mutation == .markApart {
             journal.write(
-                { try effect($0) }, then: { _ in lent.end(.ended(.applied, reason: why), note) })
+                { try effect($0) },
+                then: { [process] _ in
+                    guard process.survives("ending \(id)") else { return }
+                    lent.end(.ended(.applied, reason: why), note)
+                })
         } else {
             lent.end(.ended(.applied, reason: why)) { transaction in
                 try note(transaction)

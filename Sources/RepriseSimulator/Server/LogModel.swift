@@ -22,6 +22,8 @@ package struct LogModel: Sendable {
     private(set) var channels: [Channel] = []
     private var indices: [ChannelName: Int] = [:]
     private(set) var known: [EntryID: AppendRules.Position] = [:]
+    /// What was buried and has not come.
+    private var awaited: Set<AppendRules.Position> = []
     /// Ids in order of arrival, until they are a run.
     private(set) var recent: [EntryID] = []
     private(set) var runs: [Run] = []
@@ -52,7 +54,8 @@ package struct LogModel: Sendable {
     private func decide(_ message: NewMessage) -> AppendRules.Decision {
         AppendRules.decide(
             message, in: indices[message.channel].map { channels[$0].head.key },
-            position: { known[$0] }, target: { target(at: $0) })
+            position: { known[$0] }, awaits: { awaited.contains($0) },
+            target: { target(at: $0) })
     }
 
     private func target(at position: AppendRules.Position) -> AppendRules.Target? {
@@ -87,10 +90,17 @@ package struct LogModel: Sendable {
     private mutating func append(
         _ message: NewMessage, _ decision: AppendRules.Decision, now: WallTime
     ) throws -> AppendResult {
-        if case .answer(let result) = decision { return result }
+        switch decision {
+        case .answer(let result): return result
+        case .arrived(let position):
+            awaited.remove(position)
+            return .duplicate(seq: position.seq)
+        case .store, .bury: break
+        }
         let index = indexMade(for: message.channel, now: now)
         switch decision {
         case .answer(let result): return result
+        case .arrived(let position): return .duplicate(seq: position.seq)
         case .store(let change):
             let event = try channels[index].head.take(message, change, now: now)
             add(event, to: index)
@@ -101,6 +111,7 @@ package struct LogModel: Sendable {
             let deletion = try channels[index].head.take(message, .deletes(target.seq), now: now)
             add(target, to: index)
             add(deletion, to: index)
+            awaited.insert(.init(channel: Int64(index + 1), seq: target.seq))
             return .buried(target: target, deletion: deletion)
         }
     }
@@ -280,6 +291,8 @@ package struct LogModel: Sendable {
             let ids = run.ids.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
             lines += ids.map { "id \(run.number) \($0) " + position(of: $0) }
         }
+        lines += awaited.sorted { ($0.channel, $0.seq) < ($1.channel, $1.seq) }
+            .map { "awaited \($0.channel) \($0.seq)" }
         return lines
     }
 

@@ -1,0 +1,61 @@
+import Foundation
+import RepriseSimulator
+import Testing
+
+@Suite("Reminders in virtual time")
+struct RemindersWorkloadTests {
+    private let workload = RemindersWorkload()
+
+    @Test(
+        "no seed breaks a promise: kills, power losses, failing disks, stores that throw and are late, a system that refuses, travels, calendars"
+    )
+    func honest() {
+        let conviction = workload.conviction(seeds: 1..<61)
+        #expect(
+            conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+    }
+
+    @Test(
+        "a wrong driver is convicted",
+        arguments: [
+            (Mutation.additionsFirst, Promise.bounded), (.deliveredStays, .accounted),
+            (.changesMeanwhileForgotten, .accounted), (.pendingRemembered, .accounted),
+            (.pausedStays, .accounted), (.endBeforePresented, .acknowledged),
+            (.lookUpOnce, .agreement), (.markApart, .once), (.answerAgain, .once),
+        ])
+    func mutation(_ mutation: Mutation, _ promise: Promise) {
+        var found: [Promise] = []
+        for seed: UInt64 in 1..<401 {
+            let schedule = workload.schedule(seed: seed)
+            guard let violation = workload.run(schedule, mutation: mutation).violation else {
+                continue
+            }
+            found.append(violation.promise)
+            if violation.promise == promise { return }
+            if found.count > 20 { break }
+        }
+        Issue.record("\(mutation.text), and nobody noticed \(promise), only \(found)")
+    }
+
+    @Test("the same schedule is the same run, line by line")
+    func repeats() {
+        let runs = (0..<2).map { _ in
+            workload.run(workload.schedule(seed: 7), isTracing: true).lines
+        }
+        #expect(runs[0] == runs[1])
+        #expect(runs[0].count > 100)
+    }
+
+    @Test("the model of marks and routes and the shipping tables agree after every transaction")
+    func compared() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "reprise-reminders-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for seed: UInt64 in 1..<4 {
+            let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
+            #expect(
+                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
+        }
+    }
+}
