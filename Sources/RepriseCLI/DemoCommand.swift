@@ -5,12 +5,14 @@ import RepriseCore
 /// `reprise demo`: shows the promises being kept, with real processes and real kills.
 struct DemoCommand: AsyncParsableCommand {
     enum Scenario: String, ExpressibleByArgument, CaseIterable {
+        case all
         case kill
         case catchUp = "catch-up"
         case proof
         case forms
         case reminders
         case chains
+        case notices
     }
 
     static let configuration = CommandConfiguration(
@@ -18,6 +20,10 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "See it survive: real processes, real kills.",
         usage: "reprise demo [<scenario>] [options]",
         discussion: """
+            all   Plays forms, kill, catch-up (with --fast), reminders, chains and notices,
+                  one after the other, and ends with one table of what was promised and
+                  what was seen. Takes three to five minutes.
+
             kill  Publishes 20,000 lines of a text, in bursts at full speed over several
                   connections, while two devices listen to the same channel: one is
                   Reprise, one keeps its position in memory as apps often do. Both are
@@ -61,6 +67,15 @@ struct DemoCommand: AsyncParsableCommand {
                   seed's store. Takes about a minute; --list and --only as with forms,
                   which then tells each moment.
 
+            notices
+                  Plays the four tests of seed 004, the rows of its tables and more on the
+                  same phone: messages to an app in the foreground, in the background,
+                  suspended, force-quit, by socket and by push, read here and on another
+                  device, over kills of app, extension and server. Pushes go from a server
+                  process by a stand-in of Apple's service to the phone. Beside Reprise
+                  plays the app of the seed. Takes about a minute; --list and --only as
+                  with reminders.
+
             Everything happens in a temporary folder and on this machine alone.
 
             EXAMPLES
@@ -71,13 +86,14 @@ struct DemoCommand: AsyncParsableCommand {
               reprise demo forms --only terminated-fast --only killed-once
               reprise demo reminders --only case-4 --only import-new
               reprise demo chains --only seed-flow
+              reprise demo notices --only test-4 --only force-quit
               reprise demo --json | jq .passed
 
             EXIT CODES
               0 nothing was lost or repeated; 1 something was. All: reprise --help
             """)
 
-    @Argument(help: "What to show.") var scenario = Scenario.kill
+    @Argument(help: "What to show.") var scenario = Scenario.all
     @Option(help: "Draws the moments of the kills. (default: random)") var seed: UInt64?
     @Option(help: "The text to publish, UTF-8. (default: LICENSE, or the tool's own help)")
     var file: String?
@@ -86,12 +102,13 @@ struct DemoCommand: AsyncParsableCommand {
     @Flag(help: "Print the report as JSON, without the timeline.") var json = false
     @Option(
         help: ArgumentHelp(
-            "A scenario of forms, reminders or chains; may be repeated.", valueName: "name"))
+            "A scenario of forms, reminders, chains or notices; may be repeated.", valueName: "name"
+        ))
     var only: [String] = []
-    @Flag(help: "Name the scenarios of forms, reminders or chains.") var list = false
+    @Flag(help: "Name the scenarios of forms, reminders, chains or notices.") var list = false
     @Option(
         help: ArgumentHelp(
-            "Where forms puts the picture of a form (default: a temporary folder), reminders its report with all timelines, and chains what its tasks did.",
+            "Where forms puts the picture of a form (default: a temporary folder), reminders and notices their report with all timelines, and chains what its tasks did.",
             valueName: "dir"))
     var output: String?
     @Flag(help: .hidden) var alone = false
@@ -109,8 +126,15 @@ struct DemoCommand: AsyncParsableCommand {
             switch scenario {
             case .reminders: RemindersScenario.all.map(\.name)
             case .chains: ChainsScenario.all.map(\.name)
-            case .kill, .catchUp, .proof, .forms: FormsScenario.all.map(\.name)
+            case .notices: NoticesScenario.all.map(\.name)
+            case .forms: FormsScenario.all.map(\.name)
+            case .all, .kill, .catchUp, .proof: [String]()
             }
+        guard !names.isEmpty || only.isEmpty && !list else {
+            throw ValidationError(
+                "--only and --list go with a demo that has scenarios: forms, reminders, chains, notices."
+            )
+        }
         if let name = only.first(where: { !names.contains($0) }) {
             throw ValidationError("There is no scenario \(name.prefix(64)); see --list.")
         }
@@ -118,30 +142,25 @@ struct DemoCommand: AsyncParsableCommand {
 
     func run() async throws {
         switch scenario {
+        case .all: try await all()
         case .kill: try await kill()
         case .catchUp: try await catchUp()
         case .proof: try await prove()
         case .forms: try await forms()
         case .reminders: try await reminders()
         case .chains: try await chains()
+        case .notices: try await notices()
         }
     }
 
     private func forms() async throws {
         guard !list else { return try FormsScenario.list() }
-        let folder =
-            output.map { URL(fileURLWithPath: $0) }
-            ?? FileManager.default.temporaryDirectory
-            .appendingPathComponent("reprise-forms-\(EntryID.random().text.prefix(8))")
         if !json {
             try StandardOutput.write(
                 Terminal.output.paint("Reprise demo: forms", .bold)
                     + "\nSeed 000, for real. Times in seconds since the tap.")
         }
-        let demo = FormsDemo(
-            scenarios: FormsScenario.picked(only),
-            algorithms: alone ? [.reprise] : FormsAlgorithm.allCases, output: folder,
-            isQuiet: json)
+        let demo = formsDemo(isQuiet: json)
         let report = try await Self.ending { try await demo.play() }
         try StandardOutput.write(json ? try report.json() : report.table(Terminal.output))
         if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
@@ -154,11 +173,7 @@ struct DemoCommand: AsyncParsableCommand {
                 Terminal.output.paint("Reprise demo: reminders", .bold)
                     + "\nSeed 002, for real; it takes about a minute.\n")
         }
-        let demo = RemindersDemo(
-            scenarios: RemindersScenario.picked(only),
-            algorithms: alone ? [.reprise] : RemindersAlgorithm.allCases,
-            output: output.map { URL(fileURLWithPath: $0) }, printsTimelines: !only.isEmpty,
-            isQuiet: json)
+        let demo = remindersDemo
         let report = try await Self.ending { try await demo.play() }
         if json { try StandardOutput.write(try report.json()) }
         if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
@@ -179,21 +194,9 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     private func catchUp() async throws {
-        let seed = seed ?? UInt64.random(in: 1...999_999)
-        let timeline = Timeline(
-            isQuiet: json,
-            columns: [
-                ("stored", 7), ("first", 7), ("repaired", 10), ("+ signal", 10), ("reprise", 9),
-            ])
-        try timeline.title([
-            "Reprise demo: catch-up, seed \(seed)",
-            "What seed 001 prescribes for its repair, for real; it takes about "
-                + (fast ? "15 s." : "70 s."),
-        ])
-        let scenario = CatchUpScenario(
-            seed: seed, speed: fast ? 8 : 1, text: try DemoText(file: file), timeline: timeline)
+        let scenario = try catchUpScenario(isFast: fast)
         let report = try await Self.ending { try await scenario.play() }
-        try StandardOutput.write(json ? report.json : report.table(Terminal.output))
+        try StandardOutput.write(json ? report.json() : report.table(Terminal.output))
         if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
     }
 
@@ -209,17 +212,9 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     private func kill() async throws {
-        let seed = seed ?? UInt64.random(in: 1...999_999)
-        let text = try DemoText(file: file)
-        let timeline = Timeline(isQuiet: json)
-        try timeline.title([
-            "Reprise demo: kill, seed \(seed)",
-            "\(messages.grouped) lines of \(text.source), \(kills) kills of the devices, 1 of the server.",
-        ])
-        let scenario = KillScenario(
-            seed: seed, messages: messages, kills: kills, text: text, timeline: timeline)
+        let scenario = try killScenario()
         let report = try await Self.ending { try await scenario.play() }
-        try StandardOutput.write(json ? report.json : report.table(Terminal.output))
+        try StandardOutput.write(json ? report.json() : report.table(Terminal.output))
         if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
     }
 }

@@ -7,8 +7,9 @@ struct RepriseCommand: AsyncParsableCommand {
         abstract: "Messages that survive apps being killed, frozen and cut off.",
         discussion: """
             TRY IT
-              reprise demo                               see it survive 12 kills
+              reprise demo                               all five doors, with real kills
               reprise simulate                           look for a broken promise
+              reprise reach                              what arrives when, with and without push
               reprise serve &                            a server on port 8080
               reprise listen general --journal ./inbox & a device
               reprise publish general "Hello"            a message
@@ -34,10 +35,11 @@ struct RepriseCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
             LedgerCommand.self, DeadLettersCommand.self, RemindersCommand.self,
-            RoutesCommand.self, ChainsCommand.self, TokenCommand.self, ChannelsCommand.self,
+            RoutesCommand.self, NoticesCommand.self, ChainsCommand.self, TokenCommand.self,
+            ChannelsCommand.self,
             MembersCommand.self, HistoryCommand.self, FormsCommand.self, DemoCommand.self,
-            SimulateCommand.self, PhoneToolCommand.self, BackupCommand.self, RestoreCommand.self,
-            DeviceCommand.self, CatchUpDeviceCommand.self, AppCommand.self,
+            SimulateCommand.self, ReachCommand.self, PhoneToolCommand.self, BackupCommand.self,
+            RestoreCommand.self, DeviceCommand.self, CatchUpDeviceCommand.self, AppCommand.self,
         ])
 }
 

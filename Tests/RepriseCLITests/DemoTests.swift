@@ -23,7 +23,7 @@ struct DemoTests {
     @Test("what a person sees fits into 80 columns and has no colours in a pipe")
     func columns() async throws {
         let result = try await Tool.run(
-            ["demo", "--messages", "600", "--kills", "2", "--seed", "5"], limit: 90)
+            ["demo", "kill", "--messages", "600", "--kills", "2", "--seed", "5"], limit: 90)
         #expect(result.status == 0, "\(result.error) \(result.output)")
         #expect(!result.output.contains("\u{1b}"))
         for line in result.output.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
@@ -33,7 +33,7 @@ struct DemoTests {
     func interrupted() async throws {
         let folder = try Folder()
         let tool = try RunningTool(
-            ["demo", "--kills", "12"], environment: ["TMPDIR": folder.url.path])
+            ["demo", "kill", "--kills", "12"], environment: ["TMPDIR": folder.url.path])
         try await tool.wait("the first kill") { $0.contains("1 of 12") }
         tool.signal(SIGINT)
         #expect(await tool.end(within: 20) == 1)

@@ -56,7 +56,7 @@ struct HelpTests {
 
     @Test("no colours and no progress go into a pipe")
     func plain() async throws {
-        let result = try await Tool.run("demo", "--messages", "5", "--kills", "9")
+        let result = try await Tool.run("demo", "kill", "--messages", "5", "--kills", "9")
         #expect(result.status == 64)
         #expect(!result.error.contains("\u{1b}"))
     }

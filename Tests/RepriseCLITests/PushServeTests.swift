@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import GRDB
 import RepriseFakes
 import RepriseWire
 import Synchronization
@@ -31,21 +32,22 @@ struct PushServeTests {
         let data = folder.path("data")
         var server = try await TestServer(data: data, options: options)
         // What was stored before pushing began is not pushed: so it is to have begun.
-        try await Task.sleep(for: .milliseconds(500))
+        try await until("it has begun") { try await rows("push_services", data) == 1 }
         try await people(server.url)
         try await send("POST", "/messages", #"{"id":"m1","body":{"text":"Hi"}}"#, server.url, "ada")
         server.tool.signal(SIGKILL)
         _ = await server.tool.end()
         #expect(taken.withLock { $0 }.isEmpty)
         server = try await TestServer(data: data, options: options)
-        try await until { taken.withLock { $0 } == ["m1"] }
-        // What became of it is written down within the same moment.
-        try await Task.sleep(for: .milliseconds(500))
+        try await until("it is pushed") { taken.withLock { $0 } == ["m1"] }
+        try await until("that is written down") { try await rows("push_queue", data) == 0 }
         server.tool.signal(SIGKILL)
         _ = await server.tool.end()
         server = try await TestServer(data: data, options: options)
-        try await Task.sleep(for: .seconds(7))
-        #expect(taken.withLock { $0 } == ["m1"])
+        // A later message is pushed: what was to be pushed before it has been by then.
+        try await send("POST", "/messages", #"{"id":"m2","body":{"text":"Hi"}}"#, server.url, "ada")
+        try await until("the later one is pushed") { taken.withLock { $0.contains("m2") } }
+        #expect(taken.withLock { $0 } == ["m1", "m2"])
         #expect(!server.tool.error.contains("PRIVATE KEY"))
         server.tool.signal(SIGTERM)
         #expect(await server.tool.end(within: 6) == 0)
@@ -101,10 +103,20 @@ struct PushServeTests {
         #expect((200..<300).contains(status), "\(String(decoding: data, as: UTF8.self))")
     }
 
-    private func until(_ condition: () -> Bool) async throws {
+    /// How many rows a table of the accounts has.
+    private func rows(_ table: String, _ data: String) async throws -> Int {
+        let queue = try DatabaseQueue(path: data + "/accounts.sqlite")
+        defer { try? queue.close() }
+        return try await queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") }
+            ?? 0
+    }
+
+    private func until(
+        _ what: Comment, _ condition: () async throws -> Bool
+    ) async throws {
         let deadline = ContinuousClock.now + .seconds(20)
-        while !condition() {
-            try #require(ContinuousClock.now < deadline, "it was not pushed")
+        while try await !condition() {
+            try #require(ContinuousClock.now < deadline, what)
             try await Task.sleep(for: .milliseconds(10))
         }
     }

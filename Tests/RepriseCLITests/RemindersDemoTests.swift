@@ -20,7 +20,8 @@ struct RemindersDemoTests {
             #expect(run.orphans == 0 && run.dropped == 0, "\(scenario.name)")
             #expect(run.heard == scenario.heard ?? run.heard, "\(scenario.name)")
             #expect(result.ledger["pending"] == 0, "\(scenario.name)")
-            #expect(result.ledger["applied"] ?? 0 == Int64(scenario.screens.count))
+            #expect(
+                result.ledger["applied"] ?? 0 == Int64(scenario.screens.count + scenario.buttons))
         }
     }
 

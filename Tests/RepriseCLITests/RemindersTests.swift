@@ -29,7 +29,7 @@ struct RemindersTests {
             ('reprise.reminder.1', 'goal-1', 'r1', 'Drink', \(now + 3_600_000), '2026-11-21T13:00', 'Europe/Berlin', 'pending', NULL),
             ('reprise.reminder.2', 'goal-2', 'r1', 'Run', \(now + 7_200_000), '2026-11-21T13:30', 'Asia/Tokyo', 'pending', NULL),
             ('reprise.reminder.9', 'goal-9', 'r1', 'Far', \(now + 9_200_000), '2026-11-21T14:33', 'Europe/Berlin', 'beyond', NULL);
-        INSERT INTO reminderMark VALUES ('goal-2', 'r1', '2026-11-21T13:30', 'snooze', \(now + 7_200_000), NULL);
+        INSERT INTO reminderMark VALUES ('goal-2', 'r1', '2026-11-21T13:30', 'snooze', \(now + 7_200_000), NULL, NULL);
         INSERT INTO reminderDecision (at, what, request, entity, reason) VALUES
             (\(now), 'add', 'reprise.reminder.1', 'goal-1', 'It should ring.'),
             (\(now), 'remove', 'reprise.reminder.0', 'goal-0', 'Its entity is reminded of no more.');

@@ -17,7 +17,7 @@ struct SimulateTests {
         let summary = try decoded(result.output)
         #expect(summary["holds"] as? Bool == true)
         let workloads = try #require(summary["workloads"] as? [[String: Any]])
-        #expect(workloads.count == 5)  // gates, channels, receipts, typing, forms
+        #expect(workloads.count == 6)  // gates, channels, receipts, typing, forms, chains
         for workload in workloads {
             #expect(workload["schedules"] as? Int == 16)
             #expect((workload["schedulesWith"] as? [String: Int])?.isEmpty == false)

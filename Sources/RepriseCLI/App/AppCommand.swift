@@ -11,7 +11,8 @@ struct AppCommand: AsyncParsableCommand {
         commandName: "app", abstract: "An app for the demo.", shouldDisplay: false,
         subcommands: [
             ChainsAppCommand.self, FormsAppCommand.self, GoalsAppCommand.self,
-            RemindersAppCommand.self,
+            NoticesAppCommand.self, NoticesExtensionCommand.self, RemindersAppCommand.self,
+            SeedNoticesCommand.self,
         ])
 }
 
@@ -38,6 +39,8 @@ enum WebViewDeath: String, ExpressibleByArgument, CaseIterable, Sendable {
     case beforeHandshake = "before-handshake"
     case inHandshake = "in-handshake"
     case afterHandshake = "after-handshake"
+    /// Before the page hears that it may show the form.
+    case afterGrant = "after-grant"
 }
 
 /// `reprise app forms`: an app that shows forms for taps on its notifications.
@@ -50,6 +53,8 @@ struct FormsAppCommand: AsyncParsableCommand {
     @Option var death: WebViewDeath?
     /// An earlier version of the app, which has no rules for its events.
     @Flag var older = false
+    /// A form that may have been seen is not shown again.
+    @Flag var never = false
     /// Only has the phone start its browser.
     @Flag var warmUp = false
 
@@ -63,7 +68,8 @@ struct FormsAppCommand: AsyncParsableCommand {
             ChromiumWebViews(address: browser, app: phone.name), phone: phone, death: death)
         switch algorithm {
         case .reprise:
-            try await FormsApp(phone: phone, server: server, isOlder: older).run(webViews)
+            try await FormsApp(phone: phone, server: server, isOlder: older, isNever: never)
+                .run(webViews)
         case .optionalChaining:
             await SeedFormsApp(.first, phone: phone, server: server, webViews).run()
         case .waitThreeSeconds:

@@ -38,7 +38,7 @@ struct ChainsApp: Sendable {
             group.addTask {
                 guard let phone else { return try await Task.sleep(for: .seconds(3_600)) }
                 await phone.run(
-                    life: ChainsLife(reprise: reprise, launch: phone.launch),
+                    life: reprise,
                     notifications: NoNotifications(),
                     // Until what waited for the transfers has nothing left to do.
                     transfersDone: { await chains.background(granted: .seconds(20)) },
@@ -173,27 +173,4 @@ struct NoNotifications: NotificationHandler {
     func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions { [] }
 
     func receivedPush(_ info: [UInt8]) async {}
-}
-
-/// Reprise's life, but for a launch into a slot: there the slot says how long the app may run, not the time that comes with any launch.
-private actor ChainsLife: AppLife {
-    private let reprise: Reprise
-    private var isInSlot: Bool
-
-    init(reprise: Reprise, launch: PhoneLaunch) {
-        self.reprise = reprise
-        if case .task = launch.reason { isInSlot = true } else { isInSlot = false }
-    }
-
-    func background(granted: Duration) async {
-        guard !isInSlot else { return }
-        await reprise.background(granted: granted)
-    }
-
-    func foreground() async {
-        isInSlot = false
-        await reprise.foreground()
-    }
-
-    func memoryPressure() async { await reprise.memoryPressure() }
 }

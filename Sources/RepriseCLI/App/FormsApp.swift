@@ -13,6 +13,8 @@ struct FormsApp: Sendable {
     let server: String
     /// An earlier version, which had no rules for what it recorded.
     let isOlder: Bool
+    /// Whether a form that may have been seen is not shown again.
+    let isNever: Bool
 
     func run(_ webViews: any WebViewHost) async throws {
         let reprise = try await Reprise.open(
@@ -31,6 +33,9 @@ struct FormsApp: Sendable {
             group.addTask {
                 for await path in phone.network.paths where path.isUsable { forms.refresh() }
             }
+            group.addTask {
+                for await link in forms.deepLinks { await phone.report("deepLink", link.url) }
+            }
             group.addTask { await phone.run(life: reprise, notifications: taps) }
             try await group.next()
             group.cancelAll()
@@ -41,7 +46,11 @@ struct FormsApp: Sendable {
         var forms = Forms.Configuration()
         forms.timekeeper = phone.timekeeper
         if !isOlder {
-            forms.events = [FormsEvent("opened_push", timeToLive: Self.timeToLive)]
+            forms.events = [
+                FormsEvent(
+                    "opened_push", timeToLive: Self.timeToLive,
+                    onInterruption: isNever ? .never : .again)
+            ]
         }
         var configuration = Reprise.Configuration()
         configuration.forms = forms

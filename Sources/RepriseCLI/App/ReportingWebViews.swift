@@ -67,6 +67,7 @@ private final class ReportingWebView: WebView {
             await reached(.inHandshake)
             await phone.report("handshake")
         case "events": await phone.report("event")
+        case "granted": await reached(.afterGrant)
         default: break
         }
         try await view.send(message)

@@ -101,7 +101,7 @@ struct KillReport: Sendable {
         """
 
     /// For programs, on one line.
-    var json: String {
+    func json() -> String {
         var writer = JSONWriter()
         writer.object { json in
             json.key("scenario")

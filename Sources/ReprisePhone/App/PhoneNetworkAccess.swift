@@ -1,8 +1,8 @@
-import RepriseCore
+package import RepriseCore
 import Synchronization
 
 /// The phone's network as an app sees it.
-final class PhonePaths: NetworkStatus {
+package final class PhonePaths: NetworkStatus {
     private struct State {
         var network: PhoneNetwork
         var readers: [Int: AsyncStream<PhoneNetwork>.Continuation] = [:]
@@ -11,11 +11,11 @@ final class PhonePaths: NetworkStatus {
 
     private let state: Mutex<State>
 
-    init(_ network: PhoneNetwork) { state = Mutex(State(network: network)) }
+    package init(_ network: PhoneNetwork) { state = Mutex(State(network: network)) }
 
     var now: PhoneNetwork { state.withLock { $0.network } }
 
-    func set(_ network: PhoneNetwork) {
+    package func set(_ network: PhoneNetwork) {
         let readers = state.withLock { state in
             state.network = network
             return Array(state.readers.values)
@@ -39,7 +39,7 @@ final class PhonePaths: NetworkStatus {
         return stream
     }
 
-    var paths: AsyncStream<NetworkPath> {
+    package var paths: AsyncStream<NetworkPath> {
         let changes = changes
         let (stream, reader) = AsyncStream<NetworkPath>.makeStream(
             bufferingPolicy: .bufferingNewest(1))
@@ -66,18 +66,26 @@ final class PhonePaths: NetworkStatus {
 
     /// Waits as long as the network takes for so many bytes.
     func carry(_ bytes: Int) async throws {
-        guard case .slow(_, let rate?) = now else { return }
-        try await Task.sleep(for: .seconds(Double(bytes) / Double(max(1, rate))))
+        if case .slow(_, let rate?) = now {
+            try await Task.sleep(for: .seconds(Double(bytes) / Double(max(1, rate))))
+        }
         if now == .off { throw RepriseError(.unreachable, "The phone is offline.") }
     }
 }
 
 /// HTTP over the phone's network.
-struct PhoneFetcher: HTTPFetcher {
-    let fetcher: any HTTPFetcher
-    let network: PhonePaths
+package struct PhoneFetcher: HTTPFetcher {
+    private let fetcher: any HTTPFetcher
+    private let network: PhonePaths
 
-    func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
+    package init(fetcher: any HTTPFetcher, network: PhonePaths) {
+        self.fetcher = fetcher
+        self.network = network
+    }
+
+    package func get(
+        _ url: String, headers: [String: String], limit: Int
+    ) async throws -> HTTPAnswer {
         try await network.pass()
         let answer = try await fetcher.get(url, headers: headers, limit: limit)
         try await network.carry(answer.body.count)

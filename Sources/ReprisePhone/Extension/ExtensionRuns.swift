@@ -33,7 +33,8 @@ struct ExtensionRuns {
         environment[PhoneEnvironment.token] = token
         environment[PhoneEnvironment.serviceExtension] = "1"
         let process = try PhoneProcess(
-            [program], environment: environment, output: folder.extensionOutput(of: app.id)
+            [program] + (app.extensionArguments ?? []), environment: environment,
+            output: folder.extensionOutput(of: app.id)
         ) { _ in ended() }
         runs[run] = Run(process: process, order: .request(request, folder: shared.path))
         tokens[token] = run

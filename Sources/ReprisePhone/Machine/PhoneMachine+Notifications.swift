@@ -136,7 +136,10 @@ extension PhoneMachine {
             }
         }
         log(.delivered, app, id, at: now)
-        if options.contains(.banner), settings.alerts, settings.authorization == .authorized {
+        let isPassive = notification.request.content.interruption == .passive
+        if options.contains(.banner), settings.alerts, settings.authorization == .authorized,
+            !isPassive
+        {
             log(.banner, app, id, at: now)
         }
         if options.contains(.badge), settings.badges, let badge = notification.request.content.badge

@@ -10,6 +10,8 @@ public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
     public var environment: [String: String]
     /// The program of the notification service extension: an absolute path; nil if the app has none.
     public var serviceExtension: String?
+    /// What that program is started with, without its name; nil is nothing.
+    public var extensionArguments: [String]?
     /// The tasks it may ask time for (`BGTaskSchedulerPermittedIdentifiers`).
     public var backgroundTasks: [String]
     /// How long it may take from its start to its connection before the system terminates it.
@@ -23,17 +25,19 @@ public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
     ///   - arguments: without the program's name.
     ///   - environment: added to the phone's own.
     ///   - serviceExtension: the program of its notification service extension.
+    ///   - extensionArguments: what that is started with.
     ///   - backgroundTasks: the tasks it may ask time for.
     public init(
         id: String, executable: String, arguments: [String] = [],
         environment: [String: String] = [:], serviceExtension: String? = nil,
-        backgroundTasks: [String] = []
+        extensionArguments: [String]? = nil, backgroundTasks: [String] = []
     ) {
         self.id = id
         self.executable = executable
         self.arguments = arguments
         self.environment = environment
         self.serviceExtension = serviceExtension
+        self.extensionArguments = extensionArguments
         self.backgroundTasks = backgroundTasks
         launchMilliseconds = 20_000
     }
@@ -52,7 +56,10 @@ public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
         guard (1...600_000).contains(launchMilliseconds) else {
             return "The time to launch is 1 to 600,000 milliseconds."
         }
-        let words = arguments + environment.flatMap { [$0.key, $0.value] } + [executable]
+        let words =
+            arguments + (extensionArguments ?? []) + environment.flatMap { [$0.key, $0.value] } + [
+                executable
+            ]
         guard words.allSatisfy({ !$0.utf8.contains(0) }),
             environment.keys.allSatisfy({ !$0.isEmpty && !$0.contains("=") })
         else { return "An argument or a variable cannot be passed to a process." }

@@ -40,12 +40,14 @@ struct PushPayload: Decodable {
     let hasSound: Bool
     let thread: String
     let category: String
+    let interruption: NotificationContent.Interruption?
     let wakesApp: Bool
     let isMutable: Bool
 
     private enum Key: String, CodingKey {
         case alert, badge, sound, category
         case thread = "thread-id"
+        case interruption = "interruption-level"
         case wakesApp = "content-available"
         case isMutable = "mutable-content"
     }
@@ -57,6 +59,8 @@ struct PushPayload: Decodable {
         hasSound = try members.decodeIfPresent(Sound.self, forKey: .sound) != nil
         thread = try members.decodeIfPresent(String.self, forKey: .thread) ?? ""
         category = try members.decodeIfPresent(String.self, forKey: .category) ?? ""
+        interruption = try members.decodeIfPresent(
+            NotificationContent.Interruption.self, forKey: .interruption)
         wakesApp = try members.decodeIfPresent(Int.self, forKey: .wakesApp) == 1
         isMutable = try members.decodeIfPresent(Int.self, forKey: .isMutable) == 1
         guard badge.map({ $0 >= 0 }) ?? true else {
@@ -73,6 +77,7 @@ struct PushPayload: Decodable {
         content.sound = hasSound
         content.thread = thread
         content.category = category
+        content.interruption = interruption
         return content
     }
 

@@ -44,6 +44,8 @@ public final class MemoryNotifications: Sendable {
         var dropped: [String] = []
         var rung: [DeliveredNotification] = []
         var changes = 0
+        var badge = 0
+        var badges: [Int] = []
         var refuse: @Sendable (NotificationRequest) -> RepriseError? = { _ in nil }
         var fault: RepriseError?
     }
@@ -164,6 +166,34 @@ public final class MemoryNotifications: Sendable {
     /// What stands in the notification centre.
     public var delivered: [DeliveredNotification] { with { $0.delivered } }
 
+    /// The number on the app's icon.
+    public var badge: Int { with { $0.badge } }
+
+    /// Each number that was set, oldest first; at most 1,000.
+    public var badges: [Int] { with { $0.badges } }
+
+    /// A push is shown, as the system does while the app is not in the foreground; it takes the place of one with the same name.
+    ///
+    /// - Parameter request: what the push shows.
+    public func push(_ request: NotificationRequest) {
+        let now = clock.now
+        with { state in
+            guard [.authorized, .provisional].contains(state.settings.authorization) else { return }
+            let shown = DeliveredNotification(request: request, date: now, isRemote: true)
+            state.delivered.removeAll { $0.request.id == request.id }
+            state.delivered.append(shown)
+            state.rung.append(shown)
+            if let badge = request.content.badge { Self.set(badge, &state) }
+        }
+    }
+
+    /// The person puts a notification away, or taps it.
+    ///
+    /// - Parameter id: its name.
+    public func putAway(_ id: String) {
+        with { state in state.delivered.removeAll { $0.request.id == id } }
+    }
+
     /// All that ever rang, whether it stands there still or not.
     public var rung: [DeliveredNotification] { with { $0.rung } }
 
@@ -199,7 +229,14 @@ public final class MemoryNotifications: Sendable {
             state.delivered.removeAll { $0.request.id == pending.request.id }
             state.delivered.append(notification)
             state.rung.append(notification)
+            if let badge = notification.request.content.badge { set(badge, &state) }
         }
+    }
+
+    static func set(_ badge: Int, _ state: inout State) {
+        state.badge = max(0, badge)
+        state.badges.append(state.badge)
+        state.badges.removeFirst(max(0, state.badges.count - 1_000))
     }
 
     private static func rearm(_ state: inout State, _ pending: Pending, at now: WallTime) {
@@ -228,6 +265,7 @@ public final class MemoryNotifications: Sendable {
                 state.delivered.removeAll { $0.request.id == request.id }
                 state.delivered.append(shown)
                 state.rung.append(shown)
+                if let badge = request.content.badge { Self.set(badge, &state) }
                 return nil
             }
             guard let due = Self.due(request, after: now, in: state.zone) else {

@@ -128,8 +128,12 @@ extension MemoryNotificationsConnection: UserNotifications {
         }
     }
 
-    /// Does nothing: there is no icon.
-    public func setBadge(_ count: Int) async throws { try await check() }
+    /// Sets the number on the app's icon.
+    public func setBadge(_ count: Int) async throws {
+        try await check()
+        try truth()
+        system.with { state in MemoryNotifications.set(count, &state) }
+    }
 
     /// Does nothing: nobody looks at buttons.
     public func setCategories(_ categories: [NotificationCategory]) async throws {

@@ -49,6 +49,29 @@ struct TaskAndPushRuleTests {
     }
 
     @Test(
+        "a force-quit app's processing task runs or not, as the rule says; a refresh never does",
+        arguments: PhoneRules.ProcessingAfterForceQuit.allCases)
+    func processingAfterForceQuit(rule: PhoneRules.ProcessingAfterForceQuit) throws {
+        for kind in [BackgroundRequest.Kind.refresh, Self.processing] {
+            var rules = PhoneRules()
+            rules.processingAfterForceQuit = rule
+            var bench = try PhoneBench(rules: rules, tasks: ["t"])
+            try bench.open()
+            bench.call(.submit(BackgroundRequest(id: "t", kind: kind)))
+            try bench.command(.forceQuit(app: nil))
+            let runs = rule == .runs && kind != .refresh
+            if runs {
+                try bench.command(.runBackground(app: nil, task: "t"))
+                #expect(bench.connect()?.reason == .task("t"))
+            } else {
+                #expect(throws: PhoneFailure.self) {
+                    try bench.command(.runBackground(app: nil, task: "t"))
+                }
+            }
+        }
+    }
+
+    @Test(
         "a slot expires, is told, and ends with its process if it is not completed; a second completion is nothing"
     )
     func expiry() throws {

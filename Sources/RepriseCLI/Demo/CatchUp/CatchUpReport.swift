@@ -95,7 +95,7 @@ struct CatchUpReport: Sendable {
     }
 
     /// For programs, on one line.
-    var json: String {
+    func json() -> String {
         var writer = JSONWriter()
         writer.object { json in
             json.key("scenario")

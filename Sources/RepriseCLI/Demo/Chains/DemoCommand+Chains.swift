@@ -16,10 +16,7 @@ extension DemoCommand {
                 Terminal.output.paint("Reprise demo: chains", .bold)
                     + "\nSeed 003, for real: every kill is a SIGKILL of a process.")
         }
-        let demo = ChainsDemo(
-            scenarios: ChainsScenario.all.filter { only.isEmpty || only.contains($0.name) },
-            algorithms: alone ? [.reprise] : ChainsAlgorithm.allCases,
-            output: output.map { URL(fileURLWithPath: $0) }, tells: !only.isEmpty, isQuiet: json)
+        let demo = chainsDemo
         let report = try await Self.ending { try await demo.play() }
         try StandardOutput.write(json ? try report.json() : report.summary(Terminal.output))
         if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }

@@ -15,14 +15,17 @@ struct FormsDemo: Sendable {
         let began = ContinuousClock.now
         let results = try await FormsStage.with { stage in
             var results: [FormsResult] = []
-            for scenario in scenarios {
+            for (index, scenario) in scenarios.enumerated() {
                 try Task.checkCancellation()
+                Terminal.error.replaceLine(
+                    "  \(index + 1) of \(scenarios.count): \(scenario.title)")
                 let result = try await play(scenario, on: stage, takingPicture: results.isEmpty)
                 if !isQuiet {
                     try StandardOutput.write(FormsTimeline(result).text(Terminal.output))
                 }
                 results.append(result)
             }
+            Terminal.error.replaceLine("")
             return results
         }
         let picture = try results.lazy.flatMap(\.runs).compactMap(\.picture).first.map(save)
@@ -89,6 +92,8 @@ struct FormsResult: Sendable {
     var isKept: Bool {
         guard let run = run(.reprise), let ledger = run.ledger else { return false }
         guard case .right = verdict(run) else { return false }
+        let said = run.log.map { "\($0.what) \($0.detail)" }
+        guard scenario.says.allSatisfy({ said.contains("app." + $0) }) else { return false }
         return ledger.isSettled(as: scenario.outcomes)
     }
 

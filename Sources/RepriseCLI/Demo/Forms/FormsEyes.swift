@@ -3,7 +3,15 @@ import RepriseCore
 import ReprisePhone
 import Synchronization
 
-/// The person before the screen: sees forms by asking the browser, and closes each when it was seen.
+/// What a person does with a form.
+enum FormsDeed: Sendable {
+    case close
+    case press(_ button: String)
+    /// Writes into a field, and presses a button.
+    case answer(_ field: String, _ text: String, button: String)
+}
+
+/// The person before the screen: sees forms by asking the browser, and closes or answers each when it was seen.
 ///
 /// A witness of its own: nothing that an app says counts here.
 actor FormsEyes {
@@ -21,11 +29,13 @@ actor FormsEyes {
     private(set) var isFormOnScreen = false
     private(set) var picture: Data?
     private let takesPicture: Bool
+    private let deed: FormsDeed
 
-    init(app: String, browser: String, takesPicture: Bool, clock: FormsClock) {
+    init(app: String, browser: String, takesPicture: Bool, deed: FormsDeed, clock: FormsClock) {
         self.app = app
         self.browser = browser
         self.takesPicture = takesPicture
+        self.deed = deed
         self.clock = clock
     }
 
@@ -66,8 +76,15 @@ actor FormsEyes {
         let title = try await page.form()?.first ?? "a form without a title"
         sightings.append(Sighting(title: title, microseconds: clock.microseconds))
         if takesPicture, picture == nil { picture = try await page.screenshot() }
+        if case .answer(let field, let text, _) = deed {
+            try await page.click(field, role: "textbox")
+            try await page.type(text)
+        }
         while !Task.isCancelled {
-            try await page.press("Escape")
+            switch deed {
+            case .close: try await page.press("Escape")
+            case .press(let button), .answer(_, _, let button): try await page.click(button)
+            }
             // A second key only if the first was not heard: the next form is not to be closed unseen.
             let limit = ContinuousClock.now + .seconds(2)
             while ContinuousClock.now < limit {

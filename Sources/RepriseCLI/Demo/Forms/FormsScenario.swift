@@ -22,6 +22,10 @@ struct FormsScenario: NamedScenario {
     var start = Start.tap
     /// Whether the seed says anything about it, so that its code can be asked.
     var isOfSeed = true
+    /// What the person does with each form.
+    var deed = FormsDeed.close
+    /// What the app has to have said, beside all this.
+    var says: [String] = []
     /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()
     /// What the app is started with, beside the usual.
@@ -32,7 +36,7 @@ struct FormsScenario: NamedScenario {
 
 extension FormsScenario {
     /// All, in the order of the demo.
-    static let all = fromRunning + fromDead + deaths + catalogues + taps
+    static let all = fromRunning + fromDead + deaths + catalogues + taps + deeds
 
     /// The process is there when the tap comes.
     private static let fromRunning = [
@@ -96,9 +100,8 @@ extension FormsScenario {
         + WebViewDeath.allCases.map { death in
             FormsScenario(
                 name: "crash-" + death.rawValue,
-                title: "web view dies "
-                    + death.rawValue.replacing("-handshake", with: " the handshake"),
-                arguments: ["--death", death.rawValue]
+                title: "web view dies " + death.rawValue.replacing("-", with: " the "),
+                isOfSeed: death != .afterGrant, arguments: ["--death", death.rawValue]
             ) { play in
                 try await play.push("welcome")
                 try await play.tap()
@@ -199,6 +202,33 @@ extension FormsScenario {
             try await play.tap()
         },
     ]
+
+    /// What comes of a form, and of one of which nobody knows whether it was seen.
+    private static let deeds = [
+        FormsScenario(
+            name: "submit", title: "answers are sent, by the outbox", outcomes: [.applied: 2],
+            isOfSeed: false, deed: .answer("E-mail", "ada@example.org", button: "Send")
+        ) { play in
+            try await play.push("welcome")
+            try await play.tap()
+        },
+        FormsScenario(
+            name: "deep-link", title: "a form leads on into the app", forms: ["Leads on"],
+            outcomes: [.applied: 2], isOfSeed: false, deed: .press("Go"),
+            says: ["deepLink demo://cart"]
+        ) { play in
+            try await play.push("link")
+            try await play.tap()
+        },
+        FormsScenario(
+            name: "never", title: "perhaps seen, and never twice", forms: [],
+            outcomes: [.unconfirmed: 1], isOfSeed: false,
+            arguments: ["--never", "--death", WebViewDeath.afterGrant.rawValue]
+        ) { play in
+            try await play.push("welcome")
+            try await play.tap()
+        },
+    ]
 }
 
 extension PhoneRules {
@@ -227,6 +257,12 @@ enum FormsDemoCatalogue {
           {"id": "most", "title": "Most important", "priority": 2,
            "triggers": [{"event": "opened_push",
                          "where": {"property": "campaign", "is": "equals", "value": "both"}}]},
+          {"id": "link", "title": "Leads on",
+           "triggers": [{"event": "opened_push",
+                         "where": {"property": "campaign", "is": "equals", "value": "link"}}],
+           "buttons": [{"label": "Go", "style": "primary",
+                        "actions": [{"type": "deepLink", "url": "demo://cart"},
+                                    {"type": "dismiss"}]}]},
           {"id": "once", "title": "Only once", "frequency": {"max": 1, "seconds": 86400},
            "triggers": [{"event": "opened_push",
                          "where": {"property": "campaign", "is": "equals", "value": "once"}}]}]}

@@ -103,7 +103,8 @@ actor FormsStage {
         try await phone.install(app)
         try await phone.permit(app: app.id)
         let eyes = FormsEyes(
-            app: app.id, browser: browser, takesPicture: takingPicture, clock: clock)
+            app: app.id, browser: browser, takesPicture: takingPicture, deed: scenario.deed,
+            clock: clock)
         let play = FormsPlay(
             phone: phone, app: app, algorithm: algorithm, eyes: eyes, clock: clock, since: since)
         let watching = Task { await eyes.watch() }

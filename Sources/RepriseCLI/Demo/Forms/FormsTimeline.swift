@@ -46,6 +46,7 @@ struct FormsTimeline {
         case "app.handshake": "handshake"
         case "app.formsData": "the page has the catalogue"
         case "app.event": "the event goes to the page"
+        case "app.deepLink": "the app is led to \(event.detail)"
         case "app.formDidAppear": "the page has drawn the form"
         default: ScenarioTimeline.label(event)
         }

@@ -1,4 +1,5 @@
 import Foundation
+import Goals
 import RepriseCore
 import ReprisePhone
 
@@ -36,6 +37,15 @@ extension RemindersPlay {
         }
         guard let change else { return }
         try await passes(.seconds((change - 6 * 3_600).timeIntervalSince(now)))
+    }
+
+    /// Somebody has made goals and killed the app, and it is eight in the morning.
+    func rangThisMorning(_ goals: [Goal]) async throws {
+        try await makes(goals)
+        try await kill()
+        try await advances(toHour: 0)
+        try await listens()
+        try await advances(toHour: 8)
     }
 
     /// The battery is out for so long.

@@ -110,6 +110,13 @@ struct RemindersPlay: Sendable {
         try await phone.tap(notification?.request.id, app: app)
     }
 
+    /// The person presses a button of the newest notification of a goal.
+    func press(_ button: NotificationResponse.Action, of goal: String) async throws {
+        let shown = try await phone.app(app).delivered
+        let notification = shown.first { $0.request.content.thread == goal }
+        try await phone.tap(notification?.request.id, button, app: app)
+    }
+
     /// The app has the tap, and has said so to the system.
     func isTaken() async throws {
         try await phone.expects(.report("created", app: app), within: Self.patience)
@@ -139,6 +146,11 @@ struct RemindersPlay: Sendable {
         {
             try await Task.sleep(for: .milliseconds(10))
         }
+    }
+
+    /// What waits in the notification centre becomes this.
+    func comesTo(_ what: String, _ condition: (NotificationCentre) -> Bool) async throws {
+        try await until(what) { condition(try await centre()) }
     }
 
     /// What the app's journal says, read from outside.

@@ -63,7 +63,7 @@ struct RemindersReport: Sendable {
                 let isRight = !result.faults(run).contains {
                     switch $0 {
                     case .lost, .twice, .screen: true
-                    case .orphans, .silent, .dropped, .heard: false
+                    case .orphans, .silent, .dropped, .heard, .applied: false
                     }
                 }
                 return isRight && time(result, run).map { $0 <= RemindersResult.metric } == true
@@ -131,6 +131,7 @@ extension RemindersResult.Fault {
         case .silent(let count): "\(count) silent"
         case .dropped(let count): "\(count) over"
         case .heard(let times): "\(times.count)× heard"
+        case .applied(let what): "\(what.count)× done"
         }
     }
 
@@ -144,6 +145,7 @@ extension RemindersResult.Fault {
         case .silent(let count): "\(count) goals in use do not ring next time"
         case .dropped(let count): "\(count) requests were more than the system keeps"
         case .heard(let times): "rang at \(times.joined(separator: ", "))"
+        case .applied(let what): "buttons have done: \(what.joined(separator: ", "))"
         }
     }
 }

@@ -18,6 +18,8 @@ struct RemindersResult: Sendable {
         case dropped(Int)
         /// It rang at other times.
         case heard([String])
+        /// This was given to the goals by buttons, instead of something else.
+        case applied([String])
     }
 
     /// The seed's metric: “data entry sheet appears within 500ms of tap”.
@@ -38,6 +40,7 @@ struct RemindersResult: Sendable {
         let wrong = zip(seen, due).first { !Self.isRight($0, $1, run.algorithm) }
         if let wrong { faults.append(.screen(wrong.0)) }
         if let heard = scenario.heard, heard != run.heard { faults.append(.heard(run.heard)) }
+        if run.applied != scenario.applied { faults.append(.applied(run.applied)) }
         if run.dropped > 0 { faults.append(.dropped(run.dropped)) }
         if run.centre.orphans > 0 { faults.append(.orphans(run.centre.orphans)) }
         if scenario.leavesNoneSilent, run.hasMadeGoals, run.centre.silent > 0 {

@@ -11,6 +11,10 @@ struct RemindersScenario: NamedScenario {
     var screens: [String] = []
     /// When a reminder has to ring from ``RemindersPlay/listens()`` on, by the phone's wall clock; nil: it is not listened to.
     var heard: [String]?
+    /// How many buttons of notifications are pressed: what they do has no screen.
+    var buttons = 0
+    /// What the app's goals have to be given by buttons, each once.
+    var applied: [String] = []
     /// Whether the phone holds at least one reminder of every goal in use in the end.
     var leavesNoneSilent = true
     /// Whether the seed says anything about it, so that its code can be asked.
@@ -28,11 +32,12 @@ struct RemindersScenario: NamedScenario {
 
     /// How the taps have to end, by the ledger.
     var outcomes: [Outcome: Int64] {
-        screens.isEmpty ? [:] : [.applied: Int64(screens.count)]
+        screens.isEmpty && buttons == 0 ? [:] : [.applied: Int64(screens.count + buttons)]
     }
 
     /// All, in the order of the demo.
-    static let all = cases + problems + stores + changes + crowds + calendars + versions
+    static let all =
+        cases + problems + stores + changes + crowds + calendars + versions + actions
 }
 
 extension Goal {
@@ -55,7 +60,7 @@ extension Goal {
             reminders: times.enumerated().map { index, time in
                 Reminder(
                     id: "r\(index)", part: "pages", schedule: Schedule(days, at: [time]),
-                    title: "Time to \(id)")
+                    title: "Time to \(id)", category: GoalActions.category)
             })
     }
 }

@@ -75,6 +75,9 @@ struct RemindersRun: Sendable {
     /// What a person saw.
     var screens: [String] { log.filter { $0.what == "app.screen" }.map(\.detail) }
 
+    /// What the goals were given by buttons.
+    var applied: [String] { log.filter { $0.what == "app.applied" }.map(\.detail) }
+
     /// What the phone did not keep, because it was too many.
     var dropped: Int {
         log.filter { $0.what == "dropped" && $0.detail.hasSuffix("more than 64 pending") }.count

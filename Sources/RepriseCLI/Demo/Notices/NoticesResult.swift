@@ -1,0 +1,43 @@
+import RepriseCore
+
+/// What the apps have made of one scenario.
+struct NoticesResult: Sendable {
+    /// What was not as it should have been.
+    enum Fault: Hashable, Sendable {
+        /// That many messages the person has never heard of.
+        case lost(Int)
+        /// That many only when the app was opened, or ran again.
+        case atOpen(Int)
+        /// That many banners of a message that had one.
+        case twice(Int)
+        /// That many banners that nobody was to be disturbed by.
+        case shown(Int)
+        /// That many stand although they are read.
+        case stands(Int)
+        /// That many say not whose message it is, or what.
+        case unnamed(Int)
+        /// The taps led here.
+        case routes([String])
+        /// The figure at the icon, and what was unread.
+        case badge(saw: Int64, due: Int64)
+    }
+
+    let scenario: NoticesScenario
+    let runs: [NoticesRun]
+
+    func run(_ algorithm: NoticesAlgorithm) -> NoticesRun? {
+        runs.first { $0.algorithm == algorithm }
+    }
+
+    /// What was not as it should have been, beyond a second alert that raced and was counted.
+    func faults(_ run: NoticesRun) -> [Fault] {
+        guard scenario.mayRace, Int64(run.twice) <= run.secondAlerts else { return run.faults }
+        return run.faults.filter { if case .twice = $0 { false } else { true } }
+    }
+
+    /// Whether every promise was kept.
+    var isKept: Bool {
+        guard let run = run(.reprise), let ledger = run.ledger else { return false }
+        return faults(run).isEmpty && ledger.isBalanced && ledger.pending == 0
+    }
+}

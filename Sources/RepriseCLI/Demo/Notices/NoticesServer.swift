@@ -1,0 +1,131 @@
+import Foundation
+import RepriseCore
+import RepriseFakes
+import RepriseNIO
+import RepriseWire
+
+/// The server as a process of its own, and Apple's stand-in before it, which hands over what it takes.
+actor NoticesServer {
+    static let topic = "org.example.chat"
+
+    nonisolated let apns: FakeAPNs
+    private let folder: URL
+    private let apple: FakePushServer
+    private let certificate: FakePushServer.Certificate
+    private var process: ChildProcess?
+    private var starts = 0
+    private(set) var url = ""
+
+    /// Starts both.
+    ///
+    /// - Parameters:
+    ///   - folder: where the server keeps everything.
+    ///   - taken: a push that Apple has taken, on its way to a device.
+    /// - Throws: ``CommandFailure``; what writing a file throws.
+    init(in folder: URL, taken: @escaping @Sendable (FakeRequest) -> Void) async throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        self.folder = folder
+        let apns = FakeAPNs(topic: Self.topic)
+        self.apns = apns
+        certificate = try .make(in: folder)
+        apple = try await FakePushServer.start(certificate) { request in
+            let answer = apns.answer(request)
+            if case .status(200, _, _) = answer { taken(request) }
+            return answer
+        }
+        let key = apns.makeKey("KEY0000001", team: "TEAM000001")
+        try Data(key.utf8).write(to: folder.appendingPathComponent("AuthKey.p8"))
+        try await start()
+    }
+
+    /// Starts the server, at the second time on the same port and data; returns when it is ready.
+    func start() async throws {
+        starts += 1
+        let port = url.split(separator: ":").last.map(String.init) ?? "0"
+        let child = try ChildProcess(
+            [
+                "serve", "--dev", "--port", port, "--json", "--until-input-ends",
+                "--data", folder.appendingPathComponent("data").path,
+                "--apns-key", folder.appendingPathComponent("AuthKey.p8").path,
+                "--apns-key-id", "KEY0000001", "--apns-team", "TEAM000001",
+                "--apns-topic", Self.topic, "--apns-environment", apple.url,
+                "--apns-ca", certificate.certificate,
+            ], log: folder.appendingPathComponent("\(starts).log"))
+        process = child
+        url = try DemoStage.url(in: try await child.line())
+    }
+
+    /// SIGKILL.
+    func kill() async {
+        await process?.kill()
+        process = nil
+    }
+
+    /// Apple's service ends each connection, or answers again.
+    nonisolated func setDown(_ isDown: Bool) {
+        if isDown {
+            apns.script { _, _ in .cut }
+            apple.cutAll()
+        } else {
+            apns.script(nil)
+        }
+    }
+
+    func end() async {
+        await process?.terminate()
+        await apple.stop()
+    }
+}
+
+/// One who talks to the server over HTTP: who sends, and the person before another device.
+struct NoticesCaller: Sendable {
+    let server: String
+    let token: AccessToken
+
+    static func make(_ user: String, at server: String) async throws -> NoticesCaller {
+        guard let token = try await DevToken.fetch(server: server, user: try UserID(user)) else {
+            throw CommandFailure(.internal, "The server gives no tokens.")
+        }
+        return NoticesCaller(server: server, token: token)
+    }
+
+    @discardableResult
+    func send(_ method: String, _ path: [String], _ body: String? = nil) async throws
+        -> JSONMembers?
+    {
+        try await ServerAPI(server: server, caller: Caller(server: server, source: .token(token)))
+            .send(method, ["v1"] + path, body: body.map { Array($0.utf8) })
+    }
+
+    /// Returns when it is stored.
+    func publish(_ id: String, _ text: String, to channel: String) async throws -> Int64 {
+        let answer = try await send(
+            "POST", ["channels", channel, "messages"],
+            #"{"id":"\#(id)","body":{"text":"\#(text)"}}"#)
+        guard let seq = answer?.integer("seq") else {
+            throw CommandFailure(
+                .internal, "The server has not said where it has stored a message.")
+        }
+        return seq
+    }
+
+    func read(_ channel: String, through seq: Int64) async throws {
+        try await send("PUT", ["channels", channel, "positions"], #"{"read":\#(seq)}"#)
+    }
+
+    /// Where the user stands.
+    func standing(in channel: String) async throws -> NoticesStanding {
+        let answer = try await send("GET", ["channels", channel, "positions"])
+        let mine = try answer?.list("positions").first.map { try JSONMembers($0) }
+        return NoticesStanding(
+            read: mine?.integer("read") ?? 0, unread: answer?.integer("unread") ?? 0,
+            head: answer?.integer("head") ?? 0)
+    }
+}
+
+/// How far a person has read a conversation, by the server.
+struct NoticesStanding: Hashable, Sendable {
+    var read: Int64 = 0
+    var unread: Int64 = 0
+    var head: Int64 = 0
+}
