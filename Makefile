@@ -1,7 +1,7 @@
 # Everything that is done with this repository; `make` alone lists it.
 # The logic lives in scripts/, so that each step can be run and read by itself.
 
-SCENARIO ?= kill
+SCENARIO ?= all
 SEED ?=
 FILTER ?=
 CONFIGURATION ?= debug
@@ -28,7 +28,7 @@ help: ## List what can be made
 	@echo
 	@echo 'Settings, for example: make demo SEED=7'
 	@echo
-	@echo '  SCENARIO=kill          kill, catch-up, proof, forms, reminders, chains: the demo'
+	@echo '  SCENARIO=all           all, kill, catch-up, proof, forms, reminders, chains, notices'
 	@echo '  SEED=7                 the demo'\''s random seed; without it each run has a new one'
 	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
@@ -44,7 +44,7 @@ help: ## List what can be made
 setup: ## Check what this machine lacks, and install it where that is possible
 	@./scripts/setup
 
-demo: setup ## Kill a device again and again, and count what it lost
+demo: setup ## Play all five doors, with real processes and kills; SCENARIO plays one
 	@swift build --configuration $(CONFIGURATION) --product reprise
 	@"$$(swift build --configuration $(CONFIGURATION) --show-bin-path)/reprise" \
 		demo $(SCENARIO) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -42,6 +42,7 @@ let package = Package(
         .library(name: "RepriseNIO", targets: ["RepriseNIO"]),
         .library(name: "RepriseServer", targets: ["RepriseServer"]),
         .library(name: "RepriseTesting", targets: ["RepriseTesting"]),
+        .library(name: "RepriseFakes", targets: ["RepriseFakes"]),
         .library(name: "ReprisePhone", targets: ["ReprisePhone"]),
         .executable(name: "reprise", targets: ["RepriseCLI"]),
     ],
@@ -93,10 +94,14 @@ let package = Package(
             dependencies: ["RepriseCore", "RepriseJournal", crypto, grdb, sqlite],
             swiftSettings: strict),
         .target(
+            name: "RepriseNotices",
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
+            swiftSettings: strict),
+        .target(
             name: "Reprise",
             dependencies: [
                 "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
-                "RepriseReminders", "RepriseWire",
+                "RepriseNotices", "RepriseReminders", "RepriseWire", grdb,
             ],
             swiftSettings: strict),
 
@@ -124,8 +129,11 @@ let package = Package(
         // Stand-ins for the push services: NIO, so not in RepriseTesting, which unit tests of apps import.
         .target(
             name: "RepriseFakes",
-            dependencies: [tls, crypto, .product(name: "NIOHTTP2", package: "swift-nio-http2")]
-                + nio,
+            dependencies: [
+                tls, crypto, .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+                .product(name: "X509", package: "swift-certificates"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+            ] + nio,
             swiftSettings: strict),
         // The stand-in device: processes, Chromium, sockets, so not in RepriseTesting, which unit tests of apps import.
         .target(
@@ -140,7 +148,7 @@ let package = Package(
             name: "RepriseSimulator",
             dependencies: [
                 "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
-                "RepriseReminders", "RepriseServer", "RepriseWire",
+                "RepriseNotices", "RepriseReminders", "RepriseServer", "RepriseWire",
                 grdb, .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
@@ -148,10 +156,9 @@ let package = Package(
             name: "RepriseCLI",
             dependencies: [
                 "Goals", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCore",
-                "RepriseForms", "RepriseJournal", "RepriseNIO", "ReprisePhone", "RepriseReminders",
-                "RepriseServer", "RepriseSimulator", "RepriseTesting", "RepriseWire", grdb,
-                lifecycle,
-                logging, httpClient,
+                "RepriseFakes", "RepriseForms", "RepriseJournal", "RepriseNIO", "RepriseNotices",
+                "ReprisePhone", "RepriseReminders", "RepriseServer", "RepriseSimulator",
+                "RepriseTesting", "RepriseWire", grdb, lifecycle, logging, httpClient,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -232,6 +239,14 @@ let package = Package(
             ] + nio,
             swiftSettings: strict),
         .testTarget(
+            name: "RepriseNoticesTests",
+            dependencies: [
+                "Reprise", "RepriseCLI", "RepriseChannels", "RepriseCore", "RepriseFakes",
+                "RepriseJournal", "RepriseNIO", "RepriseNotices", "ReprisePhone", "RepriseServer",
+                "RepriseTesting", "RepriseWire", grdb,
+            ],
+            swiftSettings: strict),
+        .testTarget(
             name: "ReprisePhoneTests",
             dependencies: [
                 "PhoneProbe", "RepriseCore", "RepriseJournal", "ReprisePhone", "RepriseTesting",
@@ -275,15 +290,16 @@ let package = Package(
             name: "RepriseSimulatorTests",
             dependencies: [
                 "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
-                "RepriseReminders", "RepriseServer", "RepriseSimulator", "RepriseWire", grdb,
+                "RepriseNotices", "RepriseReminders", "RepriseServer", "RepriseSimulator",
+                "RepriseWire", grdb,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseCLITests",
             dependencies: [
                 "Reprise", "RepriseChains", "RepriseCLI", "RepriseCore", "RepriseFakes",
-                "RepriseJournal", "RepriseNIO", "ReprisePhone", "RepriseServer", "RepriseWire",
-                crypto, grdb,
+                "RepriseJournal", "RepriseNIO", "RepriseNotices", "ReprisePhone",
+                "RepriseServer", "RepriseSimulator", "RepriseWire", crypto, grdb,
             ],
             swiftSettings: strict),
     ]

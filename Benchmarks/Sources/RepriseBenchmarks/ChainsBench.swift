@@ -91,6 +91,13 @@ struct ChainsBench {
         }
     }
 
+    /// All have begun.
+    private func settle(_ chains: Chains) async throws {
+        while try await chains.list(limit: 1_000).contains(where: { $0.state == .queued }) {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
     private func finish(_ plan: Plan, _ chains: Chains) async throws {
         let id = try await chains.start(chain, input: plan)
         for await progress in chains.progress(of: id) where progress.state.isEnd {
@@ -104,6 +111,8 @@ struct ChainsBench {
             try await bench.with { chains in
                 try await bench.running(chains) {
                     try await bench.start(count, Plan(steps: 1, width: 1, waits: true), chains)
+                    // What beginning them costs is not what waiting costs.
+                    try await bench.settle(chains)
                     try await bench.finish(Plan(steps: 1_001, width: 1), chains)
                 }
             }
@@ -175,11 +184,7 @@ struct ChainsBench {
             try await bench.with { chains in
                 try await bench.running(chains) {
                     try await bench.start(count, Plan(steps: 1, width: 1, waits: true), chains)
-                    while try await chains.list(limit: 1_000).contains(where: {
-                        $0.state == .queued
-                    }) {
-                        try await Task.sleep(for: .milliseconds(50))
-                    }
+                    try await bench.settle(chains)
                 }
             }
             let before = residentMiB()

@@ -10,11 +10,11 @@ struct Main: AsyncParsableCommand {
             swift run -c release RepriseBenchmarks               all of it, about one minute
             swift run -c release RepriseBenchmarks --only fan-out,publish
             """,
-        subcommands: [Serve.self, Bare.self])
+        subcommands: [Serve.self, Bare.self, PushBare.self])
 
     @Option(
         help:
-            "Which: codec, fan-out, stopped, publish, catch-up, device, complete, channels, latency, tokens, idle, forms, reminders; separated by commas."
+            "Which: codec, fan-out, stopped, publish, catch-up, device, complete, channels, latency, tokens, idle, forms, reminders, chains, push, notices; separated by commas."
     )
     var only: String?
 

@@ -16,7 +16,7 @@ struct RemindersBench {
             .daily, .weekly(on: [.monday, .thursday]),
             .every(days: 3, from: LocalDate(2026, 1, 1 + number % 28)),
         ]
-        let quiet = QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0))
+        let quiet = Schedule.QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0))
         return RemindedEntity(
             id: "goal-\(number)",
             reminders: days.enumerated().map { index, days in

@@ -29,6 +29,10 @@ final class ServerProcess: @unchecked Sendable {
     let address: Address
     private let process: Process
     private let folder: URL
+    /// The server's data folder.
+    var data: URL { folder }
+    /// The process's number.
+    var identifier: Int32 { process.processIdentifier }
     private let arguments: [String]
 
     /// Starts this executable again with `arguments` and a folder, and waits for the line `ready PORT`.

@@ -8,7 +8,8 @@ enum Suites {
         ("codec", codec), ("fan-out", fanOut), ("publish", publish), ("catch-up", catchUp),
         ("device", device), ("idle", idle), ("complete", complete), ("channels", manyChannels),
         ("latency", latency), ("stopped", stopped), ("tokens", tokens),
-        ("forms", forms), ("reminders", reminders), ("chains", chains),
+        ("forms", forms), ("reminders", reminders), ("chains", chains), ("push", push),
+        ("notices", notices),
     ]
 
     private static func withServer<T>(
@@ -257,6 +258,28 @@ enum Suites {
         ]
     }
 
+    /// A message over a real socket to the system being asked for its banner, with the badge in it: a device of one channel, and one of 10,000.
+    @Sendable private static func notices() async throws -> [Figure] {
+        let few = try await NoticesBench(channels: 0).banners(messages: 500)
+        let many = try await NoticesBench(channels: 10_000).banners(messages: 500)
+        let bare = try await NoticesBench(channels: 0).bare(rounds: 500)
+        return [
+            Figure(
+                name: "message in the journal to the system asked for its banner, p99 of 500",
+                value: few.decision.percentile(0.99), unit: "ms", baseline: bare.percentile(0.99),
+                baselineName: "two commits", target: 10, smallerIsBetter: true, factor: 1.5),
+            Figure(
+                name: "publish to the system asked for its banner, the server included, p99",
+                value: few.whole.percentile(0.99), unit: "ms", baseline: bare.percentile(0.99),
+                baselineName: "two commits", smallerIsBetter: true),
+            Figure(
+                name: "the same with 10,000 channels behind the badge, median",
+                value: many.decision.percentile(0.5), unit: "ms",
+                baseline: few.decision.percentile(0.5), baselineName: "with one channel",
+                target: 5, smallerIsBetter: true, factor: 1.5),
+        ]
+    }
+
     /// Trivial tasks: what is measured is what the door adds to them.
     @Sendable private static func chains() async throws -> [Figure] {
         let bare = try await ChainsBench.commit()
@@ -292,6 +315,46 @@ enum Suites {
                 baseline: 8_000 / bare.p50, baselineName: "eight to a commit", target: 5_000,
                 factor: 1.5),
         ]
+    }
+
+    /// One message to 100,000 phones and to 20,000 browsers, on one core; rates are of the moments between the first push and the last.
+    @Sendable private static func push() async throws -> [Figure] {
+        try await PushBench.run { bench in
+            let apns = try await bench.apns(100_000)
+            let device = "/3/device/" + String(repeating: "0", count: 64)
+            let bareAPNs = try await bench.bare(50_000, path: device, bytes: 300, concurrency: 500)
+            let web = try await bench.webPush(20_000)
+            let bareWeb = try await bench.bare(
+                20_000, path: "/push/b1", bytes: 330, concurrency: 100)
+            let megabyte = 1_048_576.0
+            return [
+                Figure(
+                    name: "APNs, from the queue to the stand-in, one core", value: apns.perSecond,
+                    unit: "pushes/s", baseline: bareAPNs.perSecond,
+                    baselineName: "AsyncHTTPClient alone", target: 5_000, factor: 1.5),
+                Figure(
+                    name: "the same, the server's processor time", value: apns.cpu,
+                    unit: "µs/push", baseline: bareAPNs.cpu, baselineName: "AsyncHTTPClient alone",
+                    smallerIsBetter: true),
+                Figure(
+                    name: "the same, the server's memory at its most",
+                    value: Double(apns.memory.most) / megabyte, unit: "MB",
+                    baseline: Double(bareAPNs.memory.most) / megabyte,
+                    baselineName: "AsyncHTTPClient alone", target: 100, smallerIsBetter: true),
+                Figure(
+                    name: "a channel of 100,000 members, memory above idle",
+                    value: Double(apns.memory.grown) / megabyte, unit: "MB", target: 64,
+                    smallerIsBetter: true),
+                Figure(
+                    name: "Web Push, sealed and sent, one core", value: web.perSecond,
+                    unit: "pushes/s", baseline: bareWeb.perSecond,
+                    baselineName: "AsyncHTTPClient alone", target: 3_000, factor: 1.5),
+                Figure(
+                    name: "the same, the server's processor time", value: web.cpu,
+                    unit: "µs/push", baseline: bareWeb.cpu, baselineName: "AsyncHTTPClient alone",
+                    smallerIsBetter: true),
+            ]
+        }
     }
 
     /// The first figures again, with tokens, grants and limits on.
