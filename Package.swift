@@ -264,6 +264,14 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "RepriseDocumentationTests",
+            dependencies: [
+                "Goals", "Reprise", "RepriseApple", "RepriseChains", "RepriseChannels",
+                "RepriseCore", "RepriseForms", "RepriseNotices", "RepriseReminders",
+                "RepriseTesting", "RepriseWire", grdb,
+            ],
+            swiftSettings: strict),
+        .testTarget(
             name: "RepriseNIOTests", dependencies: ["RepriseCore", "RepriseNIO", tls] + nio,
             swiftSettings: strict),
         .testTarget(

@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+@Suite("Documentation")
+struct DocumentationTests {
+    private static let home = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    /// Apple's frameworks, or a program's entry: these are compiled elsewhere, or not here.
+    private static let elsewhere = ["@mainenumMailExtension"]
+
+    @Test("every example in Swift is compiled, word for word")
+    func examples() throws {
+        let sources = try Self.files(in: "Tests/RepriseDocumentationTests", of: "swift")
+            .map {
+                Self.normal(
+                    try String(contentsOf: $0, encoding: .utf8).components(separatedBy: "\n"))
+            }
+        let pages =
+            [Self.home.appending(path: "README.md")]
+            + (try Self.files(in: "docs", of: "md"))
+        var count = 0
+        for page in pages {
+            for (line, example) in try Self.examples(in: page) {
+                count += 1
+                let isCompiled = sources.contains { $0.contains(example) }
+                let isElsewhere = Self.elsewhere.contains { example.contains($0) }
+                #expect(
+                    isCompiled || isElsewhere,
+                    "\(page.lastPathComponent):\(line) is in no file of RepriseDocumentationTests")
+            }
+        }
+        #expect(count > 30, "the pages were not found")
+    }
+
+    /// What stands between the fences, with the line of each opening fence.
+    private static func examples(in page: URL) throws -> [(line: Int, text: String)] {
+        var found: [(Int, String)] = []
+        var open: (line: Int, text: [String])?
+        let text = try String(contentsOf: page, encoding: .utf8)
+        for (number, line) in text.components(separatedBy: "\n").enumerated() {
+            if let example = open {
+                guard line.hasPrefix("```") else {
+                    open?.text.append(line)
+                    continue
+                }
+                found.append((example.line, normal(example.text)))
+                open = nil
+            } else if line == "```swift" {
+                open = (number + 1, [])
+            }
+        }
+        return found
+    }
+
+    /// Without imports, which stand elsewhere in a file, and without white space: lines break where there is room.
+    private static func normal(_ lines: [String]) -> String {
+        lines.filter { !$0.hasPrefix("import ") }.joined().filter { !$0.isWhitespace }
+    }
+
+    private static func files(in folder: String, of type: String) throws -> [URL] {
+        let all = FileManager.default.enumerator(
+            at: home.appending(path: folder), includingPropertiesForKeys: nil)
+        return (all?.allObjects as? [URL] ?? []).filter { $0.pathExtension == type }
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import Reprise
+import RepriseApple
+import RepriseCore
+import RepriseNotices
+
+extension Stage {
+    func notices() async throws {
+        var configuration = Reprise.Configuration()
+        configuration.notices = Notices.Configuration()
+        let reprise = try await Reprise.open(
+            at: folder, server: server, dialer: dialer, configuration: configuration)
+        let general = try reprise.channel("general")
+        try await general.subscribe()
+        Task { try await reprise.run() }
+        Task { try await reprise.notices?.run(notifications: notifications) }  // SystemNotifications()
+        // `reprise` is the NotificationHandler of all doors: give it to the platform's delegate.
+        if let notices = reprise.notices {
+            for await tap in notices.taps {
+                await router.open(tap.route, tap.resolution)
+                try await tap.presented()
+            }
+        }
+    }
+
+    func settings(
+        _ notices: Notices, general: ChannelName, ada: UserID, tomorrow: WallTime, token: [UInt8],
+        show: ([ChannelName: NoticeSettings.Mute]) -> Void
+    ) async throws {
+        try await notices.mute(channel: general, until: tomorrow)
+        try await notices.mute(person: ada)
+        try await notices.setQuietHours(
+            QuietHours(from: "22:00", to: "07:00", zone: "Europe/Berlin"))
+        try await notices.registered(pushToken: token)  // at each start, with what the system says
+        for await settings in notices.settingsChanges { show(settings.channels) }
+    }
+}
+
+#if canImport(UIKit) && canImport(UserNotifications)
+    import UserNotifications
+
+    private let sharedFolder = URL.temporaryDirectory
+
+    final class NotificationService: UNNotificationServiceExtension {
+        private let notice = NoticeExtension(at: sharedFolder)  // as `configuration.journal.sharedFolder`
+        private lazy var work = SystemServiceExtension(
+            content: notice.content(for:), timeWillExpire: notice.timeWillExpire)
+
+        override func didReceive(
+            _ request: UNNotificationRequest,
+            withContentHandler handler: @escaping (UNNotificationContent) -> Void
+        ) { work.didReceive(request, withContentHandler: handler) }
+
+        override func serviceExtensionTimeWillExpire() { work.timeWillExpire() }
+    }
+#endif
