@@ -46,7 +46,7 @@ enum FormsProperties {
         for problem in problems {
             try hold((last...max(last, lines)).contains(problem.line), "line \(problem.line)")
             try hold(
-                problem.pointer.isEmpty || problem.pointer.hasPrefix("/"), problem.pointer)
+                problem.pointer.utf8.first.map { $0 == UInt8(ascii: "/") } ?? true, problem.pointer)
             try hold(!problem.message.isEmpty, "nothing is said")
             last = problem.line
         }
