@@ -54,25 +54,38 @@ struct PushChromiumTests {
         let target = try await devTools.call(
             "Target.createTarget", ["url": .string(origin + "/")])["targetId"]?.text
         let page = try await ChromiumPage.attach(to: try #require(target), of: devTools)
-        try await until("the page is there") {
-            try await page.evaluate("location.href + document.readyState").text
-                == origin + "/complete"
+        var place: String?
+        try await until("the page is there, not \(place ?? "nowhere")") {
+            place = try await page.evaluate("location.href + document.readyState").text
+            return place == origin + "/complete"
         }
         let keys = try #require(try await page.evaluate(Self.subscribe).text)
         try await push(keys, origin)
         let body = try #require(sealed().first)
         try await page.call("ServiceWorker.enable")
+        // DevTools promise no delivery, and once in a CI run there was none: a push may come twice, so it
+        // is sent again, and the tag leaves one notification of it.
+        var sent = ContinuousClock.Instant.now - .seconds(3)
+        try await until("it is shown") {
+            if sent.duration(to: .now) > .seconds(2) {
+                try await deliver(body, to: origin, in: page)
+                sent = .now
+            }
+            return try await shown(page) != "[]"
+        }
+        #expect(
+            try await shown(page) == #"[["Room","Grüße, 👋",true,"m1"]]"#,
+            "title, text, silent, id of the message")
+        await devTools.close()
+    }
+
+    private func deliver(_ body: [UInt8], to origin: String, in page: ChromiumPage) async throws {
         try await page.call(
             "ServiceWorker.deliverPushMessage",
             [
                 "origin": .string(origin), "registrationId": "0",
                 "data": .string(Data(body).base64EncodedString()),
             ])
-        try await until("it is shown") { try await shown(page) != "[]" }
-        #expect(
-            try await shown(page) == #"[["Room","Grüße, 👋",true,"m1"]]"#,
-            "title, text, silent, id of the message")
-        await devTools.close()
     }
 
     /// Registers what the browser says, seals for it, and sends to where it listens.
@@ -109,11 +122,11 @@ struct PushChromiumTests {
     }
 
     private func until(
-        _ what: Comment, _ condition: () async throws -> Bool
+        _ what: @autoclosure () -> Comment, _ condition: () async throws -> Bool
     ) async throws {
         let deadline = ContinuousClock.now + .seconds(20)
         while try await !condition() {
-            try #require(ContinuousClock.now < deadline, what)
+            try #require(ContinuousClock.now < deadline, what())
             try await Task.sleep(for: .milliseconds(20))
         }
     }
