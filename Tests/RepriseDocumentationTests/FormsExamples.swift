@@ -14,7 +14,8 @@ extension Stage {
             at: folder, server: server, dialer: dialer, configuration: configuration)
         guard let forms = reprise.forms else { return }
 
-        try await forms.record("checkout", properties: #"{"total": 12}"#)  // durable when it returns
+        // Durable when it returns.
+        try await forms.record("checkout", properties: #"{"total": 12}"#)
 
         Task { for await link in forms.deepLinks { await router.open(link.url) } }
         try await forms.run(

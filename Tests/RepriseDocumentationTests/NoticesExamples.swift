@@ -13,7 +13,8 @@ extension Stage {
         let general = try reprise.channel("general")
         try await general.subscribe()
         Task { try await reprise.run() }
-        Task { try await reprise.notices?.run(notifications: notifications) }  // SystemNotifications()
+        // On Apple systems `SystemNotifications()`.
+        Task { try await reprise.notices?.run(notifications: notifications) }
         // `reprise` is the NotificationHandler of all doors: give it to the platform's delegate.
         if let notices = reprise.notices {
             for await tap in notices.taps {
@@ -31,7 +32,8 @@ extension Stage {
         try await notices.mute(person: ada)
         try await notices.setQuietHours(
             QuietHours(from: "22:00", to: "07:00", zone: "Europe/Berlin"))
-        try await notices.registered(pushToken: token)  // at each start, with what the system says
+        // At each start, with what the system says then.
+        try await notices.registered(pushToken: token)
         for await settings in notices.settingsChanges { show(settings.channels) }
     }
 }
