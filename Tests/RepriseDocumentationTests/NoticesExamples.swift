@@ -44,7 +44,8 @@ extension Stage {
     private let sharedFolder = URL.temporaryDirectory
 
     final class NotificationService: UNNotificationServiceExtension {
-        private let notice = NoticeExtension(at: sharedFolder)  // as `configuration.journal.sharedFolder`
+        // The same as `configuration.journal.sharedFolder`.
+        private let notice = NoticeExtension(at: sharedFolder)
         private lazy var work = SystemServiceExtension(
             content: notice.content(for:), timeWillExpire: notice.timeWillExpire)
 
