@@ -1,5 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is UIKit.
-#if canImport(UIKit) && canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
+// Not run by the project's own tests, which are on Linux; compiled only where there is UserNotifications.
+#if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     import Foundation
     public import RepriseCore
     public import UserNotifications
@@ -12,7 +12,10 @@
                 switch settings.authorizationStatus {
                 case .notDetermined: .notDetermined
                 case .denied: .denied
-                case .provisional, .ephemeral: .provisional
+                case .provisional: .provisional
+                #if canImport(UIKit)
+                    case .ephemeral: .provisional
+                #endif
                 case .authorized: .authorized
                 @unknown default: .denied
                 }

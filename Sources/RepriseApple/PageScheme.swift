@@ -1,5 +1,5 @@
 // Not run by the project's own tests, which are on Linux; compiled only where there is WebKit.
-#if canImport(UIKit) && canImport(WebKit) && !os(tvOS) && !os(watchOS)
+#if canImport(WebKit)
     import Foundation
     import RepriseCore
     import WebKit
@@ -8,9 +8,9 @@
     @MainActor final class PageScheme: NSObject, WKURLSchemeHandler {
         static let name = "reprise-page"
 
-        private let page: WebPage
+        private let page: HostedWebPage
 
-        init(_ page: WebPage) { self.page = page }
+        init(_ page: HostedWebPage) { self.page = page }
 
         func webView(_ webView: WKWebView, start urlSchemeTask: any WKURLSchemeTask) {
             guard let url = urlSchemeTask.request.url else {

@@ -1,6 +1,7 @@
 // Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
 #if canImport(Network)
     import Foundation
+    import Dispatch
     import Network
     public import RepriseCore
     #if canImport(UIKit)

@@ -1,5 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is UIKit.
-#if canImport(UIKit) && canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
+// Not run by the project's own tests, which are on Linux; compiled only where there is UserNotifications.
+#if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     import Foundation
     public import RepriseCore
     public import UserNotifications

@@ -1,7 +1,7 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there are UIKit and WebKit.
-#if canImport(UIKit) && canImport(WebKit) && !os(tvOS) && !os(watchOS)
+// Not run by the project's own tests, which are on Linux; compiled only where there is WebKit.
+#if canImport(WebKit)
+    import Foundation
     public import RepriseCore
-    import UIKit
     import WebKit
 
     /// Makes web views, `WKWebView`, over the app's own screen.
@@ -12,7 +12,7 @@
     ///
     /// A web view lies in the window from its beginning, transparent and deaf: the system lets the page rest of one that lies in none.
     public struct WKWebViews: WebViewHost {
-        /// Makes them in the key window of the scene that is in the foreground.
+        /// Makes them in the key window: of the scene that is in the foreground, or of the Mac's app.
         public init() {}
 
         /// Waits for a window, makes a web view and loads a page into it; returns when it has been loaded.
@@ -20,33 +20,14 @@
         /// - Parameter page: what to load.
         /// - Returns: the web view.
         /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`.
-        public func open(_ page: WebPage) async throws -> any WebView {
-            let window = try await Self.window()
+        public func open(_ page: HostedWebPage) async throws -> any HostedWebView {
+            let window = try await PageWindow.key()
             return try await SystemWebView.open(page, in: window)
-        }
-
-        @MainActor private static func window() async throws -> UIWindow {
-            if let window = keyWindow { return window }
-            // The app was launched in the background: it has no window before a scene becomes active. No scene does between the look
-            // and the wait, for both are on the main actor.
-            let arrivals = NotificationCenter.default
-                .notifications(named: UIScene.didActivateNotification).map { _ in }
-            for await _ in arrivals {
-                if let window = keyWindow { return window }
-            }
-            throw RepriseError(.unavailable, "There is no window for a web view.")
-        }
-
-        @MainActor private static var keyWindow: UIWindow? {
-            UIApplication.shared.connectedScenes.lazy
-                .compactMap { $0 as? UIWindowScene }
-                .filter { $0.activationState == .foregroundActive }
-                .compactMap(\.keyWindow).first
         }
     }
 
     /// One web view with its page.
-    final class SystemWebView: WebView {
+    final class SystemWebView: HostedWebView {
         let events: AsyncStream<WebViewEvent>
         private let holder: Holder
 
@@ -54,7 +35,7 @@
             (self.holder, self.events) = (holder, events)
         }
 
-        @MainActor static func open(_ page: WebPage, in window: UIWindow) async throws
+        @MainActor static func open(_ page: HostedWebPage, in window: PageWindow) async throws
             -> SystemWebView
         {
             let (events, continuation) = AsyncStream.makeStream(
@@ -76,29 +57,26 @@
     @MainActor private final class Holder: NSObject, WKScriptMessageHandler, WKNavigationDelegate {
         private static let start = URL(string: "\(PageScheme.name)://forms/")
 
-        private let view: WKWebView
+        private let view: PageView
         private let continuation: AsyncStream<WebViewEvent>.Continuation
         private var loading: CheckedContinuation<Void, any Error>?
         private var isClosed = false
 
         init(
-            _ page: WebPage, in window: UIWindow,
+            _ page: HostedWebPage, in window: PageWindow,
             _ continuation: AsyncStream<WebViewEvent>.Continuation
         ) {
             let configuration = WKWebViewConfiguration()
             // Nothing of one page is left for the next.
             configuration.websiteDataStore = .nonPersistent()
             configuration.setURLSchemeHandler(PageScheme(page), forURLScheme: PageScheme.name)
-            view = WKWebView(frame: window.bounds, configuration: configuration)
+            view = PageView(frame: window.room, configuration: configuration)
             self.continuation = continuation
             super.init()
             configuration.userContentController.add(self, name: "reprise")
             view.navigationDelegate = self
-            view.autoresizingMask = [.flexibleWidth, .flexibleHeight]
-            view.isOpaque = false
-            view.backgroundColor = .clear
-            setVisible(false)
-            window.addSubview(view)
+            view.setVisible(false)
+            window.put(view)
         }
 
         func load() async throws {
@@ -137,13 +115,7 @@
             }
         }
 
-        func setVisible(_ isVisible: Bool) {
-            view.alpha = isVisible ? 1 : 0
-            view.isUserInteractionEnabled = isVisible
-            view.accessibilityElementsHidden = !isVisible
-            view.accessibilityViewIsModal = isVisible
-            if isVisible { view.superview?.bringSubviewToFront(view) }
-        }
+        func setVisible(_ isVisible: Bool) { view.setVisible(isVisible) }
 
         func close() {
             guard !isClosed else { return }
@@ -187,18 +159,18 @@
             decisionHandler(navigationAction.request.url == Self.start ? .allow : .cancel)
         }
 
-        func webView(_ webView: WKWebView, didFinish navigation: WKNavigation?) {
+        func webView(_ webView: WKWebView, didFinish navigation: WKNavigation!) {
             loaded(.success(()))
         }
 
         func webView(
-            _ webView: WKWebView, didFail navigation: WKNavigation?, withError error: any Error
+            _ webView: WKWebView, didFail navigation: WKNavigation!, withError error: any Error
         ) {
             terminated("The page could not be loaded: \(error.localizedDescription)")
         }
 
         func webView(
-            _ webView: WKWebView, didFailProvisionalNavigation navigation: WKNavigation?,
+            _ webView: WKWebView, didFailProvisionalNavigation navigation: WKNavigation!,
             withError error: any Error
         ) {
             terminated("The page could not be loaded: \(error.localizedDescription)")

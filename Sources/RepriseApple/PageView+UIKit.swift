@@ -1,0 +1,52 @@
+// Not run by the project's own tests, which are on Linux; compiled only where there are UIKit and WebKit.
+#if canImport(UIKit) && canImport(WebKit)
+    import Foundation
+    import RepriseCore
+    import UIKit
+    import WebKit
+
+    /// Where web views lie.
+    typealias PageWindow = UIWindow
+
+    extension UIWindow {
+        /// The key window of the scene in front; waits until there is one.
+        static func key() async throws -> UIWindow {
+            if let window = keyInFront { return window }
+            // The app was launched in the background: it has no window before a scene becomes active. No scene does between the look
+            // and the wait, for both are on the main actor.
+            let arrivals = NotificationCenter.default
+                .notifications(named: UIScene.didActivateNotification).map { _ in }
+            for await _ in arrivals {
+                if let window = keyInFront { return window }
+            }
+            throw RepriseError(.unavailable, "There is no window for a web view.")
+        }
+
+        private static var keyInFront: UIWindow? {
+            UIApplication.shared.connectedScenes.lazy
+                .compactMap { $0 as? UIWindowScene }
+                .filter { $0.activationState == .foregroundActive }
+                .compactMap(\.keyWindow).first
+        }
+
+        var room: CGRect { bounds }
+
+        func put(_ view: PageView) {
+            view.autoresizingMask = [.flexibleWidth, .flexibleHeight]
+            view.isOpaque = false
+            view.backgroundColor = .clear
+            addSubview(view)
+        }
+    }
+
+    /// A web view that is there and not seen, until it shows something.
+    final class PageView: WKWebView {
+        func setVisible(_ isVisible: Bool) {
+            alpha = isVisible ? 1 : 0
+            isUserInteractionEnabled = isVisible
+            accessibilityElementsHidden = !isVisible
+            accessibilityViewIsModal = isVisible
+            if isVisible { superview?.bringSubviewToFront(self) }
+        }
+    }
+#endif

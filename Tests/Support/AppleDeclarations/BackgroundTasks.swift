@@ -1,0 +1,46 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
+// Declarations of Apple's BackgroundTasks, as far as RepriseApple uses them; nothing here does anything.
+// Source: https://developer.apple.com/documentation/backgroundtasks
+public import Dispatch
+@_exported public import Foundation
+
+open class BGTask: NSObject {
+    open var identifier: String { fatalError() }
+    open var expirationHandler: (() -> Void)?
+    open func setTaskCompleted(success: Bool) { fatalError() }
+}
+
+open class BGTaskRequest: NSObject {
+    open var identifier: String { fatalError() }
+    open var earliestBeginDate: Date?
+}
+
+open class BGAppRefreshTaskRequest: BGTaskRequest {
+    public init(identifier: String) { fatalError() }
+}
+
+open class BGProcessingTaskRequest: BGTaskRequest {
+    open var requiresNetworkConnectivity = false
+    open var requiresExternalPower = false
+    public init(identifier: String) { fatalError() }
+}
+
+open class BGTaskScheduler: NSObject, @unchecked Sendable {
+    public struct Error: Swift.Error {
+        public enum Code: Int, Sendable {
+            case unavailable, tooManyPendingTaskRequests, notPermitted
+        }
+        public var code: Code { fatalError() }
+    }
+    open class var shared: BGTaskScheduler { fatalError() }
+    open func register(
+        forTaskWithIdentifier identifier: String, using queue: DispatchQueue?,
+        launchHandler: @escaping (BGTask) -> Void
+    ) -> Bool { fatalError() }
+    open func submit(_ taskRequest: BGTaskRequest) throws { fatalError() }
+    open func cancel(taskRequestWithIdentifier identifier: String) { fatalError() }
+    open func getPendingTaskRequests(
+        completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void
+    ) { fatalError() }
+}

@@ -1,0 +1,23 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
+// Declarations of Apple's Network, as far as RepriseApple uses them; nothing here does anything.
+// Source: https://developer.apple.com/documentation/network/nwpathmonitor
+public import Dispatch
+
+public struct NWInterface: Hashable, Sendable { public var name: String { fatalError() } }
+
+public struct NWPath: Equatable, Sendable {
+    public enum Status: Sendable { case satisfied, unsatisfied, requiresConnection }
+    public var status: Status { fatalError() }
+    public var availableInterfaces: [NWInterface] { fatalError() }
+    public var isExpensive: Bool { fatalError() }
+    public var isConstrained: Bool { fatalError() }
+}
+
+public final class NWPathMonitor: @unchecked Sendable {
+    public init() {}
+    public var currentPath: NWPath { fatalError() }
+    public var pathUpdateHandler: (@Sendable (_ newPath: NWPath) -> Void)?
+    public func start(queue: DispatchQueue) {}
+    public func cancel() {}
+}

@@ -1,0 +1,208 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
+// Declarations of Apple's UserNotifications, as far as RepriseApple uses them; nothing here does anything.
+// Source: https://developer.apple.com/documentation/usernotifications. Without "Sendable" where the page is silent.
+@_exported public import Foundation
+
+public enum UNAuthorizationStatus: Int, Sendable {
+    case notDetermined, denied, authorized, provisional
+    #if !REPRISE_MAC
+        case ephemeral
+    #endif
+}
+
+public enum UNNotificationSetting: Int, Sendable { case notSupported, disabled, enabled }
+
+open class UNNotificationSettings: NSObject {
+    open var authorizationStatus: UNAuthorizationStatus { fatalError() }
+    open var alertSetting: UNNotificationSetting { fatalError() }
+    open var badgeSetting: UNNotificationSetting { fatalError() }
+    open var soundSetting: UNNotificationSetting { fatalError() }
+}
+
+public enum UNNotificationInterruptionLevel: UInt, Sendable {
+    case passive, active, timeSensitive, critical
+}
+
+open class UNNotificationSound: NSObject {
+    open class var `default`: UNNotificationSound { fatalError() }
+}
+
+open class UNNotificationContent: NSObject {
+    open var title: String {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open var subtitle: String {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open var body: String {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open var badge: NSNumber? {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open var sound: UNNotificationSound? {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open var threadIdentifier: String {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open var categoryIdentifier: String {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open var userInfo: [AnyHashable: Any] {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open var interruptionLevel: UNNotificationInterruptionLevel {
+        get { fatalError() }
+        set { fatalError() }
+    }
+}
+
+open class UNMutableNotificationContent: UNNotificationContent {}
+
+open class UNNotificationTrigger: NSObject { open var repeats: Bool { fatalError() } }
+open class UNPushNotificationTrigger: UNNotificationTrigger {}
+
+open class UNTimeIntervalNotificationTrigger: UNNotificationTrigger {
+    open var timeInterval: TimeInterval { fatalError() }
+    public convenience init(timeInterval: TimeInterval, repeats: Bool) { fatalError() }
+}
+
+open class UNCalendarNotificationTrigger: UNNotificationTrigger {
+    open var dateComponents: DateComponents { fatalError() }
+    public convenience init(dateMatching: DateComponents, repeats: Bool) { fatalError() }
+}
+
+open class UNNotificationRequest: NSObject {
+    open var identifier: String { fatalError() }
+    open var content: UNNotificationContent { fatalError() }
+    open var trigger: UNNotificationTrigger? { fatalError() }
+    public convenience init(
+        identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?
+    ) { fatalError() }
+}
+
+open class UNNotification: NSObject {
+    open var date: Date { fatalError() }
+    open var request: UNNotificationRequest { fatalError() }
+}
+
+public let UNNotificationDefaultActionIdentifier = ""
+public let UNNotificationDismissActionIdentifier = ""
+
+open class UNNotificationResponse: NSObject {
+    open var notification: UNNotification { fatalError() }
+    open var actionIdentifier: String { fatalError() }
+}
+
+open class UNTextInputNotificationResponse: UNNotificationResponse {
+    open var userText: String { fatalError() }
+}
+
+public struct UNNotificationActionOptions: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    public static let foreground = Self(rawValue: 4)
+}
+
+open class UNNotificationAction: NSObject {
+    public convenience init(
+        identifier: String, title: String, options: UNNotificationActionOptions = []
+    ) { fatalError() }
+}
+
+open class UNTextInputNotificationAction: UNNotificationAction {
+    public convenience init(
+        identifier: String, title: String, options: UNNotificationActionOptions = []
+    ) { fatalError() }
+}
+
+public struct UNNotificationCategoryOptions: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    public static let customDismissAction = Self(rawValue: 1)
+}
+
+open class UNNotificationCategory: NSObject {
+    public convenience init(
+        identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],
+        options: UNNotificationCategoryOptions = []
+    ) { fatalError() }
+}
+
+public struct UNNotificationPresentationOptions: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    public static let badge = Self(rawValue: 1)
+    public static let sound = Self(rawValue: 2)
+    public static let list = Self(rawValue: 8)
+    public static let banner = Self(rawValue: 16)
+}
+
+public struct UNAuthorizationOptions: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    public static let badge = Self(rawValue: 1)
+    public static let sound = Self(rawValue: 2)
+    public static let alert = Self(rawValue: 4)
+    public static let provisional = Self(rawValue: 64)
+}
+
+/// Its methods are optional there; here they are required, so that one that is written otherwise is found.
+public protocol UNUserNotificationCenterDelegate: NSObjectProtocol {
+    func userNotificationCenter(
+        _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
+        withCompletionHandler completionHandler:
+            @escaping (UNNotificationPresentationOptions) -> Void)
+    func userNotificationCenter(
+        _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
+        withCompletionHandler completionHandler: @escaping () -> Void)
+}
+
+open class UNUserNotificationCenter: NSObject, @unchecked Sendable {
+    open class func current() -> UNUserNotificationCenter { fatalError() }
+    open var delegate: (any UNUserNotificationCenterDelegate)?
+    open func getNotificationSettings(
+        completionHandler: @escaping @Sendable (UNNotificationSettings) -> Void
+    ) { fatalError() }
+    open func requestAuthorization(
+        options: UNAuthorizationOptions = [],
+        completionHandler: @escaping @Sendable (Bool, (any Error)?) -> Void
+    ) { fatalError() }
+    open func add(
+        _ request: UNNotificationRequest,
+        withCompletionHandler completionHandler: (@Sendable ((any Error)?) -> Void)? = nil
+    ) { fatalError() }
+    open func getPendingNotificationRequests(
+        completionHandler: @escaping @Sendable ([UNNotificationRequest]) -> Void
+    ) { fatalError() }
+    open func getDeliveredNotifications(
+        completionHandler: @escaping @Sendable ([UNNotification]) -> Void
+    ) { fatalError() }
+    open func removePendingNotificationRequests(withIdentifiers: [String]) { fatalError() }
+    open func removeDeliveredNotifications(withIdentifiers: [String]) { fatalError() }
+    open func setBadgeCount(
+        _ newBadgeCount: Int,
+        withCompletionHandler completionHandler: (@Sendable ((any Error)?) -> Void)? = nil
+    ) { fatalError() }
+    open func setNotificationCategories(_ categories: Set<UNNotificationCategory>) { fatalError() }
+}
+
+#if !REPRISE_MAC
+    open class UNNotificationServiceExtension: NSObject {
+        open func didReceive(
+            _ request: UNNotificationRequest,
+            withContentHandler contentHandler: @escaping (UNNotificationContent) -> Void
+        ) { fatalError() }
+        open func serviceExtensionTimeWillExpire() { fatalError() }
+    }
+#endif
