@@ -14,10 +14,10 @@ package enum FormsPage {
     ///
     /// - Parameter session: what the page has to name in all that it says.
     /// - Returns: what a ``RepriseCore/WebViewHost`` opens.
-    package static func page(session: String) -> WebPage {
+    package static func page(session: String) -> HostedWebPage {
         let html = String(decoding: PackageResources.forms_html, as: UTF8.self)
             .replacing("{{session}}", with: session)
-        return WebPage(
+        return HostedWebPage(
             files: [
                 "/": .init(type: "text/html; charset=utf-8", bytes: Array(html.utf8)),
                 "/forms.js": .init(

@@ -52,7 +52,7 @@ final class PageStage: Sendable {
     }
 
     /// The page that ships; with REPRISE_FORMS_JS another runtime, which scripts/mutate-forms has broken on purpose.
-    private static var page: WebPage {
+    private static var page: HostedWebPage {
         get throws {
             let page = FormsPage.page(session: session)
             guard let other = ProcessInfo.processInfo.environment["REPRISE_FORMS_JS"] else {
@@ -62,7 +62,7 @@ final class PageStage: Sendable {
             files["/forms.js"] = .init(
                 type: "text/javascript; charset=utf-8",
                 bytes: Array(try Data(contentsOf: URL(filePath: other))))
-            return WebPage(files: files, policy: page.policy)
+            return HostedWebPage(files: files, policy: page.policy)
         }
     }
 

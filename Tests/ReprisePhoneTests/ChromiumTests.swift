@@ -8,15 +8,15 @@ import Testing
 struct ChromiumTests {
     private static let browser = Task { try await Chromium.start() }
 
-    private static func page(_ script: String, _ more: [String: String] = [:]) -> WebPage {
+    private static func page(_ script: String, _ more: [String: String] = [:]) -> HostedWebPage {
         var files = [
-            "/": WebPage.File(
+            "/": HostedWebPage.File(
                 type: "text/html",
                 bytes: Array((viewport + "<body><script src=/page.js></script>").utf8)),
-            "/page.js": WebPage.File(type: "text/javascript", bytes: Array(script.utf8)),
+            "/page.js": HostedWebPage.File(type: "text/javascript", bytes: Array(script.utf8)),
         ]
         for (path, text) in more { files[path] = .init(type: "text/html", bytes: Array(text.utf8)) }
-        return WebPage(
+        return HostedWebPage(
             files: files, policy: "default-src 'none'; script-src 'self'; frame-src 'self'")
     }
 
@@ -28,7 +28,7 @@ struct ChromiumTests {
         """
 
     private func open(
-        _ page: WebPage, app: String = "tests"
+        _ page: HostedWebPage, app: String = "tests"
     ) async throws -> (ChromiumWebViews, ChromiumWebView) {
         let webViews = ChromiumWebViews(
             address: try await Self.browser.value.address, app: app)

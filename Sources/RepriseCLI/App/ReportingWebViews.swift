@@ -15,7 +15,7 @@ actor ReportingWebViews: WebViewHost {
         self.death = death
     }
 
-    func open(_ page: WebPage) async throws -> any WebView {
+    func open(_ page: HostedWebPage) async throws -> any HostedWebView {
         let view = try await webViews.openPage(page)
         await phone.report("webView")
         await die(.beforeHandshake, view)
@@ -32,7 +32,7 @@ actor ReportingWebViews: WebViewHost {
 }
 
 /// A web view, and a witness beside it.
-private final class ReportingWebView: WebView {
+private final class ReportingWebView: HostedWebView {
     let events: AsyncStream<WebViewEvent>
     private let view: ChromiumWebView
     private let phone: PhoneApp

@@ -18,7 +18,7 @@ actor SeedFormsApp {
     private var machine: BufferedForms
     /// What was tapped, by the number of its event.
     private var events: [(id: String, properties: Any)] = []
-    private var view: (any WebView)?
+    private var view: (any HostedWebView)?
     private var hasFormsData = false
 
     init(
@@ -98,7 +98,7 @@ actor SeedFormsApp {
         }
     }
 
-    private func hear(_ view: any WebView) async {
+    private func hear(_ view: any HostedWebView) async {
         var fetching: Task<Void, Never>?
         defer { fetching?.cancel() }
         for await event in view.events {

@@ -3,13 +3,13 @@ public protocol WebViewHost: Sendable {
     /// Makes a web view and loads a page into it; returns when the page has been loaded.
     ///
     /// - Parameter page: what to load.
-    /// - Returns: the web view, which lives until ``WebView/close()``.
+    /// - Returns: the web view, which lives until ``HostedWebView/close()``.
     /// - Throws: ``RepriseError`` `.unavailable`, `.timedOut`.
-    func open(_ page: WebPage) async throws -> any WebView
+    func open(_ page: HostedWebPage) async throws -> any HostedWebView
 }
 
-/// A page that the app itself serves, as `WKURLSchemeHandler` does: nothing of it comes over the network.
-public struct WebPage: Hashable, Sendable {
+/// A page that the app itself serves (`WebPage` and `WebView` are Apple's since iOS 26), as `WKURLSchemeHandler` does: nothing of it comes over the network.
+public struct HostedWebPage: Hashable, Sendable {
     /// One file of a page.
     public struct File: Hashable, Sendable {
         /// The media type, as in `text/html; charset=utf-8`.
@@ -37,7 +37,7 @@ public struct WebPage: Hashable, Sendable {
 }
 
 /// A web view with one page in it.
-public protocol WebView: Sendable {
+public protocol HostedWebView: Sendable {
     /// Calls the page's function `repriseReceive(text)` (`callAsyncJavaScript(_:arguments:in:in:)`); returns when it has returned.
     ///
     /// - Parameter message: JSON as UTF-8, at most 4 MiB.

@@ -6,7 +6,7 @@ extension FormsDriver {
         guard let host else { return }
         let session = EntryID.random().text
         Task { [inbox] in
-            let result: Result<any WebView, any Error>
+            let result: Result<any HostedWebView, any Error>
             do {
                 result = .success(try await host.open(FormsPage.page(session: session)))
             } catch {
@@ -18,7 +18,8 @@ extension FormsDriver {
     }
 
     func opened(
-        _ life: Int, _ session: String, _ result: Result<any WebView, any Error>, at now: Duration
+        _ life: Int, _ session: String, _ result: Result<any HostedWebView, any Error>,
+        at now: Duration
     ) async {
         switch result {
         case .failure(let error):
@@ -32,7 +33,7 @@ extension FormsDriver {
         }
     }
 
-    func attach(_ view: any WebView, _ life: Int) -> View {
+    func attach(_ view: any HostedWebView, _ life: Int) -> View {
         let (outgoing, continuation) = AsyncStream.makeStream(
             of: [UInt8].self, bufferingPolicy: .bufferingOldest(FormsDoorLimits.pageMessages))
         let reader = Task { [inbox] in

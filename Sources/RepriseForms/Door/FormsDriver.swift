@@ -8,7 +8,7 @@ import Synchronization
 actor FormsDriver {
     enum Input: Sendable {
         case lent([Lent])
-        case opened(life: Int, session: String, Result<any WebView, any Error>)
+        case opened(life: Int, session: String, Result<any HostedWebView, any Error>)
         case said(life: Int, [UInt8])
         case lost(life: Int, reason: String)
         case catalogue(company: String, FormsCatalogue)
@@ -21,7 +21,7 @@ actor FormsDriver {
 
     /// A web view with those who read it and write to it.
     struct View {
-        let view: any WebView
+        let view: any HostedWebView
         let outgoing: AsyncStream<[UInt8]>.Continuation
         let tasks: [Task<Void, Never>]
     }

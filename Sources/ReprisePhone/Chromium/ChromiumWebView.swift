@@ -3,7 +3,7 @@ package import RepriseCore
 import Synchronization
 
 /// A web view that is a tab of a Chromium, with what the port asks of a `WKWebView`.
-package final class ChromiumWebView: WebView {
+package final class ChromiumWebView: HostedWebView {
     /// Messages of the page that may wait unread.
     static let maximumMessages = 1_024
     /// The largest message of the page.
@@ -42,7 +42,7 @@ package final class ChromiumWebView: WebView {
     }
 
     static func open(
-        _ page: WebPage, origin: String, screen: ChromiumWebViews.Screen, devTools: DevTools
+        _ page: HostedWebPage, origin: String, screen: ChromiumWebViews.Screen, devTools: DevTools
     ) async throws -> ChromiumWebView {
         struct Context: Decodable { let browserContextId: String }
         struct Target: Decodable { let targetId: String }

@@ -53,10 +53,12 @@ public actor ChromiumWebViews: WebViewHost {
     }
 
     /// Opens a tab and loads the page into it.
-    public func open(_ page: WebPage) async throws -> any WebView { try await openPage(page) }
+    public func open(_ page: HostedWebPage) async throws -> any HostedWebView {
+        try await openPage(page)
+    }
 
     /// The same, for those who want to look at it from outside too.
-    package func openPage(_ page: WebPage) async throws -> ChromiumWebView {
+    package func openPage(_ page: HostedWebPage) async throws -> ChromiumWebView {
         try await ChromiumWebView.open(
             page, origin: Self.origin(app), screen: screen, devTools: connection())
     }

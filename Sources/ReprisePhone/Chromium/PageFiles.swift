@@ -14,10 +14,10 @@ struct PageFiles: Sendable {
         let resourceType: String
     }
 
-    private let page: WebPage
+    private let page: HostedWebPage
     private let origin: String
 
-    init(_ page: WebPage, origin: String) {
+    init(_ page: HostedWebPage, origin: String) {
         self.page = page
         self.origin = origin
     }
@@ -43,7 +43,7 @@ struct PageFiles: Sendable {
         }
     }
 
-    private func response(to id: DevToolsValue, _ file: WebPage.File?) -> DevToolsValue {
+    private func response(to id: DevToolsValue, _ file: HostedWebPage.File?) -> DevToolsValue {
         let fields = [
             ("content-type", file?.type ?? "text/plain"),
             ("content-security-policy", page.policy),

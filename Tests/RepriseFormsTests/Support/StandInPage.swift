@@ -3,7 +3,7 @@ import RepriseCore
 import Synchronization
 
 /// A web view whose page is played by a test: what it does is decided by what it is told.
-final class StandInView: WebView {
+final class StandInView: HostedWebView {
     /// How a page behaves.
     struct Manner: Sendable {
         var saysHello = true
@@ -34,7 +34,7 @@ final class StandInView: WebView {
     private nonisolated(unsafe) var state = State()  // only under the lock
     private let lock = NSLock()
 
-    init(_ page: WebPage, _ manner: Manner) {
+    init(_ page: HostedWebPage, _ manner: Manner) {
         let html = String(decoding: page.files["/"]?.bytes ?? [], as: UTF8.self)
         session = html.firstMatch(of: /content="([0-9a-f]{32})"/).map { String($0.1) } ?? ""
         self.manner = manner
@@ -114,7 +114,7 @@ final class StandInHost: WebViewHost {
 
     var views: [StandInView] { state.withLock { $0.views } }
 
-    func open(_ page: WebPage) async throws -> any WebView {
+    func open(_ page: HostedWebPage) async throws -> any HostedWebView {
         state.withLock { state in
             let manner = state.manners[min(state.views.count, state.manners.count - 1)]
             let view = StandInView(page, manner)
