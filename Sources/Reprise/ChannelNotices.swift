@@ -22,7 +22,8 @@ struct ChannelNotices: NoticeMessages {
     func flows(of names: [ChannelName]) async -> [ChannelName: NoticeFlow] {
         await channels.flows(of: names).mapValues {
             NoticeFlow(
-                liveAfter: $0.liveAfter, isCatchingUp: $0.isCatchingUp, isRefused: $0.isRefused)
+                liveAfter: $0.liveAfter, isCatchingUp: $0.isCatchingUp, isRefused: $0.isRefused,
+                calendarAhead: $0.calendarAhead, isPlaced: $0.isPlaced)
         }
     }
 

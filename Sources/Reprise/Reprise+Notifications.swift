@@ -61,12 +61,18 @@ extension Reprise: NotificationHandler {
         if notices?.isForeground == true { await channels.foreground() }
     }
 
-    /// A push has woken the app: what it says is done, and the connection is looked after, since there may be messages.
+    /// A push has woken the app: what it says is done, and what it tells of is fetched.
+    ///
+    /// An app that is not in the foreground is frozen when this returns, so it returns when the journal has what the push counted, or after
+    /// ``NoticeLimits/wakePatience``; one that was frozen is connected for that and closes the connection again.
     public func receivedPush(_ info: [UInt8]) async {
         switch door(of: info) {
         case .notices:
-            await channels.reconnect()
-            try? await notices?.receivedPush(info)
+            await whileAwake {
+                try? await notices?.receivedPush(info)
+                guard notices?.isForeground == false else { return }
+                await notices?.caughtUp(with: info, within: NoticeLimits.wakePatience)
+            }
         case .reminders, .forms, .none: break
         }
     }

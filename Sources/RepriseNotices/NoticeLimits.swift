@@ -52,6 +52,8 @@ public enum NoticeLimits {
     public static let actionPatience = Duration.seconds(20)
     /// How long of that it waits for the server to know what was read.
     public static let readPatience = Duration.seconds(5)
+    /// How long a push that has woken the app is given for what it tells of to be fetched; the system gives about 30 s.
+    public static let wakePatience = Duration.seconds(15)
     /// The longest pause before the system or the disk is asked again after a failure.
     public static let longestPauseSeconds = 30
 }

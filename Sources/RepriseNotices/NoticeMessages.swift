@@ -65,13 +65,20 @@ package struct NoticeFlow: Hashable, Sendable {
     package var isCatchingUp: Bool
     /// Whether the server refuses the channel: the user is no member.
     package var isRefused: Bool
+    /// By how much the device's calendar is ahead of the server's, by which messages are dated.
+    package var calendarAhead: Duration
+    /// Whether the journal has what the user has read elsewhere, as the server says now.
+    package var isPlaced: Bool
 
     package init(
-        liveAfter: Int64? = nil, isCatchingUp: Bool = false, isRefused: Bool = false
+        liveAfter: Int64? = nil, isCatchingUp: Bool = false, isRefused: Bool = false,
+        calendarAhead: Duration = .zero, isPlaced: Bool = false
     ) {
         self.liveAfter = liveAfter
         self.isCatchingUp = isCatchingUp
         self.isRefused = isRefused
+        self.calendarAhead = calendarAhead
+        self.isPlaced = isPlaced
     }
 }
 

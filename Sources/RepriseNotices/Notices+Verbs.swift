@@ -65,16 +65,12 @@ extension Notices {
         let entry = response.tapID
         let clock = configuration.timekeeper
         let end = clock.uptime() + limit
-        let ids = [entry, NoticeRouting.reply(to: entry)]
-        for id in ids {
-            while clock.uptime() < end, await routing.isPending(id) {
-                do { try await clock.sleep(for: .milliseconds(20)) } catch { return }
-            }
+        let wait = await NoticeWait(journal, clock)
+        for id in [entry, NoticeRouting.reply(to: entry)] {
+            await wait.until(end) { await !routing.isPending(id) }
         }
         let soon = min(end, clock.uptime() + NoticeLimits.readPatience)
-        while clock.uptime() < soon, await !routing.isReadKnown(arrival) {
-            do { try await clock.sleep(for: .milliseconds(20)) } catch { return }
-        }
+        await wait.until(soon) { await routing.isReadKnown(arrival) }
         driver.inbox.put { $0.isUrgent = true }
         let rest = end - clock.uptime()
         if rest > .zero { await settled(within: min(rest, .seconds(5))) }
@@ -102,6 +98,22 @@ extension Notices {
             }
         }
         _ = await settled(within: .seconds(20))
+    }
+
+    /// Returns when the journal has what the server had when it made a push, or the time is over; at once for a channel that is not known here.
+    package func caughtUp(with info: [UInt8], within limit: Duration) async {
+        guard let hint = NoticeContent.hint(info) else { return }
+        let (clock, messages) = (configuration.timekeeper, driver.desk.messages)
+        let wait = await NoticeWait(journal, clock)
+        await wait.until(clock.uptime() + limit) { [journal] in
+            let standing = try? await journal.read { db in
+                try messages.standing(of: hint.channel, db)
+            }
+            guard let standing else { return true }
+            return standing.isComplete && standing.head >= hint.head
+        }
+        driver.inbox.put { $0.isUrgent = true }
+        _ = await settled(within: .seconds(5))
     }
 
     // MARK: State

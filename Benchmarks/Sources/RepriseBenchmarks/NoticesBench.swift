@@ -22,7 +22,7 @@ struct NoticesBench {
     /// - Returns: one of each a message.
     /// - Throws: what the door throws; `BenchmarkError`.
     func banners(messages: Int) async throws -> Times {
-        let server = try ServerProcess(["serve"])
+        let server = try ServerProcess(["serve-reprise"])
         defer { server.stop() }
         return try await withFolder { folder in
             let url = "http://127.0.0.1:\(server.address.port)"

@@ -15,7 +15,7 @@ actor ChannelsDriver {
     private let server: String
     private let dialer: any SocketDialer
     private let readers: Readers
-    private let presence: Presence
+    let presence: Presence
     let connectionStates: Announcer<ConnectionState>
     let configuration: Channels.Configuration
 
@@ -54,6 +54,8 @@ actor ChannelsDriver {
         machine = ChannelsMachine(settings: configuration.machine)
     }
 
+    /// What time the server said it is, and when.
+    private(set) var serverClock: (time: WallTime, at: Duration)?
     var now: Duration { configuration.timekeeper.uptime() }
     var jitter: Double { configuration.jitter() }
 
@@ -244,6 +246,7 @@ actor ChannelsDriver {
     }
 
     private func openSession(serverTime: WallTime, user: UserID?) async {
+        serverClock = (serverTime, now)
         if let socket {
             let uplink = Uplink(socket)
             self.uplink = uplink

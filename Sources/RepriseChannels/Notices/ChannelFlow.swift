@@ -1,3 +1,4 @@
+import RepriseCore
 package import RepriseWire
 
 /// How messages of a channel come at the moment.
@@ -8,6 +9,10 @@ package struct ChannelFlow: Hashable, Sendable {
     package var isCatchingUp: Bool
     /// Whether the server refuses the channel: the user is no member.
     package var isRefused: Bool
+    /// By how much the device's calendar is ahead of the server's, by which messages are dated.
+    package var calendarAhead: Duration = .zero
+    /// Whether the journal has what the user has read elsewhere, as the server says now.
+    package var isPlaced = false
 }
 
 extension Channels {
@@ -19,7 +24,21 @@ extension Channels {
 
 extension ChannelsDriver {
     func flows(of channels: [ChannelName]) -> [ChannelName: ChannelFlow] {
-        channels.reduce(into: [:]) { all, channel in all[channel] = machine.flow(of: channel) }
+        let ahead = calendarAhead
+        return channels.reduce(into: [:]) { all, channel in
+            all[channel] = machine.flow(of: channel)
+            all[channel]?.calendarAhead = ahead
+            all[channel]?.isPlaced = presence.isPlaced(channel)
+        }
+    }
+}
+
+extension ChannelsDriver {
+    /// By what the server said last that time it is; zero before it has.
+    private var calendarAhead: Duration {
+        guard let serverClock else { return .zero }
+        let server = serverClock.time.advanced(by: now - serverClock.at)
+        return server.duration(to: configuration.timekeeper.wall())
     }
 }
 

@@ -16,6 +16,8 @@ final class Presence: Sendable {
         var epochs: [ChannelName: Epoch] = [:]
         /// Not yet written down: at most one for each channel.
         var news: [ChannelName: ReceiptNews] = [:]
+        /// Channels of which the journal has what this connection has said of positions.
+        var placed: Set<ChannelName> = []
         /// Whom the server has welcomed, until the journal knows it too.
         var newUser: UserID?
         var isWriting = false
@@ -63,6 +65,7 @@ final class Presence: Sendable {
             state.uplink = nil
             state.user = nil
             state.epochs = [:]
+            state.placed = []
             state.receipts.disconnected()
             show(state.typing.disconnected(), &state)
         }
@@ -72,6 +75,7 @@ final class Presence: Sendable {
         change { state, _ in
             state.receipts.left(channel)
             state.epochs[channel] = nil
+            state.placed.remove(channel)
             show(state.typing.left(channel), &state)
         }
     }
@@ -101,6 +105,13 @@ final class Presence: Sendable {
             }
         }
         write()
+    }
+
+    /// Whether the journal has what the user has read elsewhere, as this connection says; a server without users has nothing to say.
+    func isPlaced(_ channel: ChannelName) -> Bool {
+        state.withLock { state in
+            state.uplink != nil && (state.user == nil || state.placed.contains(channel))
+        }
     }
 
     /// So much of a channel is durable, without a hole.
@@ -244,9 +255,20 @@ final class Presence: Sendable {
                     sql: "UPDATE channelsDevice SET user = ?1 WHERE user IS NOT ?1"
                 ).execute(arguments: [user.text])
             }
-            db.afterNextTransaction { _ in for channel in news.keys { bells.ring(channel) } }
+            db.afterNextTransaction { [self] _ in
+                place(news)
+                for channel in news.keys { bells.ring(channel) }
+            }
             return try news.reduce(into: [:]) { all, item in
                 all[item.key] = try ReceiptRows.merge(item.value, of: item.key, as: user, db)
+            }
+        }
+    }
+
+    private func place(_ news: [ChannelName: ReceiptNews]) {
+        state.withLock { state in
+            for (channel, news) in news where news.isOpen && state.epochs[channel] == news.epoch {
+                state.placed.insert(channel)
             }
         }
     }

@@ -10,7 +10,7 @@ enum NoticeContent {
 
     /// - Returns: nil: the message wants nothing of itself to be shown.
     static func make(
-        _ message: NoticeMessage, head: Int64, _ presentation: PresentationOptions,
+        _ message: NoticeMessage, head: Int64, to me: UserID?, _ presentation: PresentationOptions,
         _ configuration: Notices.Configuration
     ) -> NotificationContent? {
         guard let text = NoticeText(message.body) else { return nil }
@@ -26,15 +26,16 @@ enum NoticeContent {
         content.sound = presentation.contains(.sound)
         // Into the list alone: there is no other way to say so of what is shown in the background.
         if !presentation.contains(.banner) { content.interruption = .passive }
-        content.info = info(of: message, head: head)
+        content.info = info(of: message, head: head, to: me)
         return content
     }
 
     /// The payload as that of a push of the same message.
-    static func info(of message: NoticeMessage, head: Int64) -> [UInt8] {
+    static func info(of message: NoticeMessage, head: Int64, to me: UserID?) -> [UInt8] {
         var hint = PushHint(kind: .alert, channel: message.channel, seq: message.seq, head: head)
         hint.id = message.id
         hint.from = message.from
+        hint.to = me
         hint.time = message.time
         var writer = JSONWriter(reserving: 320)
         writer.object { json in

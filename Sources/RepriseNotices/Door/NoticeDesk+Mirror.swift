@@ -63,6 +63,8 @@ extension NoticeDesk {
 
     /// A push has come that shows nothing, or beside what it shows.
     func heard(_ hint: PushHint, at now: WallTime, _ db: Database) throws {
+        // For who was signed in before: its figure is another's.
+        if hint.isForeign(to: try messages.user(db)) { return }
         if let badge = hint.badge { _ = try NoticeBadgeRow.counted(badge, db) }
         // Without a row the figure would be 0 until the log has come, and 0 takes away what stands.
         var row =
@@ -107,6 +109,7 @@ extension NoticeDesk {
     func arrived(
         _ hint: PushHint, _ id: EntryID, isRemote: Bool, _ moment: Moment, _ db: Database
     ) throws -> NoticeMachine.Step {
+        if hint.isForeign(to: try messages.user(db)) { return NoticeMachine.Step() }
         if isRemote { try heard(hint, at: moment.wall, db) }
         var row = try NoticeRows.row(id, db) ?? NoticeRow(hint, id: id, at: moment.wall)
         let known = row.machine

@@ -138,14 +138,15 @@ struct NoticeDesk: Sendable {
                     id: message.id, channel: message.channel, seq: message.seq, time: message.time)
             notice.seq = message.seq
             let decision = decide(
-                message, source, row, NoticeMachine.shown(known?.machine), me, moment)
+                message, source, row, NoticeMachine.shown(known?.machine), me, moment,
+                ahead: flow?.calendarAhead ?? .zero)
             if known == nil, left <= 0, !decision.presentation.isDisjoint(with: [.banner, .list]) {
                 try NoticeRows.count("beyond", db)
                 continue
             }
             guard
                 let content = NoticeContent.make(
-                    message, head: row.head, decision.presentation, configuration)
+                    message, head: row.head, to: me, decision.presentation, configuration)
             else { continue }
             let step = NoticeMachine.take(
                 .stored(decision, isLive ? .live : .catchUp), &notice.machine)
@@ -171,14 +172,15 @@ struct NoticeDesk: Sendable {
         return try NoticeRows.row(message.id, db)
     }
 
+    /// A message has the server's date; `ahead` makes it one of this device's calendar, or a device an hour ahead would find all of it late.
     func decide(
         _ message: NoticeMessage, _ source: Notice.Source, _ row: NoticeChannelRow?,
-        _ shown: NoticeState.Shown, _ me: UserID?, _ moment: Moment
+        _ shown: NoticeState.Shown, _ me: UserID?, _ moment: Moment, ahead: Duration = .zero
     ) -> NoticeDecision {
         var notice = Notice(
             id: message.id, channel: message.channel, seq: message.seq, sender: message.from,
             isMention: configuration.isMention(message.body), isDeleted: message.isDeleted,
-            published: message.time, source: source)
+            published: message.time.advanced(by: ahead), source: source)
         notice.isDeleted = message.isDeleted
         return .decide(notice, in: state(notice, row, shown, me, moment))
     }
@@ -271,7 +273,8 @@ struct NoticeDesk: Sendable {
 
     /// What nobody knows of, because the process that asked the system has died; of `notTaken` this process knows that the system has it not.
     func recover(
-        _ standing: [StandingNotice], notTaken: Set<EntryID> = [], _ moment: Moment, _ db: Database
+        _ standing: [StandingNotice], notTaken: Set<EntryID> = [], held: Set<ChannelName> = [],
+        _ moment: Moment, _ db: Database
     ) throws -> Plan {
         var plan = Plan()
         try found(standing, moment, &plan, db)
@@ -282,6 +285,7 @@ struct NoticeDesk: Sendable {
             let before = row.machine
             var step = NoticeMachine.Step()
             if row.machine?.standing == .asked, let content = row.content {
+                if held.contains(row.channel), !notTaken.contains(row.id) { continue }
                 let decision = try decideAgain(row, me, moment, db)
                 step = NoticeMachine.take(
                     notTaken.contains(row.id) ? .failed(decision) : .lost(decision), &row.machine)

@@ -61,6 +61,17 @@ enum NoticeRows {
         ).compactMap(read)
     }
 
+    /// Channels with messages of which nobody knows whether the system has taken them.
+    static func asked(_ db: Database) throws -> [ChannelName] {
+        try String.fetchAll(
+            db,
+            sql: """
+                SELECT DISTINCT channel FROM noticesMessage INDEXED BY noticesMessageStanding
+                WHERE standing < 2 AND standing = 0
+                """
+        ).compactMap { try? ChannelName($0) }
+    }
+
     private static func read(_ row: Row) -> NoticeRow? {
         guard let id = try? EntryID(row["id"]), let channel = try? ChannelName(row["channel"]),
             let standing = NoticeMachine.Standing(rawValue: row["standing"]),

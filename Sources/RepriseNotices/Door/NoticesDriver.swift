@@ -12,14 +12,14 @@ actor NoticesDriver {
     nonisolated let scene = NoticeScene()
     nonisolated let badges = Announcer(IconBadge())
 
-    private(set) var insight = NoticeInsight()
+    var insight = NoticeInsight()
     /// What the person allows, as the system said last.
     private(set) var permission: NotificationSettings?
-    private var system: (any UserNotifications)?
+    var system: (any UserNotifications)?
     /// When the system was asked last what stands.
-    private var asked: WallTime?
+    var asked: WallTime?
     /// What the system has said it has not taken, so that nobody could have seen it.
-    private var notTaken: Set<EntryID> = []
+    var notTaken: Set<EntryID> = []
     private var loop: Task<Void, any Error>?
     /// Catch-ups that are waited for, and until when.
     private var postponed: [ChannelName: Duration] = [:]
@@ -27,10 +27,13 @@ actor NoticesDriver {
     private var alarmDue: Duration?
     private var mirrored: (value: NoticeMirror, at: Duration)?
     private var failures = 0
+    /// Until when what a dead process may have shown waits for the server to say what was read since.
+    private var placesUntil: Duration?
+    private var recoversAgain = false
     private var endings: [CheckedContinuation<Void, Never>] = []
 
-    private var configuration: Notices.Configuration { desk.configuration }
-    private var clock: any Timekeeper { desk.configuration.timekeeper }
+    var configuration: Notices.Configuration { desk.configuration }
+    var clock: any Timekeeper { desk.configuration.timekeeper }
 
     init(
         journal: Journal, messages: any NoticeMessages, configuration: Notices.Configuration
@@ -61,6 +64,7 @@ actor NoticesDriver {
         }
         self.system = PatientNotifications(system, clock: clock)
         insight.isRunning = true
+        placesUntil = clock.uptime() + .milliseconds(NoticeLimits.catchUpPatienceMilliseconds)
         inbox.open()
         inbox.put {
             $0.recovers = true
@@ -139,16 +143,17 @@ actor NoticesDriver {
         insight.permission = settings.authorization
         permission = settings
         asked = clock.wall()
-        var standing = StandingNotice.all(in: try await system.delivered())
+        var standing = try await standing(system)
         insight.standing = standing.count
         let moment = NoticeDesk.Moment(
             settings: settings, onScreen: scene.onScreen, wall: clock.wall(),
             preferences: configuration.preferences())
         var channels = work.channels
-        if work.recovers {
-            channels.formUnion(try await recover(standing, moment))
+        if work.recovers || recoversAgain {
+            let held = try await unplaced(isUrgent: work.isUrgent)
+            channels.formUnion(try await recover(standing, held, moment))
             asked = clock.wall()
-            standing = StandingNotice.all(in: try await system.delivered())
+            standing = try await self.standing(system)
         }
         try await leave(work.left, standing, moment)
         channels.formUnion(try await dismiss(work.dismissed, standing))
@@ -214,12 +219,25 @@ actor NoticesDriver {
         }
     }
 
-    private func recover(_ standing: [StandingNotice], _ moment: NoticeDesk.Moment) async throws
-        -> Set<ChannelName>
-    {
+    /// Channels of which nobody has said yet what was read while no process ran: what may be shown again of them waits for that, a moment.
+    private func unplaced(isUrgent: Bool) async throws -> Set<ChannelName> {
+        recoversAgain = false
+        guard !isUrgent, let until = placesUntil, clock.uptime() < until else { return [] }
+        let names = try await journal.read { db in try NoticeRows.asked(db) }
+        let flows = await desk.messages.flows(of: names)
+        let held = names.filter { flows[$0]?.isPlaced != true }
+        guard !held.isEmpty else { return [] }
+        recoversAgain = true
+        arm(until)
+        return Set(held)
+    }
+
+    private func recover(
+        _ standing: [StandingNotice], _ held: Set<ChannelName>, _ moment: NoticeDesk.Moment
+    ) async throws -> Set<ChannelName> {
         let known = notTaken
         let plan = try await journal.write { [desk] db in
-            try desk.recover(standing, notTaken: known, moment, db)
+            try desk.recover(standing, notTaken: known, held: held, moment, db)
         }
         try await perform(plan, moment, isFirst: true)
         return try await journal.read { [desk] db in
@@ -253,104 +271,6 @@ actor NoticesDriver {
         }
         try await remove(names.map(\.request), system)
         return Set(dismissed.keys)
-    }
-
-    // MARK: Asking the system
-
-    private func perform(
-        _ plan: NoticeDesk.Plan, _ moment: NoticeDesk.Moment, isFirst: Bool = false
-    ) async throws {
-        guard let system else { return }
-        insight.tally.secondAlerts += plan.secondAlerts
-        insight.tally.again += plan.again
-        insight.tally.bulk += plan.bulk
-        insight.badge = plan.badge.effective
-        badges.announce(plan.badge.effective)
-        try await remove(plan.removes.sorted(), system)
-        let (there, shows) = try await sort(plan.shows, system)
-        let (added, refused, failure) = await show(shows, system)
-        if let failure { note(shows, without: added + refused, after: failure) }
-        let taken = added + there
-        var badge: Int64?
-        let count = plan.badge.effective.count
-        if moment.settings.badges, isAllowed(moment.settings) {
-            if !added.isEmpty {
-                badge = count
-            } else if plan.badge.shown != count || (isFirst && count > 0) {
-                try await system.setBadge(Int(clamping: count))
-                insight.tally.badges += 1
-                badge = count
-            }
-        }
-        if !taken.isEmpty || !refused.isEmpty || badge != nil {
-            let (wall, shown) = (clock.wall(), badge)
-            try await journal.write { [desk] db in
-                try desk.asked(taken, refused: refused, badge: shown, at: wall, db)
-            }
-        }
-        if let failure { throw failure }
-    }
-
-    /// Takes out what stands by now.
-    ///
-    /// The process may have been stopped, for days, since the system was asked what stands, and pushes have shown it meanwhile.
-    private func sort(
-        _ shows: [(id: EntryID, content: NotificationContent)], _ system: any UserNotifications
-    ) async throws -> (there: [EntryID], shows: [(id: EntryID, content: NotificationContent)]) {
-        let age = asked.map { $0.duration(to: clock.wall()) } ?? .zero
-        let isFresh = age >= .zero && age < .milliseconds(NoticeLimits.freshMilliseconds)
-        if shows.isEmpty || isFresh { return ([], shows) }
-        let standing = Set(StandingNotice.all(in: try await system.delivered()).map(\.id))
-        let there = shows.map(\.id).filter(standing.contains)
-        insight.tally.overtaken += there.count
-        return (there, shows.filter { !standing.contains($0.id) })
-    }
-
-    private func show(
-        _ shows: [(id: EntryID, content: NotificationContent)], _ system: any UserNotifications
-    ) async -> (taken: [EntryID], refused: [EntryID], failure: (any Error)?) {
-        var (taken, refused): ([EntryID], [EntryID]) = ([], [])
-        for show in shows {
-            do {
-                try await system.add(
-                    NotificationRequest(
-                        id: NoticeContent.request(of: show.id), content: show.content))
-                taken.append(show.id)
-                notTaken.remove(show.id)
-                insight.tally.shown += 1
-            } catch let error as RepriseError
-                where error.code == .refused || error.code == .tooLarge
-            {
-                refused.append(show.id)
-                insight.tally.refused += 1
-            } catch {
-                return (taken, refused, error)
-            }
-        }
-        return (taken, refused, nil)
-    }
-
-    /// What was not asked for, or what the system has said no to, nobody has seen; of a call that did not return nobody knows.
-    private func note(
-        _ shows: [(id: EntryID, content: NotificationContent)], without done: [EntryID],
-        after failure: any Error
-    ) {
-        var rest = shows.map(\.id).filter { !done.contains($0) }
-        let code = (failure as? RepriseError)?.code
-        if failure is CancellationError || code == .timedOut, !rest.isEmpty { rest.removeFirst() }
-        notTaken.formUnion(rest)
-        // Beyond it they count as unconfirmed: that says too much, never too little.
-        if notTaken.count > NoticeLimits.recovered { notTaken = [] }
-    }
-
-    private func remove(_ names: [String], _ system: any UserNotifications) async throws {
-        guard !names.isEmpty else { return }
-        try await system.removeDelivered(names)
-        insight.tally.removed += names.count
-    }
-
-    private func isAllowed(_ settings: NotificationSettings) -> Bool {
-        settings.authorization == .authorized || settings.authorization == .provisional
     }
 
     // MARK: Spool and mirror

@@ -40,6 +40,9 @@ package struct PushJudge: Sendable {
         guard let hint = try? PushHint(payload: request.content.info), hint.kind == .alert,
             let id = hint.id
         else { return Judgement(content: request.content, record: nil) }
+        if hint.isForeign(to: mirror?.me.flatMap { try? UserID($0) }) {
+            return Judgement(content: hidden(request.content), record: nil)
+        }
         let decision = NoticeDecision.decide(notice(hint, id), in: state(hint, id))
         var record = ShownRecord(hint, of: id, at: now)
         record.withoutMirror = mirror == nil ? (withoutMirror?.name ?? "missing") : nil
@@ -79,6 +82,14 @@ package struct PushJudge: Sendable {
         state.senderMute = hint.from.flatMap { mirror.senderMutes[$0.text]?.state } ?? .none
         state.isQuiet = mirror.quietHours?.contains(now) ?? false
         return state
+    }
+
+    /// Of a push for who was signed in before nothing is told to who is now; the app takes it away when it runs.
+    private func hidden(_ content: NotificationContent) -> NotificationContent {
+        var content = dressed(content, [], nil)
+        (content.title, content.subtitle, content.body) = ("", "", "…")
+        content.badge = nil
+        return content
     }
 
     /// An extension cannot keep a push from being shown: what nobody should be told of goes into the list without a sound, until the app

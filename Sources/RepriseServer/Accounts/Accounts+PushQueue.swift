@@ -152,42 +152,25 @@ extension Accounts {
     /// Writes down what became of pushes.
     package func settlePushes(_ settled: [PushSettled], now: WallTime) async throws {
         try await write { db in
-            for one in settled { try Self.settle(one, now, db) }
+            var statements = try SettleStatements(db)
+            for one in settled { try Self.settle(one, now, &statements, db) }
         }
     }
 
     private static func settle(
-        _ settled: PushSettled, _ now: WallTime, _ db: Database
+        _ settled: PushSettled, _ now: WallTime, _ statements: inout SettleStatements,
+        _ db: Database
     ) throws {
         let entry = settled.entry
         switch settled.settlement {
         case .again(let wait, let isAttempt):
-            try db.cachedStatement(
-                sql: "UPDATE push_queue SET due = ?, attempts = attempts + ? WHERE id = ?"
-            ).execute(arguments: [
-                now.advanced(by: wait).milliseconds, isAttempt ? 1 : 0, entry.number,
-            ])
-            return
-        case .pushed where entry.kind == .alert: try notePushed(entry, db)
+            return try statements.again(
+                entry, due: now.advanced(by: wait), attempts: isAttempt ? 1 : 0)
+        case .pushed where entry.kind == .alert: try statements.notePushed(entry)
         case .dead(let since): try forget(settled.address, of: entry, since: since, db)
         case .pushed, .dropped: break
         }
-        // One that reads on while a dismissal is under way moves its row on: then it stays.
-        try db.cachedStatement(sql: "DELETE FROM push_queue WHERE id = ? AND seq = ?")
-            .execute(arguments: [entry.number, entry.seq])
-    }
-
-    private static func notePushed(_ entry: PushEntry, _ db: Database) throws {
-        try db.cachedStatement(
-            sql: """
-                INSERT INTO device_positions (user, device, channel, delivered, pushed)
-                SELECT user, id, ?, 0, ? FROM devices WHERE user = ? AND id = ?
-                ON CONFLICT DO UPDATE SET pushed = excluded.pushed
-                WHERE excluded.pushed > pushed
-                """
-        ).execute(arguments: [
-            entry.channel.text, entry.seq, entry.user.text, entry.device.text,
-        ])
+        try statements.remove(entry)
     }
 
     /// Takes a dead address away, unless the device has named it again since it died.
@@ -282,6 +265,49 @@ extension DuePush {
                     WebPushSubscription(stored: $0, key: row.bytes(12), secret: row.bytes(13)))
             }
         }
+    }
+}
+
+/// What is written down of each push, prepared once for all of a batch: a message to a large channel has a hundred thousand of them.
+private struct SettleStatements {
+    private var again: FastStatement
+    private var note: FastStatement
+    private var delete: FastStatement
+
+    init(_ db: Database) throws {
+        again = try FastStatement(
+            db, "UPDATE push_queue SET due = ?, attempts = attempts + ? WHERE id = ?")
+        note = try FastStatement(
+            db,
+            """
+            INSERT INTO device_positions (user, device, channel, delivered, pushed)
+            SELECT user, id, ?1, 0, ?2 FROM devices WHERE user = ?3 AND id = ?4
+            ON CONFLICT DO UPDATE SET pushed = excluded.pushed
+            WHERE excluded.pushed > pushed
+            """)
+        // One that reads on while a dismissal is under way moves its row on: then it stays.
+        delete = try FastStatement(db, "DELETE FROM push_queue WHERE id = ? AND seq = ?")
+    }
+
+    mutating func again(_ entry: PushEntry, due: WallTime, attempts: Int64) throws {
+        try again.bind(due.milliseconds)
+        try again.bind(attempts)
+        try again.bind(entry.number)
+        try again.run()
+    }
+
+    mutating func notePushed(_ entry: PushEntry) throws {
+        try note.bind(entry.channel.text)
+        try note.bind(entry.seq)
+        try note.bind(entry.user.text)
+        try note.bind(entry.device.text)
+        try note.run()
+    }
+
+    mutating func remove(_ entry: PushEntry) throws {
+        try delete.bind(entry.number)
+        try delete.bind(entry.seq)
+        try delete.run()
     }
 }
 

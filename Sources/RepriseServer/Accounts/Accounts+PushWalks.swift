@@ -163,27 +163,29 @@ extension Accounts {
         _ service: PushService, _ channel: ChannelName, after: String, limit: Int, _ db: Database
     ) throws -> Step {
         let page = """
-            SELECT user, joined FROM members WHERE channel = :channel AND user > :after
-            ORDER BY user LIMIT :limit
+            SELECT user, joined FROM members WHERE channel = ?1 AND user > ?2
+            ORDER BY user LIMIT ?3
             """
-        let arguments: StatementArguments = [
-            "channel": channel.text, "after": after, "limit": limit,
-        ]
         let edge = try Row.fetchOne(
-            db, sql: "SELECT count(*) AS n, max(user) AS last FROM (\(page))", arguments: arguments)
-        let select = try db.cachedStatement(
-            sql: """
-                SELECT d.user, d.id,
-                max(m.joined, coalesce(p.read, 0), coalesce(dp.delivered, 0)) AS floor
-                FROM (\(page)) m JOIN devices d ON d.user = m.user
-                LEFT JOIN positions p ON p.channel = :channel AND p.user = m.user
-                LEFT JOIN device_positions dp
-                ON dp.user = d.user AND dp.device = d.id AND dp.channel = :channel
-                WHERE d.\(service.addressColumn) IS NOT NULL
-                """)
-        let rows = try Row.fetchCursor(select, arguments: arguments)
+            db, sql: "SELECT count(*) AS n, max(user) AS last FROM (\(page))",
+            arguments: [channel.text, after, limit])
+        var rows = try FastStatement(
+            db,
+            """
+            SELECT d.user, d.id,
+            max(m.joined, coalesce(p.read, 0), coalesce(dp.delivered, 0)) AS floor
+            FROM (\(page)) m JOIN devices d ON d.user = m.user
+            LEFT JOIN positions p ON p.channel = ?1 AND p.user = m.user
+            LEFT JOIN device_positions dp
+            ON dp.user = d.user AND dp.device = d.id AND dp.channel = ?1
+            WHERE d.\(service.addressColumn) IS NOT NULL
+            """)
+        defer { rows.reset() }
+        try rows.bind(channel.text)
+        try rows.bind(after)
+        try rows.bind(Int64(limit))
         var targets: [(String, String, Int64)] = []
-        while let row = try rows.next() { targets.append((row[0], row[1], row[2])) }
+        while try rows.step() { targets.append((rows.text(0), rows.text(1), rows.integer(2))) }
         let isFull = edge?["n"] == limit
         return Step(last: isFull ? edge?["last"] : nil, targets: targets)
     }
@@ -209,21 +211,31 @@ extension Accounts {
         _ targets: [(user: String, device: String, floor: Int64)], _ candidates: [PushCandidate],
         _ service: PushService, _ channel: ChannelName, _ now: WallTime, _ db: Database
     ) throws -> Int {
-        let insert = try db.cachedStatement(
-            sql: """
-                INSERT INTO push_queue
-                (service, due, user, device, kind, channel, seq, message, sender, expires)
-                VALUES (?, ?, ?, ?, 'alert', ?, ?, ?, ?, ?)
-                """)
+        var insert = try FastStatement(
+            db,
+            """
+            INSERT INTO push_queue
+            (service, due, user, device, kind, channel, seq, message, sender, expires)
+            VALUES (?, ?, ?, ?, 'alert', ?, ?, ?, ?, ?)
+            """)
         var count = 0
         for candidate in candidates {
             for target in targets
             where candidate.seq > target.floor && candidate.from?.text != target.user {
-                try insert.execute(arguments: [
-                    service.rawValue, now.milliseconds, target.user, target.device, channel.text,
-                    candidate.seq, candidate.id.text, candidate.from?.text,
-                    candidate.expires.milliseconds,
-                ])
+                try insert.bind(service.rawValue)
+                try insert.bind(now.milliseconds)
+                try insert.bind(target.user)
+                try insert.bind(target.device)
+                try insert.bind(channel.text)
+                try insert.bind(candidate.seq)
+                try insert.bind(candidate.id.text)
+                if let from = candidate.from {
+                    try insert.bind(from.text)
+                } else {
+                    try insert.bindNull()
+                }
+                try insert.bind(candidate.expires.milliseconds)
+                try insert.run()
                 count += 1
             }
         }

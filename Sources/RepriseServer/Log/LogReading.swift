@@ -10,7 +10,15 @@ struct LogReading {
     func state(
         of channel: ChannelName, _ db: Database
     ) throws -> (state: ChannelState, key: Int64)? {
-        var row = try FastStatement(db, "SELECT key, head, floor FROM channels WHERE name = ?")
+        var row = try FastStatement(db, Self.stateOfChannel)
+        return try state(of: channel, &row)
+    }
+
+    private static let stateOfChannel = "SELECT key, head, floor FROM channels WHERE name = ?"
+
+    private func state(
+        of channel: ChannelName, _ row: inout FastStatement
+    ) throws -> (state: ChannelState, key: Int64)? {
         defer { row.reset() }
         try row.bind(channel.text)
         guard try row.step() else { return nil }
@@ -66,19 +74,13 @@ struct LogReading {
         return tiling.page
     }
 
-    /// Counts what a user has not read, up to ``RepriseWire/WireLimits/unreadCounted``.
+    /// Counts what users have not read of channels, each up to ``RepriseWire/WireLimits/unreadCounted``.
     ///
-    /// It looks at the newest ``unreadLookedAt`` messages, so that the time is bounded for who has published all of them.
-    func unread(
-        of user: UserID, in channel: ChannelName, after: Int64, _ db: Database
-    ) throws -> Unread {
-        guard let (state, key) = try state(of: channel, db) else {
-            return Unread(count: 0, head: 0)
-        }
-        guard state.head > max(after, state.floor) else {
-            return Unread(count: 0, head: state.head)
-        }
-        var row = try FastStatement(
+    /// It looks at the newest ``unreadLookedAt`` messages, so that the time is bounded for who has published all of them. Both statements are
+    /// prepared once for all: finding them again for each of ten thousand channels would cost as much as running them.
+    func unread(_ asked: [UnreadQuestion], _ db: Database) throws -> [Unread] {
+        var states = try FastStatement(db, Self.stateOfChannel)
+        var rows = try FastStatement(
             db,
             """
             SELECT count(*) FROM (
@@ -87,13 +89,21 @@ struct LogReading {
                 WHERE channel = ? AND seq > ? ORDER BY seq DESC LIMIT ?)
               WHERE change IS NULL AND deleted IS NULL AND sender IS NOT ? LIMIT ?)
             """)
-        defer { row.reset() }
-        try row.bind(key)
-        try row.bind(max(after, state.floor))
-        try row.bind(Self.unreadLookedAt)
-        try row.bind(user.text)
-        try row.bind(WireLimits.unreadCounted)
-        return Unread(count: try row.step() ? row.integer(0) : 0, head: state.head)
+        defer { rows.reset() }
+        return try asked.map { question in
+            guard let (state, key) = try state(of: question.channel, &states) else {
+                return Unread(count: 0, head: 0)
+            }
+            let after = max(question.after, state.floor)
+            guard state.head > after else { return Unread(count: 0, head: state.head) }
+            rows.reset()
+            try rows.bind(key)
+            try rows.bind(after)
+            try rows.bind(Self.unreadLookedAt)
+            try rows.bind(question.user.text)
+            try rows.bind(WireLimits.unreadCounted)
+            return Unread(count: try rows.step() ? rows.integer(0) : 0, head: state.head)
+        }
     }
 
     /// How many messages are looked at to count those that are unread.

@@ -120,17 +120,16 @@ package final class SQLiteMessageLog: MessageLog {
     package func unread(
         of user: UserID, in channel: ChannelName, after: Int64
     ) async throws -> Unread {
-        try await read { [reading] db in
-            try reading.unread(of: user, in: channel, after: after, db)
+        let question = UnreadQuestion(user: user, channel: channel, after: after)
+        return try await read { [reading] db in
+            try reading.unread([question], db).first ?? Unread(count: 0, head: 0)
         }
     }
 
     package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
         guard !asked.isEmpty else { return [] }
         return try await read { [reading] db in
-            try asked.map {
-                try reading.unread(of: $0.user, in: $0.channel, after: $0.after, db).count
-            }
+            try reading.unread(asked, db).map(\.count)
         }
     }
 

@@ -40,6 +40,7 @@ actor PushMaker {
         let message = try await message(entry)
         var hint = PushHint(
             kind: kind, channel: entry.channel, seq: entry.seq, head: message.head)
+        hint.to = entry.user
         hint.badge = try await badge(of: entry.user)
         guard kind == .alert else {
             return .push(

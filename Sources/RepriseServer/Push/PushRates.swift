@@ -1,16 +1,17 @@
 import RepriseCore
 
-/// How much each device was pushed lately.
+/// How much each device was pushed lately: a bucket for each, of which only the moment is kept at which it will be full again.
 ///
-/// A device that has not been pushed for as long as its bucket takes to fill is as one that never was, so it is forgotten: two generations
-/// of devices are kept, each for that long.
+/// A device whose bucket is full is as one that was never pushed, so it is forgotten: two generations of devices are kept, each for as long
+/// as a bucket takes to fill. A message to a hundred thousand devices is as many entries, so an entry is two numbers.
 struct PushRates: Sendable {
-    private let rate = TokenBucket.Rate(
-        perSecond: PushLimits.devicePerSecond, burst: PushLimits.deviceBurst)
+    /// The time for one more, and for all that a bucket holds, in milliseconds.
+    private static let each = Int64(1_000 / PushLimits.devicePerSecond)
+    private static let all = Int64(PushLimits.deviceBurst) * each
     /// By the hash of the device, so that there is no text in it; two devices of one hash would share a rate.
-    private var young: [Int: TokenBucket] = [:]
-    private var old: [Int: TokenBucket] = [:]
-    private var began: Duration?
+    private var young: [Int: Int64] = [:]
+    private var old: [Int: Int64] = [:]
+    private var began: Int64?
 
     /// How many devices are remembered.
     var count: Int { young.count + old.count }
@@ -19,13 +20,16 @@ struct PushRates: Sendable {
     ///
     /// - Returns: nil if it may have it; otherwise after how long.
     mutating func take(_ target: PushEntry.Target, now: Duration) -> Duration? {
-        if now - (began ?? .zero - rate.refill) >= rate.refill {
+        let moment = now.milliseconds
+        if began.map({ moment - $0 >= Self.all }) ?? true {
             (old, young) = (young, [:])
-            began = now
+            began = moment
         }
         let key = target.hashValue
-        var bucket = young[key] ?? old.removeValue(forKey: key) ?? TokenBucket(rate, now: now)
-        defer { young[key] = bucket }
-        return bucket.take(rate, now: now)
+        let full = max(young[key] ?? old[key] ?? moment, moment)
+        let wait = full + Self.each - (moment + Self.all)
+        guard wait <= 0 else { return .milliseconds(wait) }
+        young[key] = full + Self.each
+        return nil
     }
 }

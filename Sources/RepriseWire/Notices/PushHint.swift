@@ -41,6 +41,8 @@ public struct PushHint: Hashable, Sendable {
     public var id: EntryID?
     /// Who published it; nil where the server asks nobody who he is.
     public var from: UserID?
+    /// For whom it is: on a device where somebody else is signed in by now it is nobody's.
+    public var to: UserID?
     /// When it was stored.
     public var time: WallTime?
     /// What is unread, if it was counted.
@@ -75,6 +77,12 @@ public struct PushHint: Hashable, Sendable {
         }
     }
 
+    /// Whether it is for somebody else than this user; of one that names nobody, or where nobody is known, it is not said.
+    package func isForeign(to user: UserID?) -> Bool {
+        guard let to, let user else { return false }
+        return to != user
+    }
+
     private init(_ object: Envelope) throws {
         guard let kind = Kind(rawValue: try object.string("kind")) else {
             throw RepriseError(.malformed, "A push of an unknown kind.")
@@ -84,6 +92,7 @@ public struct PushHint: Hashable, Sendable {
             head: try object.sequence("head"))
         if object.optional("id") != nil { id = try object.id("id") }
         if object.optional("from") != nil { from = try object.user("from") }
+        if object.optional("to") != nil { to = try object.user("to") }
         if object.optional("timestamp") != nil { time = try object.time("timestamp") }
         if object.optional("badge") != nil {
             badge = Badge(count: try object.sequence("badge"), asOf: try object.time("asOf"))
@@ -115,6 +124,10 @@ public struct PushHint: Hashable, Sendable {
             if let from {
                 hint.key("from")
                 hint.plain(from.text)
+            }
+            if let to {
+                hint.key("to")
+                hint.plain(to.text)
             }
             if let time {
                 hint.key("timestamp")

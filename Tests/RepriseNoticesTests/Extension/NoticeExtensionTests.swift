@@ -80,6 +80,23 @@ struct NoticeExtensionTests {
         #expect(await content(try Pushes.hint("m1", seq: 1)).sound)
     }
 
+    @Test("of its own records the newest 256 are read")
+    func manyRecords() async throws {
+        let journal = try await Journal.open(
+            at: folder.url, kinds: Notices.kinds(), schemas: [Notices.schema])
+        try await journal.replace(
+            Mirror<NoticeMirror>(in: folder.url, version: NoticeMirror.version),
+            with: Pushes.mirror(head: 10, badge: 3))
+        await journal.close()
+        var badge: Int?
+        for seq in 11...Int64(270) {
+            badge = await content(try Pushes.hint("m\(seq)", seq: seq)).badge
+            if seq == 266 { #expect(badge == 3 + 256, "255 before it, and it") }
+        }
+        #expect(badge == 3 + 256 + 1, "256 of the 259 before it, and it")
+        #expect(try records().count == 260)
+    }
+
     @Test("at the end of its time it says what it knows by then")
     func expires() async throws {
         for step in NoticeExtension.Step.allCases {

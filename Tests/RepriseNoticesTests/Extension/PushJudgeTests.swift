@@ -41,6 +41,19 @@ struct PushJudgeTests {
         #expect(isSilent(judged(again, Pushes.mirror(), [record])))
     }
 
+    @Test("of a push for who was signed in before nothing is told, nor written down")
+    func foreign() throws {
+        var hint = try Pushes.hint("m11", seq: 11, badge: (4, 5))
+        hint.to = try UserID("somebody")
+        let judgement = judged(hint, Pushes.mirror())
+        #expect(!judgement.content.sound && judgement.content.interruption == .passive)
+        #expect(judgement.content.title.isEmpty && judgement.content.body == "…")
+        #expect(judgement.content.badge == nil)
+        #expect(judgement.record == nil)
+        hint.to = try UserID("me")
+        #expect(judged(hint, Pushes.mirror()).record?.reason == "new")
+    }
+
     @Test("what is muted makes no sound until the mute is over")
     func muted() throws {
         let hint = try Pushes.hint("m11", seq: 11)

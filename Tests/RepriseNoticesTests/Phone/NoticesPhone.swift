@@ -103,6 +103,16 @@ struct NoticesPhone: Sendable {
             headers: ["apns-collapse-id": id])
     }
 
+    /// The server's push that says what was read elsewhere: it shows nothing, and wakes the app.
+    func wake(seq: Int64, head: Int64) async throws {
+        let hint = PushHint(
+            kind: .dismiss, channel: try ChannelName("general"), seq: seq, head: head)
+        let json = String(decoding: hint.json, as: UTF8.self)
+        try await phone.push(
+            #"{"aps":{"content-available":1},"reprise":\#(json)}"#,
+            headers: ["apns-push-type": "background", "apns-priority": "5"])
+    }
+
     /// What stands in the notification centre.
     func standing() async throws -> [String] {
         try await phone.app().delivered.map(\.request.id).sorted()

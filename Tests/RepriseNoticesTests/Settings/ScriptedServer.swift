@@ -23,6 +23,7 @@ final class ScriptedServer: HTTPTransport {
     private struct State {
         var isOnline = true
         var calls: [Call] = []
+        var patiences: [Duration] = []
         var answer: Answer = { _ in nil }
         var mutes = "[]"
     }
@@ -43,6 +44,8 @@ final class ScriptedServer: HTTPTransport {
     /// What it was told, without what it was asked.
     var told: [Call] { state.withLock { $0.calls.filter { $0.method != "GET" } } }
     var calls: [Call] { state.withLock { $0.calls } }
+    /// How long each was to wait for an answer.
+    var patiences: [Duration] { state.withLock { $0.patiences } }
 
     func exchange(
         _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
@@ -55,6 +58,7 @@ final class ScriptedServer: HTTPTransport {
             body: body, token: request.headers["authorization"])
         let (isOnline, answer, mutes) = state.withLock { state in
             state.calls.append(call)
+            state.patiences.append(request.patience)
             return (state.isOnline, state.answer, state.mutes)
         }
         guard isOnline else { throw RepriseError(.unreachable, "Nothing answers.") }

@@ -24,6 +24,7 @@ struct PushDispatchTests {
             #expect(first.title == "The room" && first.body == "Hi" && !first.isQuiet)
             #expect(first.collapse == "m1" && first.hint.channel == channel("room"))
             #expect(first.hint.badge?.count == 1 && first.hint.head == 1)
+            #expect(first.hint.to?.text == "bob")
             #expect(push.count("sent") == 2)
         }
     }

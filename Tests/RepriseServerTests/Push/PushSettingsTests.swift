@@ -121,6 +121,7 @@ struct PushSettingsTests {
         #expect(read == hint)
         hint.id = try EntryID("m1")
         hint.from = try UserID("ada")
+        hint.to = try UserID("bob")
         hint.time = now
         hint.badge = .init(count: 3, asOf: now)
         hint.isCut = true

@@ -105,7 +105,8 @@ extension NoticesScenario {
             try await play.badgeIsRight()
         },
         NoticesScenario(
-            name: "three-devices", title: "60 random steps on three devices"
+            // A thousand are a test: `NoticesBulkTests.randomBadge`.
+            name: "three-devices", title: "60 random steps (1,000: a test)"
         ) { play in try await play.doesRandomly(60) },
     ]
 }

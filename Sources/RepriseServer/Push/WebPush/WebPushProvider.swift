@@ -19,6 +19,8 @@ package final class WebPushProvider: PushProvider {
     private let answer: Duration
     private let clock: any Timekeeper
     private let vapid: Mutex<VAPID>
+    /// The push services that may be talked to: what else makes an endpoint one was looked at when it was registered.
+    private let allowed = Mutex<Set<String>>([])
 
     /// Makes a provider; nothing is connected before the first push.
     ///
@@ -67,11 +69,7 @@ package final class WebPushProvider: PushProvider {
         guard case .webPush(let subscription) = push.address else {
             return .refused("The address is none of Web Push.")
         }
-        do {
-            try guardian.check(subscription.endpoint)
-        } catch {
-            return .dead(since: nil)
-        }
+        guard mayTalk(to: subscription) else { return .dead(since: nil) }
         do {
             let request = try request(push, subscription)
             let answer = try await PushHTTP.send(
@@ -83,6 +81,17 @@ package final class WebPushProvider: PushProvider {
         } catch {
             return .unavailable(nil, PushHTTP.words(error))
         }
+    }
+
+    /// Looked at once for each push service, not for each push: only whether private networks are allowed may have changed since.
+    private func mayTalk(to subscription: WebPushSubscription) -> Bool {
+        if allowed.withLock({ $0.contains(subscription.origin) }) { return true }
+        guard (try? guardian.check(subscription.endpoint)) != nil else { return false }
+        allowed.withLock { allowed in
+            if allowed.count >= PushLimits.vapidTokens { allowed.removeAll() }
+            allowed.insert(subscription.origin)
+        }
+        return true
     }
 
     /// A key that has changed is not used: browsers have subscribed with the old one, and a push service takes no other for them.

@@ -11,6 +11,8 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
     package let key: [UInt8]
     /// 16 bytes: `auth`.
     package let secret: [UInt8]
+    /// Scheme, host and port of the endpoint: the push service.
+    package let origin: String
 
     /// Takes a subscription as a browser gives it.
     ///
@@ -38,6 +40,20 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
         self.endpoint = endpoint
         self.key = key
         self.secret = secret
+        origin = Self.origin(of: endpoint)
+    }
+
+    /// Up to the path.
+    ///
+    /// Who logs in by the endpoint has been refused, so there is nothing else in it; taking a URL apart would cost as much as
+    /// a tenth of sealing the message.
+    private static func origin(of endpoint: String) -> String {
+        let bytes = endpoint.utf8
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+            let host = bytes.index(colon, offsetBy: 3, limitedBy: bytes.endIndex)
+        else { return "" }
+        let end = bytes[host...].firstIndex { $0 == 0x2f || $0 == 0x3f || $0 == 0x23 }
+        return endpoint[..<(end ?? bytes.endIndex)].lowercased()
     }
 
     /// Padding is passed over, because some browsers have written it.
@@ -46,13 +62,6 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
         var text = text[...]
         while text.last == "=" { text = text.dropLast() }
         return Base64URL.decoded(text.utf8)
-    }
-
-    /// Scheme, host and port of the endpoint: the push service.
-    package var origin: String {
-        let parts = URLComponents(string: endpoint)
-        let port = parts?.port.map { ":\($0)" } ?? ""
-        return "\(parts?.scheme ?? "")://\(parts?.host ?? "")\(port)".lowercased()
     }
 
     package var description: String { "(subscription)" }

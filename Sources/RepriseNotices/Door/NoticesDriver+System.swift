@@ -1,0 +1,114 @@
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// What the driver asks the system for, and what the system says stands.
+extension NoticesDriver {
+    /// The messages that stand.
+    ///
+    /// Those for who was signed in before, where a kill came before they were taken away, go.
+    func standing(_ system: any UserNotifications) async throws -> [StandingNotice] {
+        let all = StandingNotice.all(in: try await system.delivered())
+        guard all.contains(where: { $0.hint.to != nil }) else { return all }
+        let me = try await journal.read { [desk] db in try desk.messages.user(db) }
+        let foreign = all.filter { $0.hint.isForeign(to: me) }
+        try await remove(foreign.map(\.request), system)
+        return foreign.isEmpty ? all : all.filter { !$0.hint.isForeign(to: me) }
+    }
+
+    func perform(
+        _ plan: NoticeDesk.Plan, _ moment: NoticeDesk.Moment, isFirst: Bool = false
+    ) async throws {
+        guard let system else { return }
+        insight.tally.secondAlerts += plan.secondAlerts
+        insight.tally.again += plan.again
+        insight.tally.bulk += plan.bulk
+        insight.badge = plan.badge.effective
+        badges.announce(plan.badge.effective)
+        try await remove(plan.removes.sorted(), system)
+        let (there, shows) = try await sort(plan.shows, system)
+        let (added, refused, failure) = await show(shows, system)
+        if let failure { note(shows, without: added + refused, after: failure) }
+        let taken = added + there
+        var badge: Int64?
+        let count = plan.badge.effective.count
+        if moment.settings.badges, isAllowed(moment.settings) {
+            if !added.isEmpty {
+                badge = count
+            } else if plan.badge.shown != count || (isFirst && count > 0) {
+                try await system.setBadge(Int(clamping: count))
+                insight.tally.badges += 1
+                badge = count
+            }
+        }
+        if !taken.isEmpty || !refused.isEmpty || badge != nil {
+            let (wall, shown) = (clock.wall(), badge)
+            try await journal.write { [desk] db in
+                try desk.asked(taken, refused: refused, badge: shown, at: wall, db)
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Takes out what stands by now.
+    ///
+    /// The process may have been stopped, for days, since the system was asked what stands, and pushes have shown it meanwhile.
+    private func sort(
+        _ shows: [(id: EntryID, content: NotificationContent)], _ system: any UserNotifications
+    ) async throws -> (there: [EntryID], shows: [(id: EntryID, content: NotificationContent)]) {
+        let age = asked.map { $0.duration(to: clock.wall()) } ?? .zero
+        let isFresh = age >= .zero && age < .milliseconds(NoticeLimits.freshMilliseconds)
+        if shows.isEmpty || isFresh { return ([], shows) }
+        let standing = Set(StandingNotice.all(in: try await system.delivered()).map(\.id))
+        let there = shows.map(\.id).filter(standing.contains)
+        insight.tally.overtaken += there.count
+        return (there, shows.filter { !standing.contains($0.id) })
+    }
+
+    private func show(
+        _ shows: [(id: EntryID, content: NotificationContent)], _ system: any UserNotifications
+    ) async -> (taken: [EntryID], refused: [EntryID], failure: (any Error)?) {
+        var (taken, refused): ([EntryID], [EntryID]) = ([], [])
+        for show in shows {
+            do {
+                try await system.add(
+                    NotificationRequest(
+                        id: NoticeContent.request(of: show.id), content: show.content))
+                taken.append(show.id)
+                notTaken.remove(show.id)
+                insight.tally.shown += 1
+            } catch let error as RepriseError
+                where error.code == .refused || error.code == .tooLarge
+            {
+                refused.append(show.id)
+                insight.tally.refused += 1
+            } catch {
+                return (taken, refused, error)
+            }
+        }
+        return (taken, refused, nil)
+    }
+
+    /// What was not asked for, or what the system has said no to, nobody has seen; of a call that did not return nobody knows.
+    private func note(
+        _ shows: [(id: EntryID, content: NotificationContent)], without done: [EntryID],
+        after failure: any Error
+    ) {
+        var rest = shows.map(\.id).filter { !done.contains($0) }
+        let code = (failure as? RepriseError)?.code
+        if failure is CancellationError || code == .timedOut, !rest.isEmpty { rest.removeFirst() }
+        notTaken.formUnion(rest)
+        // Beyond it they count as unconfirmed: that says too much, never too little.
+        if notTaken.count > NoticeLimits.recovered { notTaken = [] }
+    }
+
+    func remove(_ names: [String], _ system: any UserNotifications) async throws {
+        guard !names.isEmpty else { return }
+        try await system.removeDelivered(names)
+        insight.tally.removed += names.count
+    }
+
+    private func isAllowed(_ settings: NotificationSettings) -> Bool {
+        settings.authorization == .authorized || settings.authorization == .provisional
+    }
+}

@@ -1,0 +1,65 @@
+import Reprise
+import RepriseCore
+import RepriseNotices
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("The bounds of settings", .timeLimit(.minutes(2)))
+struct SettingsLimitsTests {
+    @Test("an answer of 4 MiB is read, one byte more is not, and what waits is told later")
+    func answer() async throws {
+        let server = ScriptedServer()
+        let room = try ChannelName("room")
+        let answer: @Sendable (Int) -> ScriptedServer.Answer = { extra in
+            { call in
+                guard call.path == "/v1/mutes", call.method == "GET" else { return nil }
+                let frame = #"{"mutes":[],"x":""}"#
+                let filling = NoticeLimits.answerBytes + extra - frame.utf8.count
+                return (
+                    200, [:], #"{"mutes":[],"x":"\#(String(repeating: "y", count: filling))"}"#
+                )
+            }
+        }
+        server.answers(answer(1))
+        try await SettingsStage.play(server) { stage in
+            try await stage.notices.mute(channel: room)
+            try await becomesTrue("it is too large") {
+                stage.notices.settingsFailure?.code == .tooLarge
+            }
+            #expect(server.told.isEmpty)
+            server.answers(answer(0))
+            stage.connects()
+            try await becomesTrue("it is told") {
+                stage.notices.settings.channels[room]?.standing == .told
+            }
+        }
+    }
+
+    @Test("the server has 15 s for each answer")
+    func patience() async throws {
+        let server = ScriptedServer()
+        try await SettingsStage.play(server) { stage in
+            try await stage.notices.mute(channel: try ChannelName("room"))
+            try await becomesTrue("it is told") { !server.told.isEmpty }
+        }
+        #expect(Set(server.patiences) == [.seconds(15)])
+    }
+
+    @Test("a push token of as many bytes as the server takes is told, a longer one refused here")
+    func token() async throws {
+        let server = ScriptedServer()
+        try await SettingsStage.play(server) { stage in
+            let longest = [UInt8](repeating: 0xab, count: NoticeLimits.pushTokenBytes)
+            await #expect {
+                try await stage.notices.registered(pushToken: longest + [1])
+            } throws: {
+                ($0 as? RepriseError)?.code == .tooLarge
+            }
+            try await stage.notices.registered(pushToken: longest)
+            try await becomesTrue("it is told") { stage.notices.settings.push == .told }
+        }
+        let told = try #require(server.told.first { $0.path.hasPrefix("/v1/devices/") })
+        #expect(told.body.contains(String(repeating: "ab", count: NoticeLimits.pushTokenBytes)))
+    }
+}
