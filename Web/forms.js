@@ -23,6 +23,7 @@
     textLength: 4_000,
     propertiesBytes: 65_536,
     delay: 86_400,
+    heldDelay: 5_000,
     capCount: 1_000,
     capSeconds: 31_622_400,
     priority: 1_000_000,
@@ -1001,6 +1002,8 @@
       this.screen = null; // { item, form, showing, phase: asking | appearing | shown, view }
       this.answers = new Map(); // actions and submits by id: what to do with the host's answer
       this.outcomes = [];
+      this.postponed = []; // events whose time is far off, and when it comes: the host's until then
+      this.mayPostpone = false;
     }
 
     // The host's time: its calendar at the last message, and our own steady clock since.
@@ -1038,7 +1041,8 @@
     }
 
     greeted(message) {
-      if (message.protocol !== 1) return this.fault('protocol', message.protocol);
+      if (![1, 2].includes(message.protocol)) return this.fault('protocol', message.protocol);
+      this.mayPostpone = message.protocol === 2;
       this.isGreeted = true;
       this.setClock(message.now);
       if (typeof message.locale === 'string' && message.locale) this.locale = message.locale;
@@ -1149,6 +1153,7 @@
       this.inHand.clear();
       this.waiting = [];
       this.outcomes = [];
+      this.postponed = [];
       // What is shown has been told to the host already; what is not yet will come again.
       if (this.screen && this.screen.phase !== 'shown') {
         this.screen.view?.remove();
@@ -1186,6 +1191,8 @@
     }
 
     delay(item, due) {
+      // Who has long to wait takes no place here: the host keeps it, and hands it over again.
+      if (this.mayPostpone && due - this.now > limits.heldDelay) return this.postpone(item, due);
       // A page that slept wakes late, one whose clock was set wakes early: the timer only asks again.
       const rest = Math.min(Math.max(due - this.now, 0), 86_400_000);
       item.timer = setTimeout(() => {
@@ -1195,6 +1202,11 @@
         this.advance();
         return this.flush();
       }, Math.ceil(rest));
+    }
+
+    postpone(item, due) {
+      this.inHand.delete(item.id);
+      this.postponed.push({ id: item.id, at: Math.ceil(due) });
     }
 
     enqueue(item) {
@@ -1214,6 +1226,9 @@
     flush() {
       while (this.outcomes.length > 0) {
         this.bridge.say('handled', { events: this.outcomes.splice(0, limits.outcomesInMessage) });
+      }
+      while (this.postponed.length > 0) {
+        this.bridge.say('later', { events: this.postponed.splice(0, limits.outcomesInMessage) });
       }
       const waiting = [];
       for (const item of this.inHand.values()) {
@@ -1330,5 +1345,5 @@
   };
   Object.defineProperty(window, 'repriseReceive', { value: receive });
 
-  bridge.say('hello', { runtime: '1.0', protocols: [1] });
+  bridge.say('hello', { runtime: '1.1', protocols: [1, 2] });
 })();

@@ -169,6 +169,7 @@ public struct Channel: Sendable {
     /// Waits until the channel is ``ChannelState/live`` and the readers of this run have been
     /// through all that came until then.
     ///
+    /// While a reader is stuck it waits: ``readers`` says which, and why.
     /// A message that waits for another attempt does not keep it waiting; where a reader goes in order what stands behind it does.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server refuses the subscription; `CancellationError`.

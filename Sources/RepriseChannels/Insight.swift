@@ -30,7 +30,7 @@ public struct ChannelInsight: Hashable, Sendable {
     public internal(set) var requests: Int64 = 0
     /// How long ago the last event came; nil if none has come.
     public internal(set) var sinceLastEvent: Duration?
-    /// Why the server last refused the channel, or a snapshot could not be loaded.
+    /// Why a reader cannot write down what it has done, else why the server last refused the channel or a snapshot could not be loaded.
     public internal(set) var lastError: String?
 
     init(state: ChannelState) { self.state = state }
@@ -59,7 +59,13 @@ public struct ConnectionInsight: Equatable, Sendable {
 extension Channel {
     /// Every number of the channel as of now; costs nothing while nobody asks.
     public var insight: ChannelInsight {
-        get async { await channels.driver.insight(of: name) ?? ChannelInsight(state: state) }
+        get async {
+            var insight = await channels.driver.insight(of: name) ?? ChannelInsight(state: state)
+            if let complaint = channels.readers.complaint(in: name) {
+                insight.lastError = complaint
+            }
+            return insight
+        }
     }
 }
 

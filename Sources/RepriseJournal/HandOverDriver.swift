@@ -245,6 +245,8 @@ final class HandOverDriver: Sendable {
                 .back(reason: reason, isInDoubt: isInDoubt)
             case .again(let wait, let reason):
                 .retry(after: wait, countsAsFailure: true, reason: reason)
+            case .postponed(let wait, let reason):
+                .retry(after: wait, countsAsFailure: false, reason: reason)
             }
         let isAgain = if case .again = ending { true } else { false }
         happened { state in

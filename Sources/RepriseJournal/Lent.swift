@@ -18,6 +18,8 @@ package struct Lent: Sendable {
         case back(reason: String, isInDoubt: Bool = false)
         /// The door counts its attempts itself: it is handed over again after this time, and what was to be written alongside is written.
         case again(after: Duration, reason: String)
+        /// Its time has not come: it is handed over again after this time, whatever happens to the process, and that was no failure.
+        case postponed(by: Duration, reason: String)
     }
 
     package let entry: Entry

@@ -180,12 +180,13 @@ final class Observer: Sendable {
     var sequences: [Int64] { messages.map(\.seq) }
 }
 
-/// Waits until something holds; fails the test after ten seconds.
+/// Waits until something holds; fails the test after that, ten seconds unless it is said.
 func eventually(
-    _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation,
+    _ what: Comment, within limit: Duration = .seconds(10),
+    sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async throws {
-    let deadline = ContinuousClock.now + .seconds(10)
+    let deadline = ContinuousClock.now + limit
     while ContinuousClock.now < deadline {
         if try await condition() { return }
         try await Task.sleep(for: .milliseconds(2))

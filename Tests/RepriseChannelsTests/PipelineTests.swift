@@ -11,6 +11,9 @@ import Testing
 final class StoringServer: Sendable {
     private struct State {
         var stored: [ClientFrame.Publish] = []
+        /// Where each is in `stored`, and how often each came.
+        var places: [EntryID: Int] = [:]
+        var times: [EntryID: Int] = [:]
         var received: [ClientFrame.Publish] = []
         var isSilent = false
     }
@@ -24,6 +27,7 @@ final class StoringServer: Sendable {
 
     var stored: [ClientFrame.Publish] { state.withLock { $0.stored } }
     var bodies: [String] { stored.map { String(decoding: $0.body, as: UTF8.self) } }
+    var count: Int { state.withLock { $0.stored.count } }
     var received: [ClientFrame.Publish] { state.withLock { $0.received } }
 
     /// Stores, and says nothing any more.
@@ -42,6 +46,7 @@ final class StoringServer: Sendable {
     private func answer(_ publish: ClientFrame.Publish) -> ServerFrame? {
         state.withLock { state in
             state.received.append(publish)
+            state.times[publish.id, default: 0] += 1
             func refused(_ code: RefusalCode) -> ServerFrame {
                 .refused(
                     .init(
@@ -49,15 +54,16 @@ final class StoringServer: Sendable {
                         message: "no",
                         retryAfter: code.isTemporary ? .seconds(1) : nil))
             }
-            if !state.stored.contains(where: { $0.id == publish.id }) {
-                let times = state.received.count { $0.id == publish.id }
+            if state.places[publish.id] == nil {
+                let times = state.times[publish.id] ?? 0
                 if let code = judge(publish, times) { return refused(code) }
-                if let after = publish.after, !state.stored.contains(where: { $0.id == after }) {
+                if let after = publish.after, state.places[after] == nil {
                     return refused(.predecessorMissing)
                 }
+                state.places[publish.id] = state.stored.count
                 state.stored.append(publish)
             }
-            let seq = state.stored.firstIndex { $0.id == publish.id } ?? 0
+            let seq = state.places[publish.id] ?? 0
             guard !state.isSilent else { return nil }
             return .published(
                 .init(channel: publish.channel, id: publish.id, seq: Int64(seq) + 1))
@@ -170,7 +176,7 @@ struct PipelineTests {
         await bench.journal.close()
     }
 
-    @Test("ten thousand wait, and the next is refused")
+    @Test("ten thousand wait, the next is refused as full, and all are sent in the order recorded")
     func tenThousand() async throws {
         let bench = try await Bench()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -179,8 +185,25 @@ struct PipelineTests {
             }
             try await group.waitForAll()
         }
+        #expect(try await bench.channels.outbox.waiting() == 10_000)
         await #expect(throws: RepriseError(.full, "")) { try await bench.general.publish("0") }
-        await bench.journal.close()
+        let recorded = try await bench.journal.read { db in
+            try String.fetchAll(db, sql: "SELECT id FROM entry ORDER BY seq")
+        }
+        bench.start()
+        let server = StoringServer()
+        let serving = Task { try await server.serve(bench) }
+        try await eventually("all are sent", within: .seconds(40)) { server.count == 10_000 }
+        try await eventually("and have ended") {
+            try await bench.channels.outbox.waiting() == 0
+        }
+        #expect(server.stored.map(\.id.text) == recorded)
+        #expect(Set(server.bodies).count == 10_000)
+        let late = try await bench.general.publish(#""late""#)
+        try await settled(bench)
+        #expect(server.stored.last?.id == late)
+        serving.cancel()
+        try await bench.finish()
     }
 
     @Test("a dead letter that is tried again keeps its id; one that is withdrawn is gone")

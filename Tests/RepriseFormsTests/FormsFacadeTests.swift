@@ -95,6 +95,7 @@ struct FormsFacadeTests {
         arguments: [
             [FormsEvent("two words")], [FormsEvent("a"), FormsEvent("a")],
             [FormsEvent("a", timeToLive: .seconds(1), then: .deliver)],
+            (0...FormsDoorLimits.declaredEvents).map { FormsEvent("e\($0)") },
         ])
     func rules(events: [FormsEvent]) async throws {
         var forms = Forms.Configuration()

@@ -266,6 +266,39 @@ struct FormsMachineTests {
                 == [.setVisible(false), .dismissed(showing: "g", how: "host")])
     }
 
+    @Test("What the page gives back holds no place, and what it has asked for it cannot give back")
+    mutating func givenBack() throws {
+        makeReady()
+        let at = Self.wall.milliseconds + 60_000
+        func later(_ id: String) -> String {
+            #""type":"later","events":[{"id":"\#(id)","at":\#(at)}]"#
+        }
+        _ = try lend(["a", "b"])
+        #expect(say(later("a")) == [.postpone(try EntryID("a"), by: .seconds(60))])
+        #expect(machine.inHand == 1)
+        _ = say(#""type":"showing","event":"b","form":"welcome""#)
+        #expect(say(later("b")) == [])
+        #expect(say(later("a")) == [])
+        #expect(machine.tally.malformed == 1)
+        #expect(machine.tally.late == 1)
+        #expect(machine.inHand == 1)
+    }
+
+    @Test(
+        "The newest protocol that both speak is spoken",
+        arguments: [("1", 1), ("1,2", 2), ("2,9", 2)])
+    mutating func protocols(spoken: String, chosen: Int) {
+        _ = machine.started()
+        _ = machine.viewOpened(session: "s", at: .zero)
+        let actions = say(#""type":"hello","runtime":"1.0","protocols":[\#(spoken)]"#)
+        let welcome = #""protocol":\#(chosen),"#
+        let isWelcome = actions.contains { action in
+            guard case .send(let text) = action else { return false }
+            return String(decoding: text, as: UTF8.self).contains(welcome)
+        }
+        #expect(isWelcome)
+    }
+
     @Test("What the page does not understand, and what it says for its log, can be read")
     mutating func words() {
         makeReady()

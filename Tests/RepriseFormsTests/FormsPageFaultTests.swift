@@ -61,13 +61,13 @@ struct FormsPageFaultTests {
     @Test("A page of another time gets no events, and says so")
     func incompatible() async throws {
         var manner = StandInView.Manner()
-        manner.protocols = [2]
+        manner.protocols = [3]
         let host = StandInHost(manner)
         let door = try await Door(in: folder, host)
         let id = try await door.forms.received(tap("a"))
         try await eventually("it is seen") { door.forms.state == .incompatible }
         try await eventually("the page is told") {
-            host.views[0].told("incompatible").first?["protocols"] as? [Int] == [1]
+            host.views[0].told("incompatible").first?["protocols"] as? [Int] == [1, 2]
         }
         #expect(try await door.outcome(of: id) == nil)
         await door.close()

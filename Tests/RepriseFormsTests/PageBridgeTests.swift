@@ -12,7 +12,7 @@ struct PageBridgeTests {
         let hello = try await stage.says("hello")
         #expect(hello["session"]?.text == PageStage.session)
         #expect(hello["n"]?.text == "1")
-        #expect(hello["protocols"] == [1])
+        #expect(hello["protocols"] == [1, 2])
         await stage.close()
     }
 
@@ -41,7 +41,7 @@ struct PageBridgeTests {
             (#"{"type":"events","events":[7]}"#, "malformed"),
             (#"{"type":"granted","event":"e","form":"a","showing":"s"}"#, "notAsked"),
             (#"{"type":"denied"}"#, "notAsked"), (#"{"type":"recorded","id":"x"}"#, "notAsked"),
-            (#"{"type":"welcome","protocol":2}"#, "protocol"),
+            (#"{"type":"welcome","protocol":3}"#, "protocol"),
         ])
     func misuse(text: String, reason: String) async throws {
         let stage = try await PageStage([PageStage.form("a")])
@@ -60,6 +60,41 @@ struct PageBridgeTests {
             #"{"type":"dance","x":"\#(String(repeating: "x", count: 4_194_304))"}"#)
         #expect(try await stage.says("fault")["reason"]?.text == "tooLarge")
         try await stage.saysNothing()
+        await stage.close()
+    }
+
+    @Test("of 1,025 events one too many is given up, and the page's log says ten things a second")
+    func many() async throws {
+        let stage = try await PageStage(nil)
+        _ = try await stage.says("hello")
+        try await stage.tell(
+            #"{"type":"welcome","protocol":1,"now":\#(PageStage.now),"locale":"en"}"#)
+        for block in 0...16 {
+            let events = (0..<(block == 16 ? 1 : 64)).map { number in
+                #"{"id":"e\#(block * 64 + number)","name":"a","properties":{},"at":1,"now":1}"#
+            }
+            try await stage.tell(#"{"type":"events","events":[\#(events.joined(separator: ","))]}"#)
+        }
+        let first = try await stage.says("handled")
+        guard case .array(let given)? = first["events"] else { return #expect(Bool(false)) }
+        #expect(given.map { $0["id"]?.text } == ["e1024"])
+        #expect(given.map { $0["reason"]?.text } == ["queueFull"])
+        try await stage.tell(PageStage.catalogue([]))
+        _ = try await stage.says("formsData")
+        for _ in 0..<4 {
+            guard case .array(let events)? = try await stage.says("handled")["events"] else {
+                return #expect(Bool(false))
+            }
+            #expect(events.count == 256)
+        }
+        try await stage.view.page.evaluate(
+            "for (let count = 0; count < 1025; count += 1) repriseReceive('no JSON')")
+        #expect(try await stage.says("fault")["reason"]?.text == "tooMany")
+        for _ in 0..<1_024 {
+            #expect(try await stage.says("fault")["reason"]?.text == "malformed")
+        }
+        let logs = stage.messages.count { $0["type"] == "log" }
+        #expect((1...30).contains(logs), "1,024 in a second or two, of which ten a second")
         await stage.close()
     }
 
@@ -187,6 +222,24 @@ struct PageBridgeTests {
         try await stage.tell(#"{"type":"dismiss","reason":"logout"}"#)
         try await stage.happened("a", ago: 3_600_000)
         try await stage.grant("a")
+        await stage.close()
+    }
+
+    @Test("a delay that is long is the host's, if the host knows of that: the event comes again")
+    func postponed() async throws {
+        let forms = [("far", 3_600), ("near", 5)].map { id, delay in
+            #"{"id":"\#(id)","triggers":[{"event":"\#(id)","delay":\#(delay)}],"title":"A"}"#
+        }
+        let stage = try await PageStage(forms, speaking: 2)
+        try await stage.happened("far", "near")
+        let later = try await stage.says("later")
+        guard case .array(let events)? = later["events"] else { return #expect(Bool(false)) }
+        #expect(events.count == 1)
+        #expect(events.first?["id"] == "e-far")
+        #expect(events.first?["at"]?.text == "\(PageStage.now + 3_600_000)")
+        #expect(try await stage.says("waiting")["events"] == ["e-near"])
+        try await stage.happened("far", ago: 3_600_000)
+        try await stage.grant("far")
         await stage.close()
     }
 

@@ -24,10 +24,11 @@ final class PageStage: Sendable {
     /// - Parameters:
     ///   - forms: the catalogue's, as JSON; nil for a page that nobody has greeted.
     ///   - predicates: the named ones, as JSON.
+    ///   - version: the protocol that the host speaks.
     ///   - screen: what the page believes to be on.
     /// - Throws: what the browser says.
     init(
-        _ forms: [String]?, predicates: String = "{}",
+        _ forms: [String]?, predicates: String = "{}", speaking version: Int = 1,
         on screen: ChromiumWebViews.Screen = .init(hasReducedMotion: true)
     ) async throws {
         let webViews = ChromiumWebViews(
@@ -46,7 +47,8 @@ final class PageStage: Sendable {
         }
         guard let forms else { return }
         _ = try await says("hello")
-        try await tell(#"{"type":"welcome","protocol":1,"now":\#(Self.now),"locale":"en"}"#)
+        try await tell(
+            #"{"type":"welcome","protocol":\#(version),"now":\#(Self.now),"locale":"en"}"#)
         try await tell(Self.catalogue(forms, predicates: predicates))
         _ = try await says("formsData")
     }

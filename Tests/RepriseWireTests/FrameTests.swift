@@ -228,6 +228,8 @@ struct FrameTests {
             #"{"type":"heartbeat","timestamp":1,"heads":{"a":-1}}"#,
             #"{"type":"heartbeat","timestamp":1,"heads":[]}"#,
             #"{"type":"sync_complete","channelId":"a","epoch":"e","timestamp":1}"#,
+            #"{"type":"heartbeat","timestamp":1,"heads":{},"#  // 33 fields
+                + (4...33).map { #""f\#($0)":1"# }.joined(separator: ",") + "}",
         ])
     func refused(text: String) {
         var decoder = FrameDecoder()

@@ -2,6 +2,7 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseWire
+import Synchronization
 
 /// A running reader: hands over what the journal has, and waits for more.
 protocol Reader: Sendable {
@@ -24,17 +25,32 @@ final class ReaderLine: Sendable {
     let through: Announcer<Int64>
     let timekeeper: any Timekeeper
     let jitter: @Sendable () -> Double
+    private let lastTrouble = Mutex<RepriseError?>(nil)
+    private let troubleChanged: @Sendable () -> Void
 
     init(
         store: ReaderStore, position: ReaderStore.Position, options: ReaderOptions,
-        configuration: Channels.Configuration
+        configuration: Channels.Configuration, troubleChanged: @escaping @Sendable () -> Void
     ) {
         self.store = store
+        self.troubleChanged = troubleChanged
         self.options = options
         reader = position.reader
         through = Announcer(position.cursor)
         timekeeper = configuration.timekeeper
         jitter = configuration.jitter
+    }
+
+    /// Why the disk does not take or give what it is asked for; nil: it does.
+    var trouble: RepriseError? {
+        get { lastTrouble.withLock { $0 } }
+        set {
+            let isNews = lastTrouble.withLock { trouble in
+                defer { trouble = newValue }
+                return trouble != newValue
+            }
+            if isNews { troubleChanged() }
+        }
     }
 
     /// Writes, and tries again while the disk cannot: nothing that was done may be forgotten.
@@ -46,6 +62,7 @@ final class ReaderLine: Sendable {
     /// Tries again while the disk cannot; throws what trying again does not mend.
     func patiently<T: Sendable>(_ body: @Sendable () async throws -> T) async throws -> T {
         var failures = 0
+        defer { if failures > 0 { trouble = nil } }
         while true {
             do {
                 return try await body()
@@ -55,6 +72,7 @@ final class ReaderLine: Sendable {
                     let wait = ReaderPatience.wait(
                         after: error, failures: failures, jitter: jitter())
                 else { throw error }
+                trouble = error as? RepriseError
                 try await timekeeper.sleep(for: wait)
             }
         }

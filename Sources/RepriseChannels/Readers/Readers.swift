@@ -75,7 +75,8 @@ final class Readers: Sendable {
         let store = store(key, order: options.order)
         let position = try await store.begin(options, now: configuration.timekeeper.wall())
         let line = ReaderLine(
-            store: store, position: position, options: options, configuration: configuration)
+            store: store, position: position, options: options, configuration: configuration
+        ) { [bells] in bells.ring(key.channel) }
         switch effect {
         case .outside(let isApplied, let handler):
             return OutsideReader(line: line, isApplied: isApplied, handler: handler)
@@ -112,6 +113,14 @@ final class Readers: Sendable {
     func lines(of channel: ChannelName) -> [ReaderLine] {
         state.withLock { state in
             state.readers[channel]?.values.compactMap { $0?.line } ?? []
+        }
+    }
+
+    /// How those of a channel are doing, by their names.
+    func states(of channel: ChannelName) -> [String: ReaderState] {
+        let readers = state.withLock { $0.readers[channel] ?? [:] }
+        return readers.mapValues { reader in
+            reader?.line.trouble.map { ReaderState.stuck($0) } ?? .running
         }
     }
 

@@ -3,12 +3,15 @@ import RepriseWire
 
 /// What the host says to the page: docs/forms.md has each message.
 package enum HostMessage {
-    static let protocols: [Int64] = [1]
+    /// What the host speaks, the newest last.
+    ///
+    /// In 2 a page may give an event back until its form's time has come.
+    static let protocols: [Int64] = [1, 2]
 
-    static func welcome(now: WallTime, locale: String) -> [UInt8] {
+    static func welcome(speaking version: Int64, now: WallTime, locale: String) -> [UInt8] {
         text("welcome") { json in
             json.key("protocol")
-            json.integer(protocols[0])
+            json.integer(version)
             json.key("now")
             json.integer(now.milliseconds)
             json.key("locale")

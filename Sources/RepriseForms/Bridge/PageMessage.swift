@@ -31,6 +31,12 @@ package struct PageMessage: Hashable, Sendable {
         package var result: Result
     }
 
+    /// An event, and when its form's time comes by the host's calendar.
+    package struct Postponed: Hashable, Sendable {
+        package var id: EntryID
+        package var until: WallTime
+    }
+
     package enum Body: Hashable, Sendable {
         case hello(runtime: String, protocols: [Int64])
         case formsData(version: String)
@@ -43,6 +49,8 @@ package struct PageMessage: Hashable, Sendable {
         case submit(form: String, showing: String, id: String, answers: [UInt8])
         /// These were evaluated, and their form waits for its time or for the screen.
         case waiting([EntryID])
+        /// The forms of these have a time that is far off: the host keeps them until then.
+        case later([Postponed])
         case handled([Handled])
         case log(level: String, text: String)
         /// The page did not understand the host.
@@ -106,6 +114,13 @@ extension PageMessage.Body {
             self = .waiting(
                 try members.strings("events", limit: FormsDoorLimits.inHand).map { try EntryID($0) }
             )
+        case "later":
+            self = .later(
+                try members.objects("events", limit: FormsDoorLimits.inHand).map { event in
+                    PageMessage.Postponed(
+                        id: try EntryID(try event.string("id")),
+                        until: WallTime(milliseconds: try event.integer("at")))
+                })
         case "handled":
             let results = try members.objects("events", limit: FormsDoorLimits.inHand).map {
                 event in

@@ -26,6 +26,9 @@ extension FormsDriver {
             case .giveBack(let id, let reason, let isInDoubt):
                 lents.removeValue(forKey: id)?.lent.end(
                     as: .back(reason: reason, isInDoubt: isInDoubt))
+            case .postpone(let id, let wait):
+                lents.removeValue(forKey: id)?.lent.end(
+                    as: .postponed(by: wait, reason: "The time of its form has not come."))
             case .deliverLate(let id): deliverLate(id)
             case .dismissed(let showing, let how):
                 // Not worth failing for: the showing was counted when it was granted.

@@ -56,6 +56,8 @@ public struct FormsTally: Hashable, Sendable {
     public internal(set) var endings: [Ending: Int] = [:]
     /// Web views that were made again.
     public internal(set) var replacements = 0
+    /// How often the page gave an event back because its form's time was far off; the journal keeps it until then.
+    public internal(set) var postponed = 0
     /// Messages that did not come from the page that they claim.
     public internal(set) var forged = 0
     /// Messages that left a gap or came twice.

@@ -85,6 +85,28 @@ extension FormsMachine {
         }
     }
 
+    /// The page gives an event back whose form's time is far off, so that it holds no place until then.
+    mutating func postpone(_ event: PageMessage.Postponed, wall: WallTime) -> [Action] {
+        guard let index = index(of: event.id) else {
+            tally.late += 1
+            return []
+        }
+        switch slots[index].stage {
+        case .queued, .asked, .granted:
+            tally.malformed += 1
+            return []
+        case .sent, .waiting: break
+        }
+        slots.remove(at: index)
+        careful = max(careful - 1, 0)
+        tally.postponed += 1
+        // At least a second, so that a page whose clock is wrong is not asked again and again.
+        let wait = min(
+            max(wall.duration(to: event.until), .seconds(1)),
+            .seconds(FormsDoorLimits.postponement))
+        return [.postpone(event.id, by: wait)]
+    }
+
     mutating func end(
         _ index: Int, _ count: FormsTally.Ending, as outcome: Outcome, _ reason: String,
         appeared: String? = nil

@@ -39,14 +39,14 @@ extension FormsMachine {
             tally.malformed += 1
             return []
         }
-        guard protocols.contains(HostMessage.protocols[0]) else {
+        guard let version = HostMessage.protocols.last(where: protocols.contains) else {
             phase = .incompatible
             tally.lastFault = "The page's runtime \(runtime.prefix(64)) speaks \(protocols)."
             return [.send(HostMessage.incompatible())]
         }
         phase = .handshaken
         let welcome: [Action] = [
-            .send(HostMessage.welcome(now: wall, locale: locale)),
+            .send(HostMessage.welcome(speaking: version, now: wall, locale: locale)),
             .setReadiness(.handshake, isOpen: true),
         ]
         return welcome + (newest == nil ? [.send(HostMessage.catalogue(nil))] : offer(at: now))
@@ -80,6 +80,7 @@ extension FormsMachine {
                 slots[index].stage = .waiting
             }
             return []
+        case .later(let events): return events.flatMap { postpone($0, wall: wall) }
         case .handled(let events): return events.flatMap { settle($0) }
         case .log(let level, let text):
             tally.lastLog = "\(level): \(text)"

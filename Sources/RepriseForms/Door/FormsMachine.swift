@@ -38,6 +38,8 @@ package struct FormsMachine: Sendable {
         case end(EntryID, as: Outcome, reason: String, appeared: String?)
         /// In doubt is one whose form was granted: it may have appeared, and nobody said so.
         case giveBack(EntryID, reason: String, isInDoubt: Bool)
+        /// The journal keeps it for so long; then it is handed over again.
+        case postpone(EntryID, by: Duration)
         /// Its time is up, and the app gets it instead of the page.
         case deliverLate(EntryID)
         case dismissed(showing: String, how: String)

@@ -27,7 +27,7 @@ struct BodyReader {
 
     /// The next piece; nil at the end.
     mutating func next() async throws -> ByteBuffer? {
-        guard let piece = try await pieces.next() else {
+        guard let piece = try await nextPiece() else {
             isAtEnd = true
             return nil
         }
@@ -39,6 +39,19 @@ struct BodyReader {
                 remedy: "What was stored is stored: send it again with the same ids.")
         }
         return piece
+    }
+
+    /// A peer that ends in the middle, or sends chunks that are none, has made a mistake; the server has not.
+    private mutating func nextPiece() async throws -> ByteBuffer? {
+        do {
+            return try await pieces.next()
+        } catch let error where !(error is CancellationError) {
+            isAtEnd = true
+            throw RepriseError(
+                .malformed, "The body ended before it was whole.",
+                remedy: "What was stored is stored: send it again with the same ids.",
+                cause: error)
+        }
     }
 
     /// Everything.

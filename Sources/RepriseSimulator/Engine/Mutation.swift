@@ -24,7 +24,8 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case echoBeforeDurable, positionsGoBack
     // Forms.
     case grantAfterRender, forgetGrant, openGateAtHandshake, acknowledgeOnSend
-    case keepPageMessagesOfFormerSession, capsForgotten, keepWhatThePageHad, logOutKeepsEvents
+    case keepPageMessagesOfFormerSession, capsForgotten, keepWhatThePageHad, logOutKeepsEvents,
+        postponedAtOnce
     // Reminders.
     case additionsFirst, deliveredStays, changesMeanwhileForgotten, pendingRemembered, pausedStays
     case endBeforePresented, presentedAgain, lookUpOnce, markApart, answerAgain
@@ -91,6 +92,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .acknowledgeOnSend: "an event is finished when it is sent to the page"
         case .keepPageMessagesOfFormerSession: "what a former page said counts for the next"
         case .capsForgotten: "nobody counts how often a form was shown"
+        case .postponedAtOnce: "what a page gave back until its time comes to it at once"
         case .keepWhatThePageHad: "what a page had when it died is given to no other"
         case .logOutKeepsEvents: "what waits stays when the user logs out"
         case .additionsFirst: "requests are added before others are removed"

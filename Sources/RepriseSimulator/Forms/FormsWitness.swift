@@ -32,6 +32,9 @@ final class FormsWitness {
         var grants: Set<String> = []
         var appearances: [Appearance] = []
         var isDeliveredLate = false
+        /// Until when the last page that it was given to has given it back.
+        var postponed: Duration?
+        var wasPostponed = false
         var isInJournal = false
         /// What the journal said when it was looked at.
         var outcome: Outcome?
@@ -99,15 +102,32 @@ final class FormsWitness {
         if records[id] == nil { learn(id, name: "checkout") }
         guard var record = records[id] else { return }
         if !isReady { violated(.released, "\(id) is given to a page that has no catalogue") }
-        if record.pages.last === page { violated(.once, "\(id) is given to one page twice") }
+        if record.pages.last === page {
+            guard let until = record.postponed else {
+                return violated(.once, "\(id) is given to one page twice")
+            }
+            // The page's clock is behind the host's by as long as messages are on their way.
+            if truth < until - .seconds(1) {
+                violated(.released, "\(id) is given to the page again before its time")
+            }
+        } else if !record.wasPostponed {
+            checkOrder(id, record, page)
+        }
+        record.postponed = nil
         if record.isNever, let before = record.pages.last, before !== page,
             !record.grants.isEmpty, !record.appearances.isEmpty
         {
             violated(.once, "\(id) has appeared, and is given to another page")
         }
-        checkOrder(id, record, page)
         record.pages.append(page)
         records[id] = record
+    }
+
+    /// The page has no use for an event yet; who comes after it need not wait.
+    func postponed(_ id: EntryID, by wait: Duration, on page: SimulatedPage) {
+        guard records[id]?.pages.last === page else { return }
+        records[id]?.postponed = truth + wait
+        records[id]?.wasPostponed = true
     }
 
     /// What was acknowledged before another was recorded at all comes before it.

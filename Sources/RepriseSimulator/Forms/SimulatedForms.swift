@@ -182,6 +182,12 @@ final class SimulatedForms {
             guard simulation.mutation != .keepWhatThePageHad else { break }
             lents.removeValue(forKey: id)?.end(
                 .back(reason: reason, isInDoubt: isInDoubt), nil)
+        case .postpone(let id, let wait):
+            let mistake = simulation.mutation == .postponedAtOnce
+            lents.removeValue(forKey: id)?.end(
+                .postponed(
+                    by: mistake ? .zero : wait, reason: "The time of its form has not come."),
+                nil)
         case .deliverLate(let id): deliverLate(id)
         case .dismissed(let showing, let how):
             // Not worth failing for: the showing was counted when it was granted.

@@ -6,7 +6,7 @@ import RepriseWire
 /// The page of one web view, which does what forms.js does, and then some: it dies, hangs, is late, and says what it should not.
 final class SimulatedPage {
     /// An event in hand.
-    private struct Item {
+    struct Item {
         let id: EntryID
         let name: String
         let at: Int64
@@ -19,7 +19,7 @@ final class SimulatedPage {
         var timer = 0
     }
 
-    private struct Screen {
+    struct Screen {
         enum Phase { case asking, appearing, shown }
         let item: Item
         let form: SimulatedCatalogue.Form
@@ -29,26 +29,30 @@ final class SimulatedPage {
 
     let life: Int
     let session: String
-    private let simulation: Simulation
-    private let device: FormsDevice
+    let simulation: Simulation
+    let device: FormsDevice
     /// Gets each message and, with nil, the end of the page; in order.
     private let toHost: (SimulatedPage, FormsSaid?) -> Void
-    private var random: SeededRandom
-    private(set) var isOpen = true
-    private(set) var isHung = false
+    var random: SeededRandom
+    var isOpen = true
+    var isHung = false
     private(set) var hasSaidHello = false
-    private(set) var hasCatalogue = false
+    var hasCatalogue = false
     private var isGreeted = false
+    /// Its runtime is of a time in which pages kept every event that had to wait.
+    private let isOld: Bool
     private var number: Int64 = 0
     private var offset: Int64 = 0
-    private var catalogue: SimulatedCatalogue?
-    private var coming: SimulatedCatalogue?
+    var catalogue: SimulatedCatalogue?
+    var coming: SimulatedCatalogue?
     /// In the order of arrival.
-    private var inHand: [Item] = []
-    private var waiting: [EntryID] = []
-    private var screen: Screen?
-    private var handled: [String] = []
-    private var unanswered: String?
+    var inHand: [Item] = []
+    var waiting: [EntryID] = []
+    var screen: Screen?
+    var handled: [String] = []
+    var postponed: [String] = []
+    var mayPostpone: Bool { !isOld }
+    var unanswered: String?
     private var heardAt: Duration = .zero
     private var saidAt: Duration = .zero
 
@@ -60,24 +64,27 @@ final class SimulatedPage {
         self.device = device
         self.life = life
         self.session = session
+        var random = random
+        isOld = random.chance(0.2)
         self.random = random
         self.toHost = toHost
     }
 
     private var name: String { "\(device.name), page \(life)" }
-    private var now: Int64 { offset + simulation.now.milliseconds }
+    var now: Int64 { offset + simulation.now.milliseconds }
 
     func start() {
         later(.milliseconds(5), .milliseconds(400)) { [self] in
             hasSaidHello = true
-            say("hello", #""runtime":"1.0","protocols":[1]"#)
+            let protocols = isOld ? "[1]" : "[1,2]"
+            say("hello", #""runtime":"1.1","protocols":\#(protocols)"#)
         }
     }
 
     /// The app takes the web view away, or has died.
     func close() { isOpen = false }
 
-    private func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
+    func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
         let isLate = device.pageTrouble == .pageLate && random.chance(0.3)
         let wait = isLate ? random.spread(.seconds(1), .seconds(45)) : random.spread(from, to)
         if isLate { simulation.met(.pageLate) }
@@ -111,7 +118,7 @@ final class SimulatedPage {
 
     // MARK: What it says
 
-    private func say(_ type: String, _ members: String) {
+    func say(_ type: String, _ members: String) {
         guard survives() else { return }
         number += 1
         simulation.trace(name, "says \(type) {\(members)}")
@@ -210,188 +217,11 @@ final class SimulatedPage {
         advance()
     }
 
-    private func sayWhatWaits(_ ids: [String]) {
+    func sayWhatWaits(_ ids: [String]) {
         let waiting = inHand.filter { $0.form != nil && ids.contains($0.id.text) }
         guard !waiting.isEmpty else { return }
         say("waiting", #""events":[\#(waiting.map { "\"\($0.id)\"" }.joined(separator: ","))]"#)
     }
 
-    private func index(of id: EntryID) -> Int? { inHand.firstIndex { $0.id == id } }
-
-    // MARK: Events
-
-    private func evaluate(_ id: EntryID) {
-        guard let index = index(of: id), let catalogue else { return }
-        while inHand[index].next < catalogue.forms.count {
-            let form = catalogue.forms[inHand[index].next]
-            inHand[index].next += 1
-            let trigger = form.triggers.first { $0.event == inHand[index].name }
-            guard let trigger else { continue }
-            inHand[index].form = form
-            let due = inHand[index].at + trigger.delay * 1_000
-            return due > now ? delay(index, until: due) : enqueue(id)
-        }
-        end(id, inHand[index].outcome ?? #""result":"noMatch""#)
-    }
-
-    private func delay(_ index: Int, until due: Int64) {
-        inHand[index].timer += 1
-        let (id, timer) = (inHand[index].id, inHand[index].timer)
-        let wait = Duration.milliseconds(due - now)
-        later(wait, wait) { [self] in
-            guard let index = self.index(of: id), inHand[index].timer == timer else { return }
-            if due > now { return delay(index, until: due) }
-            enqueue(id)
-            advance()
-            flush()
-        }
-    }
-
-    private func enqueue(_ id: EntryID) {
-        func priority(_ id: EntryID) -> Int {
-            index(of: id).flatMap { inHand[$0].form?.priority } ?? 0
-        }
-        let place = waiting.firstIndex { priority($0) < priority(id) } ?? waiting.count
-        waiting.insert(id, at: place)
-        guard waiting.count > 16, let last = waiting.popLast() else { return }
-        end(last, #""result":"suppressed","reason":"queueFull""#)
-    }
-
-    private func end(_ id: EntryID, _ outcome: String) {
-        inHand.removeAll { $0.id == id }
-        handled.append(#"{"id":"\#(id)",\#(outcome)}"#)
-    }
-
-    private func flush() {
-        guard !handled.isEmpty else { return }
-        let events = handled.joined(separator: ",")
-        handled = []
-        say("handled", #""events":[\#(events)]"#)
-    }
-
-    // MARK: The screen
-
-    private func advance() {
-        guard isOpen, !isHung, screen == nil else { return }
-        if coming != nil { takeOver() }
-        while screen == nil, !waiting.isEmpty {
-            guard let index = index(of: waiting.removeFirst()), let form = inHand[index].form
-            else { continue }
-            screen = Screen(item: inHand[index], form: form)
-            say("showing", #""event":"\#(inHand[index].id)","form":"\#(form.id)""#)
-        }
-    }
-
-    private func takeOver() {
-        guard let coming else { return }
-        catalogue = coming
-        self.coming = nil
-        waiting = []
-        hasCatalogue = true
-        say("formsData", #""version":"\#(coming.text.version)""#)
-        for index in inHand.indices {
-            inHand[index].next = 0
-            inHand[index].outcome = nil
-            inHand[index].form = nil
-            inHand[index].timer += 1
-        }
-        for id in inHand.map(\.id) { evaluate(id) }
-    }
-
-    private func granted(_ message: [String: Any]) {
-        guard let screen, screen.phase == .asking, let showing = message["showing"] as? String,
-            message["event"] as? String == screen.item.id.text,
-            message["form"] as? String == screen.form.id
-        else { return }
-        self.screen?.phase = .appearing
-        self.screen?.showing = showing
-        say("formWillAppear", members(of: screen, showing))
-        later(.milliseconds(5), .milliseconds(60)) { [self] in appears(showing) }
-    }
-
-    private func appears(_ showing: String) {
-        guard let screen, screen.showing == showing, screen.phase == .appearing else { return }
-        self.screen?.phase = .shown
-        inHand.removeAll { $0.id == screen.item.id }
-        device.witness.appeared(screen.item.id, screen.form.id, showing, on: self)
-        say("formDidAppear", members(of: screen, showing))
-        guard random.chance(0.4) else {
-            return later(.milliseconds(100), .seconds(8)) { [self] in leave("button") }
-        }
-        later(.milliseconds(100), .seconds(4)) { [self] in act(screen, showing) }
-    }
-
-    private func members(of screen: Screen, _ showing: String) -> String {
-        #""event":"\#(screen.item.id)","form":"\#(screen.form.id)","showing":"\#(showing)""#
-    }
-
-    private func act(_ screen: Screen, _ showing: String) {
-        let id = random.hexadecimal()
-        unanswered = id
-        let names = #""form":"\#(screen.form.id)","showing":"\#(showing)","id":"\#(id)""#
-        device.witness.actionAsked(id)
-        switch random.index(3) {
-        case 0: say("submit", names + #","answers":{"email":"a@b.example"}"#)
-        case 1: say("action", names + #","action":{"type":"deepLink","url":"app://goal/1"}"#)
-        default: say("action", names + #","action":{"type":"emit","name":"checkout"}"#)
-        }
-        // A person does not wait for ever.
-        later(.seconds(20), .seconds(21)) { [self] in
-            if unanswered == id { leave("close") }
-        }
-    }
-
-    private func denied(_ message: [String: Any]) {
-        guard let screen, screen.phase == .asking,
-            message["event"] as? String == screen.item.id.text,
-            message["form"] as? String == screen.form.id, let reason = message["reason"] as? String
-        else { return }
-        self.screen = nil
-        let id = screen.item.id
-        let outcome = #""result":"suppressed","form":"\#(screen.form.id)","reason":"\#(reason)""#
-        if reason == "settled" {
-            inHand.removeAll { $0.id == id }
-        } else if reason == "overallFrequency" {
-            end(id, outcome)
-        } else if let index = index(of: id) {
-            inHand[index].outcome = outcome
-            inHand[index].form = nil
-            evaluate(id)
-            sayWhatWaits([id.text])
-        }
-        advance()
-    }
-
-    private func leave(_ how: String) {
-        guard isOpen, !isHung, let screen, screen.phase == .shown else { return }
-        self.screen = nil
-        unanswered = nil
-        say(
-            "formDidDismiss",
-            #""form":"\#(screen.form.id)","showing":"\#(screen.showing)","how":"\#(how)""#)
-        advance()
-        flush()
-    }
-}
-
-/// What a page says, not yet made a text of.
-struct FormsSaid {
-    var session: String
-    var number: Int64
-    var type: String
-    var members: String
-
-    var text: [UInt8] {
-        Array(#"{"type":"\#(type)","session":"\#(session)","n":\#(number),\#(members)}"#.utf8)
-    }
-}
-
-extension SeededRandom {
-    /// 32 hexadecimal digits.
-    mutating func hexadecimal() -> String {
-        [next(), next()].map { value in
-            let text = String(value, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
-        }.joined()
-    }
+    func index(of id: EntryID) -> Int? { inHand.firstIndex { $0.id == id } }
 }

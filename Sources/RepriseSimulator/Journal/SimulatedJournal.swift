@@ -351,6 +351,8 @@ package final class SimulatedJournal {
                 returned(taken, .back(reason: reason, isInDoubt: isInDoubt), nil)
             case .again(let wait, let reason):
                 returned(taken, .retry(after: wait, countsAsFailure: true, reason: reason), job)
+            case .postponed(let wait, let reason):
+                returned(taken, .retry(after: wait, countsAsFailure: false, reason: reason), nil)
             }
         }
     }

@@ -86,6 +86,7 @@ struct KeyTests {
             #"{"keys":[{"kty":"oct","k":"c2hvcnQ"}]}"#, "{",
             "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",
             "-----BEGIN nonsense", String(repeating: "A", count: 300_000),
+            #"{"keys":[{"kty":"oct","kid":"\#(String(repeating: "a", count: 257))","k":"\#(TokenForge.base64URL(TokenForge.secret))"}]}"#,
         ])
     func refused(text: String) async {
         let error = await failure { try await KeySet.read(Array(text.utf8)) }

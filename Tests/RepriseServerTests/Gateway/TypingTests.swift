@@ -13,11 +13,12 @@ struct TypingTests {
 
     /// Ada and Ben in one channel, on as many loops as there are.
     func withPeople(
+        _ limits: ServerLimits = ServerLimits(),
         _ body: (RunningServer, ScriptedAccounts, _ ada: TestClient, _ ben: TestClient) async throws
             ->
             Void
     ) async throws {
-        try await RunningServer.withUsers { server, accounts in
+        try await RunningServer.withUsers(limits) { server, accounts in
             let ada = try await server.client(as: "ada")
             let ben = try await server.client(as: "ben")
             try await ada.subscribe(general)
@@ -58,6 +59,18 @@ struct TypingTests {
             default: accounts.set(.nothing, of: user("ada"), in: general)
             }
             #expect(try #require(Self.typing(try await ben.nextFrame())) == ("ada", false))
+        }
+    }
+
+    @Test("in a channel with too many subscribers nobody is told who types")
+    func crowd() async throws {
+        var limits = ServerLimits()
+        limits.typingSubscribers = 0
+        try await withPeople(limits) { _, _, ada, ben in
+            try await ada.send(.typing(general, isTyping: true))
+            _ = try await ada.everythingSoFar()
+            try await Task.sleep(for: .milliseconds(20))  // it goes from one loop to the other
+            #expect(try await ben.everythingSoFar().isEmpty)
         }
     }
 

@@ -44,8 +44,10 @@ struct LiveHTTPTests {
                 }
             }
         ) { api in
+            let start = ContinuousClock.now
             let answer = try await api.post(
                 Self.path, [.contentType: "application/x-ndjson"], "{\"body\":1}\n{\"body\":2}\n")
+            #expect(start.duration(to: .now) < .seconds(5), "at its deadline, not later")
             #expect(answer.status.code == 408)
             #expect(answer.text.components(separatedBy: #""code":"timedOut""#).count == 3)
             #expect(try await api.log.state(of: try ChannelName("room")).head == 0)
@@ -120,6 +122,48 @@ struct LiveHTTPTests {
             let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
             #expect(answer.hasPrefix("HTTP/1.1 408"))
             #expect(answer.contains(#""code":"timedOut""#))
+        }
+    }
+
+    @Test("gives up on a stream that comes too slowly; what came before is stored and answered")
+    func slowStream() async throws {
+        var limits = HTTPLimits()
+        limits.streamTime = .milliseconds(300)
+        limits.batchLines = 1
+        try await withAPI(limits, over: .live) { api in
+            let socket = try PlainSocket(port: try #require(api.client.port))
+            let head = Self.head("application/x-ndjson", "Transfer-Encoding: chunked")
+            try await socket.send(head + "d\r\n{\"body\":\"a\"}\n\r\n")
+            for _ in 0..<50 {
+                try await Task.sleep(for: .milliseconds(20))  // it is the slowness that is tested
+                if await Self.send("1\r\n \r\n", times: 1, to: socket) == 0 { break }
+            }
+            socket.endSending()
+            let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 207"))
+            #expect(answer.contains(#""seq":1"#))
+            #expect(answer.contains(#""code":"timedOut""#))
+            #expect(try await api.log.state(of: try ChannelName("room")).head == 1)
+        }
+    }
+
+    @Test(
+        "a body that ends before it is whole is a bad request; of a stream what came before is stored and answered",
+        arguments: ["application/json", "application/x-ndjson"],
+        ["Transfer-Encoding: chunked", "Content-Length: 100"])
+    func cut(type: String, framing: String) async throws {
+        let isStream = type == "application/x-ndjson"
+        try await withAPI(over: .live) { api in
+            let socket = try PlainSocket(port: try #require(api.client.port))
+            let text = "{\"body\":\"a\"}\n"
+            let body = framing.hasPrefix("T") ? "d\r\n\(text)\r\n9\r\n{" : text + "{"
+            try await socket.send(Self.head(type, framing) + body)
+            socket.endSending()
+            let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            #expect(answer.hasPrefix(isStream ? "HTTP/1.1 207" : "HTTP/1.1 400"), "\(answer)")
+            #expect(answer.contains(#""code":"malformed""#))
+            #expect(answer.contains(#""seq":1"#) == isStream)
+            #expect(try await api.log.state(of: try ChannelName("room")).head == (isStream ? 1 : 0))
         }
     }
 

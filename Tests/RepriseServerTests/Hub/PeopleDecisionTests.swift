@@ -130,6 +130,23 @@ struct PeopleDecisionTests {
         #expect(news.moved(telling(7, 7)) == telling(7, 7), "at once again")
     }
 
+    @Test("beyond the bound of what is remembered in a tick each move is told at once")
+    func manyNews() throws {
+        func telling(_ user: UserID, _ read: Int64) -> PositionNews.Telling {
+            .init(
+                channel: room, position: .init(user: user, read: read, delivered: 0), except: nil,
+                isPrivate: false)
+        }
+        let ben = try UserID("ben")
+        var news = PositionNews(limit: 1)
+        #expect(news.moved(telling(ada, 1)) == telling(ada, 1))
+        for read in 1...3 as ClosedRange<Int64> {
+            #expect(news.moved(telling(ben, read)) == telling(ben, read))
+        }
+        #expect(news.moved(telling(ada, 2)) == nil)
+        #expect(news.ticked() == [telling(ada, 2)])
+    }
+
     // MARK: Who may do what
 
     @Test(

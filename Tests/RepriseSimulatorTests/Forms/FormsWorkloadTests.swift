@@ -23,6 +23,7 @@ struct FormsWorkloadTests {
             (.keepPageMessagesOfFormerSession, .released), (.capsForgotten, .bounded),
             (.keepWhatThePageHad, .alive), (.logOutKeepsEvents, .access),
             (.acknowledgeBeforeCommit, .recorded), (.skipSync, .recorded),
+            (.postponedAtOnce, .released),
         ])
     func mutation(_ mutation: Mutation, _ promise: Promise) {
         var found: [Promise] = []

@@ -1,0 +1,77 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+/// Bounds that are cut to instead of refused.
+@Suite("Bounds of the journal")
+struct BoundTests {
+    @Test("Promise 6: a reason is cut to 1,024 bytes, and stays a text")
+    func reason() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([EntryKind("kind")])
+        await journal.handle("kind") { _ in
+            throw HandOverFailure.permanent(String(repeating: "ä€", count: 1_000))
+        }
+        try await journal.record(entry("a"))
+        try await eventually("it is dead") { try await journal.deadLetters().count == 1 }
+        let reason = try #require(try await journal.deadLetters().first?.reason)
+        // A character that is cut in two becomes one that says so.
+        #expect((1_000...JournalLimits.reasonBytes + 3).contains(reason.utf8.count))
+        await journal.close()
+    }
+
+    @Test("Promise 6: a wait of ages is a hundred years, and no sum of times overflows")
+    func delay() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([EntryKind("kind")])
+        try await journal.record(entry("a", delay: .seconds(Int64.max / 4)))
+        let due = try await journal.read { db in
+            try Int64.fetchOne(db, sql: "SELECT due - recordedAt FROM entry")
+        }
+        #expect(due == Int64(JournalLimits.longestWaitDays) * 86_400_000)
+        await journal.close()
+    }
+
+    @Test("Promise 6: of bad spool files 100 are kept aside, and all are counted")
+    func spoolAside() async throws {
+        let desk = try Desk()
+        let spool = desk.folder.appending("spool")
+        try FileManager.default.createDirectory(at: spool, withIntermediateDirectories: true)
+        for number in 0..<105 {
+            try Data("nonsense".utf8).write(to: spool.appendingPathComponent("\(number).json"))
+        }
+        let journal = try await desk.open([EntryKind("kind")])
+        #expect(journal.opening.spool.rejected.count == 105)
+        #expect(try aside(desk, "spool-").count == JournalLimits.spoolFilesAside)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path).isEmpty)
+        await journal.close()
+    }
+
+    @Test("Promise 6: of damaged databases the newest 8 are kept aside")
+    func databasesAside() async throws {
+        let desk = try Desk()
+        for _ in 0..<10 {
+            try Data(repeating: 0x58, count: 8_192).write(
+                to: desk.folder.appending("journal.sqlite"))
+            let journal = try await desk.open([EntryKind("kind")])
+            #expect(journal.opening.setAside != nil)
+            await journal.close()
+            for suffix in ["-wal", "-shm"] {
+                try? FileManager.default.removeItem(
+                    at: desk.folder.appending("journal.sqlite" + suffix))
+            }
+        }
+        let databases = try aside(desk, "journal-").filter { $0.hasSuffix(".sqlite") }
+        #expect(databases.count == JournalLimits.databasesAside)
+    }
+
+    private func aside(_ desk: Desk, _ prefix: String) throws -> [String] {
+        let path = desk.folder.appending("aside").path
+        return try FileManager.default.contentsOfDirectory(atPath: path).filter {
+            $0.hasPrefix(prefix)
+        }
+    }
+}
