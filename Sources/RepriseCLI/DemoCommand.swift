@@ -64,8 +64,9 @@ struct DemoCommand: AsyncParsableCommand {
                   Plays the scenarios of seed 003 and more on the same phone: chains of tasks
                   that are killed between any two instructions, force-quit, frozen, updated,
                   damaged, and that run in background slots alone. Beside Reprise plays the
-                  seed's store. Takes about a minute; --list and --only as with forms,
-                  which then tells each moment.
+                  seed's store. Takes about a minute, with --full (more kills, bytes and
+                  chains) some minutes; --list and --only as with forms, which then tells
+                  each moment.
 
             notices
                   Plays the four tests of seed 004, the rows of its tables and more on the
@@ -111,6 +112,8 @@ struct DemoCommand: AsyncParsableCommand {
             "Where forms puts the picture of a form (default: a temporary folder), reminders and notices their report with all timelines, and chains what its tasks did.",
             valueName: "dir"))
     var output: String?
+    @Flag(help: "Chains: 1,000 steps killed 100 times, 50 MB fetched, 10,000 that wait.")
+    var full = false
     @Flag(help: .hidden) var alone = false
     @Option(help: .hidden) var messages = 20_000
     @Option(help: .hidden) var kills = 12
@@ -125,7 +128,7 @@ struct DemoCommand: AsyncParsableCommand {
         let names =
             switch scenario {
             case .reminders: RemindersScenario.all.map(\.name)
-            case .chains: ChainsScenario.all.map(\.name)
+            case .chains: ChainsScenario.all().map(\.name)
             case .notices: NoticesScenario.all.map(\.name)
             case .forms: FormsScenario.all.map(\.name)
             case .all, .kill, .catchUp, .proof: [String]()
@@ -134,6 +137,9 @@ struct DemoCommand: AsyncParsableCommand {
             throw ValidationError(
                 "--only and --list go with a demo that has scenarios: forms, reminders, chains, notices."
             )
+        }
+        guard !full || scenario == .chains else {
+            throw ValidationError("--full goes with the demo chains.")
         }
         if let name = only.first(where: { !names.contains($0) }) {
             throw ValidationError("There is no scenario \(name.prefix(64)); see --list.")

@@ -11,12 +11,20 @@ struct FileBody: AsyncSequence, Sendable {
     let size: Int64
     private let source: Source
     private let patience: Patience
+    private let told: @Sendable (Int64) async -> Void
 
+    /// - Parameters:
+    ///   - url: the file.
+    ///   - patience: is told when something is waited for.
+    ///   - told: how much has gone, before more is read.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`: there is no such file.
-    init(_ url: URL, _ patience: Patience) throws {
+    init(
+        _ url: URL, _ patience: Patience, _ told: @escaping @Sendable (Int64) async -> Void
+    ) throws {
         source = try Source(url)
         size = source.size
         self.patience = patience
+        self.told = told
     }
 
     func makeAsyncIterator() -> Iterator { Iterator(body: self) }
@@ -30,6 +38,7 @@ struct FileBody: AsyncSequence, Sendable {
         mutating func next() async throws -> ByteBuffer? {
             // Whoever asks for more has sent what he had.
             body.patience.wait()
+            if sent > 0 { await body.told(sent) }
             let want = Int(Swift.min(Int64(FileBody.piece), body.size - sent))
             guard want > 0 else { return nil }
             let (source, position) = (body.source, sent)

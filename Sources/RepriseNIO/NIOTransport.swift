@@ -36,6 +36,22 @@ public struct NIOTransport: HTTPTransport {
         _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
         chunk: @Sendable ([UInt8]) async throws -> Void
     ) async throws {
+        try await exchange(request, sent: { _ in }, head: head, chunk: chunk)
+    }
+
+    /// Sends a request, says how much of a file has gone, and hands the answer over as it comes.
+    ///
+    /// - Parameters:
+    ///   - request: what to ask.
+    ///   - sent: is called with the bytes of a file that have gone so far, each 64 KiB.
+    ///   - head: is called once, with the status and the headers; it may throw to end the exchange.
+    ///   - chunk: is called with each piece of the body, in order, before the next is read from the network.
+    /// - Throws: as ``RepriseCore/HTTPTransport`` says.
+    public func exchange(
+        _ request: HTTPCall, sent: @escaping @Sendable (Int64) async -> Void,
+        head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
         let endpoint = try NIOFetcher.endpoint(request.url)
         let client = try client(for: request, endpoint)
         let result: Result<Void, any Error>
@@ -43,7 +59,8 @@ public struct NIOTransport: HTTPTransport {
             try await withoutActuallyEscaping(head) { head in
                 try await withoutActuallyEscaping(chunk) { chunk in
                     let talk = TransportTalk(
-                        call: request, endpoint: endpoint, client: client, head: head, chunk: chunk)
+                        call: request, endpoint: endpoint, client: client, sent: sent,
+                        head: head, chunk: chunk)
                     try await talk.hold()
                 }
             }

@@ -12,18 +12,21 @@ final class TransportTalk: Sendable {
     private let call: HTTPCall
     private let endpoint: Endpoint
     private let client: HTTPClient
+    private let sent: @Sendable (Int64) async -> Void
     private let head: @Sendable (HTTPHead) async throws -> Void
     private let chunk: @Sendable ([UInt8]) async throws -> Void
     private let isAnswered = Mutex(false)
 
     init(
         call: HTTPCall, endpoint: Endpoint, client: HTTPClient,
+        sent: @escaping @Sendable (Int64) async -> Void,
         head: @escaping @Sendable (HTTPHead) async throws -> Void,
         chunk: @escaping @Sendable ([UInt8]) async throws -> Void
     ) {
         self.call = call
         self.endpoint = endpoint
         self.client = client
+        self.sent = sent
         self.head = head
         self.chunk = chunk
     }
@@ -87,7 +90,7 @@ final class TransportTalk: Sendable {
         case .none: break
         case .bytes(let bytes): request.body = .bytes(ByteBuffer(bytes: bytes))
         case .file(let url):
-            let body = try FileBody(url, patience)
+            let body = try FileBody(url, patience, sent)
             request.body = .stream(body, length: .known(body.size))
         }
         return request

@@ -15,6 +15,7 @@ extension ChainsApp {
                     for task in step {
                         switch task.sort {
                         case .mark, .once: Self.mark(task, input.number)
+                        case .fill: Self.fill(task, input.number)
                         case .copy: Self.copy(task, input.number)
                         case .download: Self.download(task, input.number, server)
                         case .transfer: Self.transfer(task, server)
@@ -44,6 +45,11 @@ extension ChainsApp {
                 inner: DownloadWorker.Input(
                     url: server + "/film", to: SandboxPath("files", task.name)))
         }
+    }
+
+    private static func fill(_ task: ChainsPlan.Task, _ chain: Int) -> Work<Fill> {
+        Work(task.name, Fill.self) { _ in Mark.Input(task: task, chain: chain) }
+            .retry(attempts: 3, Backoff(base: .milliseconds(50), longest: .milliseconds(200)))
     }
 
     private static func transfer(_ task: ChainsPlan.Task, _ server: String) -> Work<TransferWorker>

@@ -22,9 +22,11 @@ struct ChainsApp: Sendable {
     func run() async throws {
         try host.makeFiles()
         let definition = definition
+        let room = JournalRoom()
         let reprise = try await Reprise.open(
             at: host.folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
-            configuration: configuration(definition))
+            configuration: configuration(definition, room))
+        room.journal = reprise.journal
         await host.report("journal")
         guard let chains = reprise.chains else { return }
         try await start(definition, chains)
@@ -94,14 +96,17 @@ struct ChainsApp: Sendable {
         if host.phone != nil { try? await Task.sleep(for: .seconds(3_600)) }
     }
 
-    private func configuration(_ definition: Chain<Input>) -> Reprise.Configuration {
+    private func configuration(
+        _ definition: Chain<Input>, _ room: JournalRoom
+    ) -> Reprise.Configuration {
         let standard = StandardWorkers(
             sandbox: Sandbox(["files": host.files]), transport: NIOTransport(),
             guard: AddressGuard(allowed: [host.serverName]), transfers: host.phone?.transfers)
         var chains = Chains.Configuration()
         chains.timekeeper = host.timekeeper
         chains.chains = [definition]
-        chains.workers = standard.all + [Mark(effects: host.effects)]
+        chains.workers =
+            standard.all + [Mark(effects: host.effects), Fill(host: host, room: room)]
         for worker in standard.all {
             switch worker {
             case let copy as CopyFileWorker:

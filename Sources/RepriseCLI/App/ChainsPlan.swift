@@ -12,6 +12,8 @@ struct ChainsPlan: Sendable {
         case download
         /// Has the system fetch a file.
         case transfer
+        /// Keeps a position, and then one for which there is no room.
+        case fill
         /// Waits for what never comes.
         case wait
     }
@@ -51,8 +53,6 @@ struct ChainsPlan: Sendable {
 extension ChainsPlan {
     /// The bytes of the file that is copied.
     static let copyBytes = 262_144
-    /// The bytes of the file that is fetched.
-    static let downloadBytes = 16_000_000
     /// The bytes of the file that the phone fetches.
     static let transferBytes = 4_000_000
 
@@ -102,6 +102,10 @@ extension ChainsPlan {
         case "second": ChainsPlan(count: 40, milliseconds: 25)
         case "many": ChainsPlan(count: 3, milliseconds: 20)
         case "waiting": ChainsPlan([[Task(name: "wait", sort: .wait)], [Task(name: "after")]])
+        case "full":
+            ChainsPlan([
+                [Task(name: "before")], [Task(name: "fill", sort: .fill)], [Task(name: "after")],
+            ])
         case "one": ChainsPlan([[Task(name: "first")]])
         default: ChainsPlan([])
         }

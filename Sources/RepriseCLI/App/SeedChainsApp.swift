@@ -102,7 +102,7 @@ actor SeedChainsApp {
             _ = try await worker.run(
                 .init(url: host.server + "/film", to: SandboxPath("files", task.name)),
                 WorkContext(key: key))
-        case .mark, .once, .transfer, .wait: break
+        case .mark, .once, .transfer, .fill, .wait: break
         }
     }
 }

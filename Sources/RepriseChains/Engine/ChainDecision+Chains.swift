@@ -20,7 +20,7 @@ extension ChainDecision {
         if chain.machine.state != .parked {
             decision.writes.log.append((nil, "Parked: \(chain.trouble ?? "")"))
         }
-        decision.writes.reason = chain.trouble
+        decision.writes.reason = chain.parkedReason
         decision.add(chain.machine.parked())
         decision.writes.state = .parked
         if let payload, chain.tasks.indices.contains(payload.place),
@@ -48,6 +48,7 @@ extension ChainDecision {
     ) -> ChainDecision {
         let verb = command.command
         // Without its definition nobody knows what is to be taken back: it must not end as if nothing were.
+        if let stranded = strand(command, chain, facts) { return stranded }
         let takesBack = [.failing, .cancelling].contains(chain.machine.state)
         if chain.trouble != nil,
             takesBack || [.resume, .retry, .begin, .look, .release].contains(verb),
@@ -72,6 +73,9 @@ extension ChainDecision {
     }
 
     private mutating func obey(_ command: ChainCommand) {
+        if chain.machine.state == .parked, chain.trouble == nil {
+            writes.reason = chain.reasonToTakeBack
+        }
         switch command.command {
         case .pause: add(chain.machine.paused())
         case .resume: add(chain.machine.resumed())
@@ -111,7 +115,12 @@ extension ChainDecision {
         let reason = "timedOut: What it waits for did not come in time."
         end(place, .failed, error: reason)
         writes.reason = "\(chain.tasks[place].name): \(reason)"
-        add(chain.machine.ended(place, as: .failed))
+        guard chain.isStranded, chain.machine.state == .running else {
+            return add(chain.machine.ended(place, as: .failed))
+        }
+        // First it is parked: what it did would stay for ever.
+        add(chain.machine.parked() + chain.machine.ended(place, as: .failed))
+        writes.reason = chain.parkedReason
     }
 }
 

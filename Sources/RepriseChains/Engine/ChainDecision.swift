@@ -95,10 +95,7 @@ package struct ChainDecision {
         case .stop(let place): stops.append(place)
         case .withdraw(let place):
             let row = chain.tasks[place]
-            writes.withdrawn += [
-                ChainWrites.entryID(chain.row.id, place: place, round: row.round),
-                Self.lateID(chain, place),
-            ]
+            writes.withdrawn += chain.entries(of: place)
             end(place, .cancelled, attempts: row.attempts)
         case .reset(let place):
             chain.tasks[place].failures = 0

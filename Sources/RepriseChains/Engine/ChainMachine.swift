@@ -154,13 +154,28 @@ package struct ChainMachine: Sendable {
         become(.failing, from: [.queued, .running, .paused, .parked])
     }
 
+    /// It should end, and nobody knows how its effects are taken back: its tasks end, and it waits for an app that knows.
+    package mutating func stranded() -> [Action] {
+        var actions: [Action] = []
+        for place in currentPlaces where !slots[place].state.isEnd && !slots[place].isInHand {
+            slots[place].state = .cancelled
+            actions.append(.withdraw(place))
+        }
+        return actions + parked()
+    }
+
+    /// What it did is to be taken back, or was begun to be.
+    package var isToTakeBack: Bool {
+        slots.contains { $0.state == .failed || $0.state == .cancelled || $0.undo != .none }
+    }
+
     /// A paused or parked chain goes on with what it did.
     package mutating func resumed() -> [Action] {
         guard state == .paused || state == .parked else { return decide() }
         var actions: [Action] = []
         let isFailed = slots.contains { $0.state == .failed }
         undoEnd = slots.count
-        let isUndoing = slots.contains { $0.state == .cancelled || $0.undo != .none }
+        let isUndoing = isToTakeBack
         for place in slots.indices {
             if slots[place].state == .held { slots[place].state = .blocked }
             if slots[place].undo == .held { slots[place].undo = .none }

@@ -63,10 +63,12 @@ package struct TaskRow: Sendable {
     package var deadline: WallTime?
     package var hasInput: Bool
     package var outputBytes: Int
+    /// It has no worker, so no effect.
+    package var isWait = false
 
     static let columns = """
         place, name, step, state, undo, hold, round, attempts, failures, intendedAt, deadline, \
-        input IS NOT NULL, outputBytes
+        input IS NOT NULL, outputBytes, worker IS NULL
         """
 
     init(name: String, slot: ChainMachine.Slot) {
@@ -103,6 +105,7 @@ package struct TaskRow: Sendable {
         deadline = Int64.fromDatabaseValue(row[10]).map { WallTime(milliseconds: $0) }
         hasInput = try value(11)
         outputBytes = Int.fromDatabaseValue(row[12]) ?? 0
+        isWait = try value(13)
     }
 }
 

@@ -74,4 +74,7 @@ public enum UndoState: Int, Hashable, Sendable, Codable, CaseIterable {
     case undone = 10
     /// It could not be taken back.
     case failed = 11
+
+    /// Whether nobody will try again.
+    var isEnd: Bool { rawValue >= 10 }
 }

@@ -1,5 +1,6 @@
 public import Foundation
 import RepriseCore
+import Synchronization
 
 /// Sends a file, read as it is sent, with its length.
 ///
@@ -86,7 +87,10 @@ public struct UploadWorker: Worker {
                 method: method, url: input.url, headers: headers, body: .file(source.opened),
                 patience: .checked(patience: input.patience))
             let received = Received(limit: WorkerLimits.answer)
-            try await network.exchange(call, attempt: work.attempt) { head in
+            let gone = UploadProgress(of: source.facts.size, work)
+            try await network.exchange(
+                call, attempt: work.attempt, sent: { await gone.told($0) }
+            ) { head in
                 try StatusPolicy.check(head, accepted: input.accepted)
                 received.begin(head)
             } chunk: {
@@ -135,4 +139,24 @@ struct UploadSource {
 
     /// Where this process finds it by the folder that was checked; other systems than Linux have no such names.
     var opened: URL { folder.place(of: name) ?? url }
+}
+
+/// Says how far an upload is, a hundred times at most.
+private final class UploadProgress: Sendable {
+    private let size: Int64
+    private let work: WorkContext
+    private let last = Mutex<Int64>(0)
+
+    init(of size: Int64, _ work: WorkContext) { (self.size, self.work) = (size, work) }
+
+    /// A redirect that takes the file along begins anew; what was said is not taken back.
+    func told(_ count: Int64) async {
+        let isNews = last.withLock { last in
+            guard count - last >= max(size / 100, 1) else { return false }
+            last = count
+            return true
+        }
+        // It is done when the server has said so.
+        if isNews { await work.progress(0.99 * Double(count) / Double(max(size, 1))) }
+    }
 }

@@ -16,6 +16,33 @@ public protocol HTTPTransport: Sendable {
         _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
         chunk: @Sendable ([UInt8]) async throws -> Void
     ) async throws
+
+    /// The same, and says meanwhile how much of a file has gone.
+    ///
+    /// A transport that has only the other one need not have this: then nothing is said.
+    ///
+    /// - Parameters:
+    ///   - request: what to ask.
+    ///   - sent: is called with the bytes of the body that have gone so far, before more of it is read.
+    ///   - head: as above.
+    ///   - chunk: as above.
+    /// - Throws: as above.
+    func exchange(
+        _ request: HTTPCall, sent: @escaping @Sendable (Int64) async -> Void,
+        head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws
+}
+
+extension HTTPTransport {
+    /// Says nothing of what has gone.
+    public func exchange(
+        _ request: HTTPCall, sent: @escaping @Sendable (Int64) async -> Void,
+        head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
+        try await exchange(request, head: head, chunk: chunk)
+    }
 }
 
 /// What is asked.

@@ -235,6 +235,7 @@ final class ChainsWitness {
         {
             violated(.acknowledged, "\(new.id) has ended with tasks that have not")
         }
+        checkLeft(old, new)
         guard let name = new.name, Self.goesOn(new), old.map(Self.goesOn) != true else { return }
         let others = pictures.values.filter {
             $0.name == name && $0.id != new.id && Self.goesOn($0)
@@ -242,6 +243,17 @@ final class ChainsWitness {
         if let other = others.map(\.id).min() {
             violated(.bounded, "\(new.id) and \(other) go on under one name, \(name)")
         }
+    }
+
+    /// What has not succeeded ends when its effects are taken back, unless somebody has cancelled it twice.
+    private func checkLeft(_ old: Picture?, _ new: Picture) {
+        guard new.state == .failed || new.state == .cancelled, old?.state != new.state,
+            new.reason?.hasPrefix(LiveChain.leftReason) != true, let script = scripts[new.id],
+            let left = new.tasks.first(where: {
+                $0.state == .succeeded && $0.undo == .none && script.part($0.name)?.canUndo == true
+            })
+        else { return }
+        violated(.acknowledged, "\(new.id) is \(new.state), and \(left.name) is not taken back")
     }
 
     private static func goesOn(_ picture: Picture) -> Bool {

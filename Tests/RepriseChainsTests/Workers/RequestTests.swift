@@ -167,4 +167,21 @@ struct RequestTests {
             #expect(server.requests.count == 2)
         }
     }
+
+    @Test("say how far an upload is while it goes, and that it is done when the server says so")
+    func uploadProgress() async throws {
+        let bench = try WorkBench()
+        try bench.write("film", content(3_000_000))
+        try await OddServer.run { _, answer in
+            try await answer.head(200, ["Content-Length: 0"])
+        } test: { url, host, _ in
+            _ = try await bench.run(
+                UploadWorker.self, .init(SandboxPath("home", "film"), to: url),
+                of: bench.standard(allowing: host))
+        }
+        let shares = bench.seen.progress
+        #expect(shares.count > 10 && shares.count < 102 && shares == shares.sorted())
+        #expect(shares.first.map { $0 > 0 && $0 < 0.1 } == true)
+        #expect(shares.last == 1 && shares.dropLast().allSatisfy { $0 < 1 })
+    }
 }

@@ -60,9 +60,13 @@ extension DemoCommand {
             isQuiet: json)
     }
 
+    var chainsScale: ChainsScale { full ? .full : .quick }
+
     var chainsDemo: ChainsDemo {
         ChainsDemo(
-            scenarios: ChainsScenario.all.filter { only.isEmpty || only.contains($0.name) },
+            scenarios: ChainsScenario.all(chainsScale).filter {
+                only.isEmpty || only.contains($0.name)
+            }, scale: chainsScale,
             algorithms: alone ? [.reprise] : ChainsAlgorithm.allCases,
             output: output.map { URL(fileURLWithPath: $0) }, tells: !only.isEmpty, isQuiet: json)
     }

@@ -4,6 +4,7 @@ import RepriseCore
 /// The scenario `chains`: what issue 7 names, for real, beside the store of seed 003.
 struct ChainsDemo: Sendable {
     let scenarios: [ChainsScenario]
+    let scale: ChainsScale
     let algorithms: [ChainsAlgorithm]
     /// Where the effects of each run go; nil: nowhere.
     let output: URL?
@@ -18,7 +19,7 @@ struct ChainsDemo: Sendable {
             try StandardOutput.write(
                 ChainsReport.head(Terminal.output).joined(separator: "\n"))
         }
-        let results = try await ChainsStage.with(output: output) { stage in
+        let results = try await ChainsStage.with(output: output, scale: scale) { stage in
             var results: [ChainsResult] = []
             for scenario in scenarios {
                 try Task.checkCancellation()

@@ -74,8 +74,8 @@ struct ChainsReport: Sendable {
                  settings. Reprise's begins with the tables of its journal, 0.7 MB.
         –        the seed says nothing of it, or it cannot be told apart.
 
-        A step of the seed's test takes 0.4 s here, not 5 s. A full disk is not played:
-        that takes a file system of its own.
+        A step of the seed's test takes 0.4 s here, not 5 s. The disk that is full is
+        the journal's own bound of pages: SQLite refuses as it does on a full disk.
         Took \(String(format: "%.1f s", took.inSeconds)).
         """
     }

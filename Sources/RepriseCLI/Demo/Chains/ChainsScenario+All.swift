@@ -3,13 +3,12 @@ import RepriseCore
 import ReprisePhone
 
 extension ChainsScenario {
-    /// How often the chain of 1,000 steps is killed.
-    static let killCount = 20
-
     /// All, in the order of the demo.
-    static let all = killed + effects + faults + background + others
+    static func all(_ scale: ChainsScale = .quick) -> [ChainsScenario] {
+        copied + killed(scale) + effects + faults + background + others(scale)
+    }
 
-    private static let killed = [
+    private static let copied = [
         ChainsScenario(
             name: "seed-flow", title: "3 copies, force-quit in step 2", plan: "copies",
             fileBytes: nil
@@ -29,18 +28,29 @@ extension ChainsScenario {
             try await play.launch()
             try await play.settles()
         },
+    ]
+
+    private static func killed(_ scale: ChainsScale) -> [ChainsScenario] {
+        [thousand(kills: scale.kills), many, download(bytes: scale.downloadBytes)]
+    }
+
+    private static func thousand(kills: Int) -> ChainsScenario {
         ChainsScenario(
-            name: "thousand", title: "1,000 steps, killed 20 times", plan: "thousand",
-            again: killCount
+            name: "thousand", title: "1,000 steps, killed \(kills) times", plan: "thousand",
+            again: kills
         ) { play in
-            for kill in 1...killCount {
+            let stray = max(1, 300 / kills)
+            for kill in 1...kills {
                 try await play.launch()
-                try await play.does(kill * 1_000 / (killCount + 1) + Int.random(in: -15...15))
+                try await play.does(kill * 1_000 / (kills + 1) + Int.random(in: -stray...stray))
                 try await play.kill()
             }
             try await play.launch()
             try await play.settles()
-        },
+        }
+    }
+
+    private static let many =
         ChainsScenario(
             name: "many", title: "300 chains of 3 steps, killed", plan: "many", chains: 300,
             again: 8
@@ -50,16 +60,18 @@ extension ChainsScenario {
             try await play.kill()
             try await play.launch()
             try await play.settles()
-        },
-        ChainsScenario(
-            name: "download", title: "16 MB download, killed 3 times", plan: "download",
-            fileBytes: nil
-        ) { play in try await download(play) },
-    ]
+        }
 
-    private static func download(_ play: ChainsPlay) async throws {
+    private static func download(bytes: Int) -> ChainsScenario {
+        ChainsScenario(
+            name: "download", title: "\(bytes / 1_000_000) MB download, killed 3 times",
+            plan: "download", fileBytes: nil
+        ) { play in try await download(play, bytes: bytes) }
+    }
+
+    private static func download(_ play: ChainsPlay, bytes count: Int) async throws {
         for share in [0.2...0.4, 0.5...0.65, 0.7...0.9] {
-            let place = Int(Double(ChainsPlan.downloadBytes) * .random(in: share))
+            let place = Int(Double(count) * .random(in: share))
             try await play.launch()
             try await play.until("\(place) bytes were sent") {
                 play.server.position >= place && play.effects.last?.label == "0.film"
@@ -71,7 +83,7 @@ extension ChainsScenario {
         let file = play.folder.appendingPathComponent("files/film")
         let bytes = (try? Data(contentsOf: file)).map { Array($0) } ?? []
         play.notes.expect(bytes == play.server.content, "The file is not what the server has.")
-        let again = max(0, play.server.sent - ChainsPlan.downloadBytes)
+        let again = max(0, play.server.sent - count)
         play.notes.setAgain("\((again + 500_000) / 1_000_000) MB")
         // A position is kept each 4 MiB, and the network holds something.
         play.notes.expect(again < 3 * 6_000_000, "\(again) bytes were fetched again.")
@@ -151,7 +163,11 @@ extension ChainsScenario {
                 try play.damage(play.folder.appendingPathComponent(name))
                 try await play.launch()
             }
-        }
+        },
+        ChainsScenario(
+            name: "full", title: "disk full at a checkpoint", plan: "full", again: 1,
+            isOfSeed: false
+        ) { play in try await full(play) },
     ]
 
     private static let background = [
@@ -199,7 +215,17 @@ extension ChainsScenario {
         },
     ]
 
-    private static let others = [
+    private static func others(_ scale: ChainsScale) -> [ChainsScenario] {
+        versions + [
+            ChainsScenario(
+                name: "waiting", title: "\(scale.waiting.grouped) chains wait", plan: "waiting",
+                chains: 0, effects: ["\(scale.waiting).first"], waiting: scale.waiting,
+                isOfSeed: false
+            ) { play in try await waiting(play, scale.waiting) }
+        ]
+    }
+
+    private static let versions = [
         ChainsScenario(
             name: "upgrade", title: "updated: parked, then goes on", plan: "upgrade",
             effects: ["0.first", "0.second", "0.third", "0.extra"], isOfSeed: false
@@ -216,9 +242,5 @@ extension ChainsScenario {
         ChainsScenario(
             name: "second", title: "2nd process; frozen for 3 days", plan: "second", again: 1
         ) { play in try await second(play) },
-        ChainsScenario(
-            name: "waiting", title: "2,000 chains wait", plan: "waiting", chains: 0,
-            effects: ["\(waitingCount).first"], waiting: waitingCount, isOfSeed: false
-        ) { play in try await waiting(play) },
     ]
 }

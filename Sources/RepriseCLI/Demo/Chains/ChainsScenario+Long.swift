@@ -58,12 +58,27 @@ extension ChainsScenario {
         return line
     }
 
-    /// How many chains wait; 10,000 take a debug build a quarter of a minute to start.
-    static var waitingCount: Int { 2_000 }
+    /// A journal that may grow no more just when a task keeps its position; the app is killed, and started with room again.
+    static func full(_ play: ChainsPlay) async throws {
+        try await play.launch()
+        try await play.until("the worker was told") {
+            try await play.log().contains { $0.what == "app.full" }
+        }
+        try await play.kill()
+        try await play.launch()
+        try await play.settles()
+        let log = try await play.log()
+        let told = log.filter { $0.what == "app.full" }.map(\.detail)
+        play.notes.expect(told == ["diskFull"], "The worker was told \(told).")
+        let positions = log.filter { $0.what == "app.position" }.map(\.detail)
+        play.notes.expect(
+            positions.first == "-" && positions.dropFirst().allSatisfy { $0 == "first" }
+                && positions.count > 1, "It began at \(positions).")
+        play.notes.say("the worker was told, and went on from the position before")
+    }
 
     /// Chains that wait; then the app is started among them.
-    static func waiting(_ play: ChainsPlay) async throws {
-        let count = waitingCount
+    static func waiting(_ play: ChainsPlay, _ count: Int) async throws {
         var app = play.app
         app.arguments = app.arguments.map { $0 == "0" ? "\(count)" : $0 }
         try await play.phone.install(app)

@@ -19,10 +19,14 @@ final class ChainsServer: Sendable {
     private static let piece = 160_000
 
     /// Bytes that do not repeat, so that a piece in the wrong place is seen.
-    private let film = (0..<UInt64(ChainsPlan.downloadBytes / 8))
-        .map { ($0 &* 0x9E37_79B9_7F4A_7C15).littleEndian }
-        .withUnsafeBytes { Array($0) }
+    private let film: [UInt8]
     private let tally = Mutex(Tally())
+
+    /// - Parameter bytes: of the film; a multiple of 8.
+    init(bytes: Int) {
+        film = (0..<UInt64(bytes / 8)).map { ($0 &* 0x9E37_79B9_7F4A_7C15).littleEndian }
+            .withUnsafeBytes { Array($0) }
+    }
 
     /// What a download has to come to.
     var content: [UInt8] { film }

@@ -29,7 +29,7 @@ actor ChainsStage {
     ///
     /// - Throws: ``CommandFailure``, ``RepriseError``; what `body` throws.
     static func with<T: Sendable>(
-        output: URL?, _ body: (ChainsStage) async throws -> T
+        output: URL?, scale: ChainsScale, _ body: (ChainsStage) async throws -> T
     ) async throws -> T {
         guard let program = Bundle.main.executableURL else {
             throw CommandFailure(.internal, "The tool does not find its own executable.")
@@ -47,7 +47,7 @@ actor ChainsStage {
             throw CommandFailure(.cannotCreate, "A folder cannot be created: \(error)")
         }
         defer { try? FileManager.default.removeItem(at: folder) }
-        let server = ChainsServer()
+        let server = ChainsServer(bytes: scale.downloadBytes)
         return try await server.run { url in
             let phone = try await Phone.start(
                 in: folder.appendingPathComponent("phone"), supervisor: .tool(program))

@@ -6,7 +6,7 @@ extension DemoCommand {
     /// `reprise demo chains`.
     func chains() async throws {
         guard !list else {
-            for scenario in ChainsScenario.all {
+            for scenario in ChainsScenario.all(chainsScale) {
                 try StandardOutput.write(scenario.name.left(24) + scenario.title)
             }
             return

@@ -19,7 +19,9 @@ struct GuardedTransport: Sendable {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` as ``RepriseCore/HTTPTransport`` says, and `.addressRefused`, `.refused`.
     func exchange(
-        _ call: HTTPCall, attempt: Int, head: @escaping @Sendable (HTTPHead) async throws -> Void,
+        _ call: HTTPCall, attempt: Int,
+        sent: @escaping @Sendable (Int64) async -> Void = { _ in },
+        head: @escaping @Sendable (HTTPHead) async throws -> Void,
         chunk: @escaping @Sendable ([UInt8]) async throws -> Void
     ) async throws {
         var (call, target) = (call, try await addresses.check(call.url))
@@ -32,7 +34,7 @@ struct GuardedTransport: Sendable {
             call.address = target.address(attempt: attempt)
             do {
                 return try await transport.exchange(
-                    call, head: { try await Self.pass($0, to: head) }, chunk: chunk)
+                    call, sent: sent, head: { try await Self.pass($0, to: head) }, chunk: chunk)
             } catch let sent as SentElsewhere {
                 target = try await follow(sent, &call, from: target.place, secrets)
             }

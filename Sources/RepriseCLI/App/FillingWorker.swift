@@ -1,0 +1,49 @@
+import GRDB
+import Reprise
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+import Synchronization
+
+/// Keeps a position; then the disk is full, and it keeps another one.
+struct Fill: Worker {
+    static let identifier = "demo.fill"
+    let host: ChainsHost
+    let room: JournalRoom
+
+    func run(_ input: Mark.Input, _ work: WorkContext) async throws -> String {
+        let saved = work.saved(as: String.self)
+        await host.report("position", saved.map { "\($0.prefix(8))" } ?? "-")
+        return try await host.effects.perform(
+            input.task, chain: input.chain, key: work.key, attempt: work.attempt
+        ) {
+            guard saved == nil else { return }
+            try await work.checkpoint("first")
+            try await room.takeAll()
+            do {
+                try await work.checkpoint(String(repeating: "x", count: 8_000))
+            } catch let error as RepriseError {
+                await host.report("full", "\(error.code)")
+                throw error
+            }
+        }
+    }
+}
+
+/// The room that an app's journal has to grow.
+final class JournalRoom: Sendable {
+    private let owner = Mutex<Journal?>(nil)
+
+    var journal: Journal? {
+        get { owner.withLock { $0 } }
+        set { owner.withLock { $0 = newValue } }
+    }
+
+    /// From now on, and until it is opened anew, the journal may grow no more.
+    func takeAll() async throws {
+        try await journal?.write { db in
+            let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+            try db.execute(sql: "PRAGMA max_page_count = \(pages)")
+        }
+    }
+}

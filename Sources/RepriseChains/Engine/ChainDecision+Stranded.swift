@@ -1,0 +1,94 @@
+import RepriseCore
+import RepriseJournal
+
+/// What should end while this version of the app does not know how its effects are taken back.
+///
+/// It stays parked, says so, and takes them back when an app knows; a second `cancel` leaves them as they are.
+extension ChainDecision {
+    /// - Returns: nil if that is not the question.
+    static func strand(
+        _ command: ChainCommand, _ chain: LiveChain, _ facts: ChainFacts
+    ) -> ChainDecision? {
+        guard chain.isStranded, [.running, .paused, .parked].contains(chain.machine.state) else {
+            return nil
+        }
+        switch command.command {
+        case .cancel:
+            return chain.machine.state == .parked && chain.machine.isToTakeBack
+                ? leave(chain, facts) : strand(chain, facts, isLate: false)
+        case .late where command.task == nil:
+            return chain.machine.isToTakeBack
+                ? park(chain, facts) : strand(chain, facts, isLate: true)
+        case .late, .pause, .resume, .retry, .begin, .look, .release: return nil
+        }
+    }
+
+    private static func strand(
+        _ chain: LiveChain, _ facts: ChainFacts, isLate: Bool
+    ) -> ChainDecision {
+        var decision = ChainDecision(chain, .applied, facts)
+        let open = chain.machine.currentPlaces.first { !chain.machine.slots[$0].state.isEnd }
+        if isLate, let open {
+            // A task has failed: that is how its rows say that it was late, and not cancelled.
+            let error = "timedOut: The chain was not done in time."
+            decision.end(open, .failed, attempts: chain.tasks[open].attempts, error: error)
+            decision.writes.withdrawn += chain.entries(of: open)
+            decision.add(chain.machine.parked() + chain.machine.ended(open, as: .failed))
+        }
+        decision.add(chain.machine.stranded())
+        decision.writes.state = .parked
+        decision.writes.reason = chain.parkedReason
+        decision.writes.log.append((nil, "Parked: \(chain.parkedReason ?? "")"))
+        return decision
+    }
+
+    /// Who cancels it again does not want to wait for an app that knows.
+    private static func leave(_ chain: LiveChain, _ facts: ChainFacts) -> ChainDecision {
+        var decision = ChainDecision(chain, .applied, facts)
+        let why = "Nothing more is taken back of what it did: \(chain.trouble ?? "")"
+        for place in chain.tasks.indices {
+            guard [.intended, .held].contains(chain.machine.slots[place].undo) else { continue }
+            decision.writes.changes.append((place, .undone(.failed, error: "undo: \(why)")))
+            decision.writes.withdrawn += chain.entries(of: place)
+            decision.add(chain.machine.undone(place, .failed))
+        }
+        decision.writes.reason = "\(LiveChain.leftReason) \(why)"
+        decision.writes.log.append((nil, why))
+        decision.add(chain.machine.cancelled())
+        return decision
+    }
+}
+
+extension LiveChain {
+    package static let leftReason = "It was cancelled twice."
+
+    /// It may have effects, and this version of the app does not know how they are taken back.
+    var isStranded: Bool {
+        trouble != nil
+            && tasks.indices.contains {
+                let slot = machine.slots[$0]
+                return slot.state == .succeeded && !tasks[$0].isWait && !slot.undo.isEnd
+            }
+    }
+
+    /// Why it is parked, and what comes of it.
+    var parkedReason: String? {
+        guard let trouble, let why = reasonToTakeBack else { return trouble }
+        return "\(why) What it did is taken back when the app can: \(trouble) "
+            + "Cancelled once more, it ends as it is."
+    }
+
+    /// Why a parked chain does not go on, but takes back.
+    var reasonToTakeBack: String? {
+        guard machine.isToTakeBack else { return nil }
+        let failed = machine.slots.firstIndex { $0.state == .failed }
+        return failed.map { "\(tasks[$0].name) has failed." } ?? "It was cancelled."
+    }
+
+    func entries(of place: Int) -> [String] {
+        [
+            ChainWrites.entryID(row.id, place: place, round: tasks[place].round),
+            ChainDecision.lateID(self, place),
+        ]
+    }
+}

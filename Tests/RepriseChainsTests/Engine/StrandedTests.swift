@@ -1,0 +1,128 @@
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+/// The app does not know the definition of a chain that should end: what it did is not forgotten.
+@Suite("Chains that end while nobody knows them", .timeLimit(.minutes(1)))
+struct StrandedTests {
+    private let chain = EngineTests.script(undo: true)
+
+    /// What was done, whichever attempt it was.
+    private func done(_ desk: EngineDesk) -> [String] {
+        desk.witness.all.map { String($0.prefix { $0 != " " }) }
+    }
+
+    /// A chain that has done one step and hangs in the second, in an app that has forgotten it.
+    private func parked(
+        _ desk: EngineDesk, deadline: Duration? = nil
+    ) async throws -> (Chains, ChainID) {
+        let chains = try await desk.open([chain])
+        let id = try await chains.start(
+            chain,
+            input: .init(steps: [[.init(line: "a")], [.init(line: "b", hangs: true)]]),
+            deadline: deadline)
+        try await until("b runs") { desk.witness.all == ["a 1", "b 1"] }
+        await desk.close()
+        let later = try await desk.open([])
+        try await later.wait(id, for: .parked)
+        return (later, id)
+    }
+
+    @Test("Cancelled while it is unknown, a chain says so, and takes back once it is known again")
+    func cancelled() async throws {
+        let desk = try EngineDesk()
+        var (chains, id) = try await parked(desk)
+        try await chains.cancel(id)
+        try await until("it says so") {
+            let reason = try await chains.status(id)?.reason
+            return reason?.contains("cancelled") == true && reason?.contains("script") == true
+        }
+        #expect(try await chains.status(id)?.state == .parked)
+        try await chains.resume(id)
+        await desk.close()
+        // Another start of the same app changes nothing.
+        chains = try await desk.open([])
+        try await chains.wait(id, for: .parked)
+        #expect(try await chains.status(id)?.reason?.contains("cancelled") == true)
+        await desk.close()
+        chains = try await desk.open([chain])
+        try await chains.wait(id, for: .cancelled)
+        #expect(done(desk) == ["a", "b", "undo-a"])
+        #expect(try await chains.status(id)?.reason == "It was cancelled.")
+        #expect(try await desk.journal?.ledger().isBalanced == true)
+        await desk.close()
+    }
+
+    @Test("Late while it is unknown, a chain stays parked, and has failed once it has taken back")
+    func late() async throws {
+        let desk = try EngineDesk(manualTime: true)
+        var (chains, id) = try await parked(desk, deadline: .seconds(60))
+        desk.time?.advance(by: .seconds(61))
+        try await until("it says so") {
+            try await chains.status(id)?.reason?.contains("failed") == true
+        }
+        #expect(try await chains.status(id)?.state == .parked)
+        await desk.close()
+        chains = try await desk.open([chain])
+        try await chains.wait(id, for: .failed)
+        #expect(done(desk) == ["a", "b", "undo-a"])
+        #expect(try await chains.status(id)?.tasks[1].error?.contains("timedOut") == true)
+        await desk.close()
+    }
+
+    @Test("A wait that is late while its chain is unknown fails it, and nothing done is forgotten")
+    func lateWait() async throws {
+        let desk = try EngineDesk(manualTime: true)
+        let chain = Chain<Int>("waits") { _ in
+            Work("a", Say.self) { _ in .init(line: "a") }
+                .undo(with: Say.self) { _ in .init(line: "undo-a") }
+            Wait(for: .session).deadline(.seconds(60))
+        }
+        var chains = try await desk.open([chain])
+        let id = try await chains.start(chain, input: 1)
+        try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
+        await desk.close()
+        chains = try await desk.open([])
+        desk.time?.advance(by: .seconds(61))
+        try await chains.wait(id, for: .parked)
+        await desk.close()
+        chains = try await desk.open([chain])
+        try await chains.wait(id, for: .failed)
+        #expect(done(desk) == ["a", "undo-a"])
+        await desk.close()
+    }
+
+    @Test("Cancelled twice while it is unknown, a chain ends as it is, and says what stays")
+    func twice() async throws {
+        let desk = try EngineDesk()
+        let (chains, id) = try await parked(desk)
+        try await chains.cancel(id)
+        try await until("it says so") {
+            try await chains.status(id)?.reason?.contains("cancelled") == true
+        }
+        try await chains.cancel(id)
+        try await chains.wait(id, for: .cancelled)
+        let status = try #require(try await chains.status(id))
+        #expect(status.reason?.contains("Nothing more is taken back") == true)
+        #expect(status.tasks.map(\.state) == [.succeeded, .cancelled])
+        #expect(desk.witness.all == ["a 1", "b 1"])
+        await desk.close()
+    }
+
+    @Test("What is unknown and has done nothing ends when it is cancelled")
+    func nothingDone() async throws {
+        let desk = try EngineDesk()
+        var chains = try await desk.open([chain])
+        let id = try await chains.start(
+            chain, input: .init(steps: [[.init(line: "a", hangs: true)]]))
+        try await until("a runs") { desk.witness.all == ["a 1"] }
+        await desk.close()
+        chains = try await desk.open([])
+        try await chains.wait(id, for: .parked)
+        try await chains.cancel(id)
+        try await chains.wait(id, for: .cancelled)
+        await desk.close()
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import Reprise
+import RepriseTesting
+import Synchronization
+import Testing
+
+/// Says what it did, with its key.
+private struct Noting: Worker {
+    static let identifier = "noting"
+    let seen: Seen
+
+    func run(_ input: String, _ work: WorkContext) async throws -> String {
+        seen.add("\(work.key) \(input)")
+        return input
+    }
+}
+
+private final class Seen: Sendable {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+}
+
+@Suite("Chains and accounts", .timeLimit(.minutes(1)))
+struct AccountChainsTests {
+    private static let ada = UserID(unchecked: "ada")
+
+    private static let upload = Chain<String>("upload") { name in
+        let prepare = Work("prepare", Noting.self) { _ in "prepare \(name)" }
+        prepare
+        Wait(for: .session)
+        Work("send", Noting.self) { done in "send, after \(try done[prepare])" }
+    }
+
+    private static func until(
+        _ what: Comment, _ condition: () async throws -> Bool
+    ) async throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while try await !condition() {
+            guard ContinuousClock.now < end else {
+                Issue.record(what)
+                return
+            }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    @Test(
+        "a chain that was started before sign-in goes on in the account that signs in, where it was, with its keys; signing out ends it"
+    )
+    func adoption() async throws {
+        let folder = try TemporaryFolder()
+        let seen = Seen()
+        var configuration = Reprise.Configuration()
+        configuration.chains = Chains.Configuration()
+        configuration.chains?.chains = [Self.upload]
+        configuration.chains?.workers = [Noting(seen: seen)]
+        let home = try await RepriseAccounts.open(
+            at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
+            configuration: configuration, tokens: { _ in try AccessToken("YWRh.Yg.1") })
+        let before = try #require(try await home.current.chains)
+        let id = try await before.start(Self.upload, input: "1.jpg", name: "1.jpg")
+        let other = try await before.start(Self.upload, input: "2.jpg")
+        var running = Task { try await before.run() }
+        try await Self.until("both wait for the session") {
+            var holds: [String?] = []
+            for id in [id, other] { holds.append(try await before.status(id)?.tasks[1].hold) }
+            return holds == ["readiness:session", "readiness:session"]
+        }
+        running.cancel()
+        _ = await running.result
+
+        let reprise = try await home.signIn(as: Self.ada)
+        let after = try #require(reprise.chains)
+        #expect(try await after.list().count == 2)
+        running = Task { try await after.run() }
+        try await Self.until("it waits there, too") {
+            try await after.status(id)?.tasks[1].hold == "readiness:session"
+        }
+        #expect(try await after.status(id)?.name == "1.jpg")
+        await reprise.open(.session)
+        try await Self.until("both are done") {
+            var states: [ChainState?] = []
+            for id in [id, other] { states.append(try await after.status(id)?.state) }
+            return states == [.succeeded, .succeeded]
+        }
+        running.cancel()
+        _ = await running.result
+        let expected = [(id, "1.jpg"), (other, "2.jpg")].flatMap { id, name in
+            [
+                "\(id)/prepare prepare \(name)", "\(id)/send send, after prepare \(name)",
+            ]
+        }
+        #expect(Set(seen.all) == Set(expected) && seen.all.count == 4)
+        #expect(try await reprise.ledger().isBalanced)
+        try await home.signOut()
+        let empty = try #require(try await home.current.chains)
+        #expect(try await empty.list().isEmpty)
+        await home.close()
+    }
+}
