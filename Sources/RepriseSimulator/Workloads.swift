@@ -3,15 +3,13 @@ package enum Workloads {
     /// What should hold whatever goes wrong.
     package static let all: [any Workload] = [
         GatesWorkload(), ChannelsWorkload(), ReceiptsWorkload(), TypingWorkload(),
-        FormsWorkload(), ChainsWorkload(),
+        FormsWorkload(), ChainsWorkload(), RemindersWorkload(),
     ]
-    /// Not finished (docs/reliability.md): played only if it is named.
-    package static let unfinished: [any Workload] = [RemindersWorkload()]
     /// The seeds' own algorithms, which should not.
     package static let baselines: [any Workload] = Baseline.all.map(\.workload)
 
     /// The workload of this name.
     package static func named(_ name: String) -> (any Workload)? {
-        (all + unfinished + baselines).first { $0.name == name }
+        (all + baselines).first { $0.name == name }
     }
 }

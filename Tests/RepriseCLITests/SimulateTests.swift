@@ -12,12 +12,12 @@ struct SimulateTests {
 
     @Test("a search that finds nothing ends with 0 and tells what it met")
     func holds() async throws {
-        let result = try await Tool.run(["simulate", "--seeds", "16", "--json"], limit: 60)
+        let result = try await Tool.run(["simulate", "--seeds", "16", "--json"], limit: 150)
         #expect(result.status == 0)
         let summary = try decoded(result.output)
         #expect(summary["holds"] as? Bool == true)
         let workloads = try #require(summary["workloads"] as? [[String: Any]])
-        #expect(workloads.count == 6)  // gates, channels, receipts, typing, forms, chains
+        #expect(workloads.count == 7)
         for workload in workloads {
             #expect(workload["schedules"] as? Int == 16)
             #expect((workload["schedulesWith"] as? [String: Int])?.isEmpty == false)
@@ -42,7 +42,7 @@ struct SimulateTests {
 
     @Test("two processes, each with its own hash seed, tell the same run byte by byte")
     func deterministic() async throws {
-        for workload in ["gates", "channels", "receipts", "chains"] {
+        for workload in ["gates", "channels", "receipts", "chains", "reminders"] {
             let arguments = ["simulate", "--workload", workload, "--trace", "29"]
             let once = try await Tool.run(arguments, limit: 60)
             let again = try await Tool.run(arguments, limit: 60)
@@ -58,7 +58,8 @@ struct SimulateTests {
         let list = try await Tool.run("simulate", "--list")
         #expect(list.status == 0)
         for name in [
-            "gates", "channels", "receipts", "widenPrev", "Baselines",
+            "gates", "channels", "receipts", "typing", "forms", "chains", "reminders",
+            "widenPrev", "Baselines",
         ] {
             #expect(list.output.contains(name))
         }

@@ -12,7 +12,10 @@ final class RemindersDevice {
     private(set) var storeTrouble: Fault.Kind?
     private(set) var centreTrouble: Fault.Kind?
 
-    private let simulation: Simulation
+    /// Kills that wait for the word of a screen.
+    var waylays: [Fault] = []
+
+    let simulation: Simulation
     private let disk: SimulatedDisk
     private let store: any DeviceStore
     private let foreign: Int
@@ -284,6 +287,7 @@ final class RemindersDevice {
     func heal() {
         (storeTrouble, centreTrouble) = (nil, nil)
         heldClosed = .zero
+        waylays = []
         process.clock.heal()
         centre.ring()
         centre.authorization = .authorized

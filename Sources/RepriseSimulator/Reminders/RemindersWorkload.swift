@@ -61,6 +61,9 @@ package struct RemindersWorkload: Workload {
             simulation.after(message.at) { devices[message.device].happens(message) }
         }
         injector.schedule { fault in devices[fault.target % devices.count].inflict(fault) }
+        for fault in schedule.faults {
+            simulation.after(fault.at) { devices[fault.target % devices.count].waylay(fault) }
+        }
         // Those who sleep for weeks are waited for.
         let end = schedule.faults.reduce(schedule.length) {
             $1.kind == .suspend ? max($0, $1.at + $1.length) : $0

@@ -155,6 +155,7 @@ final class SimulatedRouting {
                     }
                 }
                 device.witness.acknowledgedByScreen(id)
+                device.wordIsDurable()
                 guard process.survives("ending \(id)") else { return }
                 lent.end(.ended(.applied, reason: resolved.resolution.name), nil)
                 simulation.after(random.spread(.milliseconds(1), .seconds(1)), on: process) {

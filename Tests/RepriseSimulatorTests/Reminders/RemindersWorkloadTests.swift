@@ -10,7 +10,7 @@ struct RemindersWorkloadTests {
         "no seed breaks a promise: kills, power losses, failing disks, stores that throw and are late, a system that refuses, travels, calendars"
     )
     func honest() {
-        let conviction = workload.conviction(seeds: 1..<61)
+        let conviction = workload.conviction(seeds: 1..<31)
         #expect(
             conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
@@ -22,6 +22,7 @@ struct RemindersWorkloadTests {
             (.changesMeanwhileForgotten, .accounted), (.pendingRemembered, .accounted),
             (.pausedStays, .accounted), (.endBeforePresented, .acknowledged),
             (.lookUpOnce, .agreement), (.markApart, .once), (.answerAgain, .once),
+            (.presentedAgain, .once),
         ])
     func mutation(_ mutation: Mutation, _ promise: Promise) {
         var found: [Promise] = []
