@@ -100,7 +100,7 @@ public struct Server: Service {
         do {
             if givenProviders == nil {
                 providers = try Pushing.providers(
-                    configuration.push, clock: clock, logger: logger)
+                    configuration.push, folder: configuration.data, clock: clock, logger: logger)
             }
             entrance = try await Entrance(configuration, clock: clock, logger: logger)
             accounts = try Accounts.open(

@@ -10,13 +10,13 @@ struct Pushing: Sendable {
     private let providers: [any PushProvider]
     private let logger: Logger
 
-    /// Reads the keys.
+    /// Reads the keys; `folder` is where the token for Apple is kept.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
     static func providers(
-        _ configuration: PushConfiguration, clock: any Timekeeper, logger: Logger
+        _ configuration: PushConfiguration, folder: String, clock: any Timekeeper, logger: Logger
     ) throws -> (providers: [any PushProvider], webPushKey: String?) {
-        let apns = try configuration.apns.map { try APNsProvider($0, clock: clock) }
+        let apns = try configuration.apns.map { try APNsProvider($0, clock: clock, folder: folder) }
         let web = try configuration.webPush.map { try WebPushProvider($0, clock: clock) }
         let providers = ([apns, web] as [(any PushProvider)?]).compactMap(\.self)
         guard configuration.isDryRun else { return (providers, web?.publicKey) }

@@ -15,12 +15,13 @@ struct APNsUnderTest {
     let provider: APNsProvider
     let clock: ManualTimekeeper
     let keyFile: String
+    let settings: APNsSettings
 
     // With `fakeClock` the stand-in has a clock of its own; else both have one.
-    static func with(
+    static func with<T>(
         keyID: String = "KEY0000001", fakeClock: ManualTimekeeper? = nil,
-        answer: Duration = PushLimits.answer, _ body: (APNsUnderTest) async throws -> Void
-    ) async throws {
+        answer: Duration = PushLimits.answer, _ body: (APNsUnderTest) async throws -> T
+    ) async throws -> T {
         let clock = ManualTimekeeper()
         let fakeClock = fakeClock ?? clock
         let fake = FakeAPNs(
@@ -41,11 +42,17 @@ struct APNsUnderTest {
         fake.install(device)
         let provider = try APNsProvider(settings, clock: clock, answer: answer)
         let test = APNsUnderTest(
-            fake: fake, server: server, provider: provider, clock: clock, keyFile: path)
+            fake: fake, server: server, provider: provider, clock: clock, keyFile: path,
+            settings: settings)
         let outcome = await Result { try await body(test) }
         await provider.close()
         await server.stop()
-        try outcome.get()
+        return try outcome.get()
+    }
+
+    /// A provider of another process; it keeps its token in a folder.
+    func another(folder: String?) throws -> APNsProvider {
+        try APNsProvider(settings, clock: clock, folder: folder)
     }
 
     func push(

@@ -9,7 +9,7 @@ struct NoticesScenario: NamedScenario {
     var isPushed = false
     /// Whether the seed says anything about it, so that its app can be asked.
     var isOfSeed = true
-    /// Whether it has a server of its own: one that was killed makes another token for Apple's service, which takes none for 20 minutes.
+    /// Whether it has a server of its own, because it is killed.
     var isAlone = false
     /// Whether two things race to alert the person, so that a second alert is none of the faults if the app has counted it.
     var mayRace = false

@@ -21,6 +21,8 @@ package final class APNsProvider: PushProvider {
     }
 
     private let settings: APNsSettings
+    /// Where the token outlives the process; nil keeps it in memory alone.
+    private let file: APNsTokenFile?
     private let base: String
     private let client: HTTPClient
     private let answer: Duration
@@ -29,20 +31,31 @@ package final class APNsProvider: PushProvider {
 
     /// Makes a provider; nothing is connected before the first push.
     ///
+    /// - Parameters:
+    ///   - settings: the key and who we are.
+    ///   - clock: tells the time.
+    ///   - folder: where the token is kept for the next process; nil forgets it with this one.
+    ///   - concurrency: how many pushes may be under way.
+    ///   - answer: how long an answer may take.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
     package init(
-        _ settings: APNsSettings, clock: any Timekeeper,
+        _ settings: APNsSettings, clock: any Timekeeper, folder: String? = nil,
         concurrency: Int = PushLimits.apnsConcurrency,
         answer: Duration = PushLimits.answer
     ) throws {
         try settings.check()
         self.settings = settings
+        file = folder.map { APNsTokenFile(folder: $0) }
         self.clock = clock
         self.concurrency = concurrency
         self.answer = answer
         base = try settings.base()
-        state = Mutex(
-            State(key: try PushKey.read(settings.keyFile, setting: "--apns-key")))
+        var first = State(key: try PushKey.read(settings.keyFile, setting: "--apns-key"))
+        if let kept = file?.read(first.key, keyID: settings.keyID, teamID: settings.teamID) {
+            first.token.kept(
+                kept.text, issued: kept.issued, now: clock.uptime(), wall: clock.wall())
+        }
+        state = Mutex(first)
         var configuration = try PushHTTP.configuration(settings.authorities)
         configuration.httpVersion = .automatic
         client = PushHTTP.client(configuration)
@@ -104,6 +117,8 @@ package final class APNsProvider: PushProvider {
                 $0.integer(wall.milliseconds / 1_000)
             }
             state.token.renewed(text, now: now, wall: wall)
+            // Before it is used: a process that ends in between leaves one that Apple has not seen, and not the other way round.
+            file?.write(text)
             return text
         }
     }
@@ -143,7 +158,7 @@ package final class APNsProvider: PushProvider {
             switch meaning {
             case .outcome(let outcome):
                 if outcome == .accepted { state.hasSucceeded = true }
-                if case .unauthorized = outcome { state.token.refused(token) }
+                if case .unauthorized = outcome, state.token.refused(token) { file?.remove() }
                 return outcome
             case .tokenExpired:
                 guard state.token.expired(token, now: clock.uptime()) else {

@@ -28,9 +28,23 @@ package struct APNsToken: Sendable {
         isRefused = false
     }
 
+    /// A token that another process has made, if it is of an age at which it would not be made anew.
+    package mutating func kept(_ text: String, issued: WallTime, now: Duration, wall: WallTime) {
+        let age = issued.duration(to: wall)
+        // From the future: the calendar was put back, and Apple would not take it.
+        guard age >= .zero, age < PushLimits.apnsTokenAge else { return }
+        self.text = text
+        made = now - age
+        madeWall = issued
+    }
+
     /// Apple does not take a token.
-    package mutating func refused(_ refused: String) {
-        if refused == text { isRefused = true }
+    ///
+    /// - Returns: whether it is the one in use.
+    package mutating func refused(_ refused: String) -> Bool {
+        guard refused == text else { return false }
+        isRefused = true
+        return true
     }
 
     /// Apple says that a token is too old.
