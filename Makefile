@@ -87,9 +87,8 @@ damage: setup ## Damage SEEDS=1000 journals and logs; then ROUNDS=20 on disks th
 			$(if $(SEED),--seed $(SEED)) $(ARGS) || exit; done
 
 simulate: setup ## Search for a broken promise in virtual time, optimised; ARGS as of reprise simulate
-	@REPRISE_SIMULATE=1 swift build --configuration release --product reprise \
-		--scratch-path .build-simulate
-	@.build-simulate/release/reprise simulate $(ARGS)
+	@swift build --configuration release --product reprise
+	@"$$(swift build --configuration release --show-bin-path)/reprise" simulate $(ARGS)
 
 fuzz: setup ## Look for inputs that break a parser, a minute each, with libFuzzer
 	@FUZZ_SECONDS=$(SECONDS) ./scripts/fuzz $(TARGET)

@@ -4,9 +4,6 @@ import PackageDescription
 // scripts/fuzz sets this to libFuzzer's archive: then our own modules are instrumented, and there is one more program.
 let fuzzer = Context.environment["REPRISE_FUZZER"]
 
-// `make simulate` sets this: our own modules are built for one search in one process, docs/decisions/0038.
-let simulates = Context.environment["REPRISE_SIMULATE"] == "1"
-
 // A warning is an error where CI sets REPRISE_STRICT: docs/decisions/0003.
 let strict: [SwiftSetting] =
     [
@@ -16,8 +13,6 @@ let strict: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (Context.environment["REPRISE_STRICT"] == "1" ? [.treatAllWarnings(as: .error)] : [])
-    + (simulates
-        ? [.unsafeFlags(["-enforce-exclusivity=unchecked", "-cross-module-optimization"])] : [])
     + (fuzzer == nil ? [] : [.unsafeFlags(["-O", "-sanitize=fuzzer,address"])])
 
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")

@@ -131,7 +131,7 @@ struct HandOverTests {
             seen.add(entry.id.text)
             switch (entry.id.text, entry.attempt) {
             case ("permanent", _): throw HandOverFailure.permanent("refused")
-            case ("later", 1): throw HandOverFailure.retry(after: .seconds(30), "429")
+            case ("later", 1): throw HandOverFailure.retry(after: .seconds(3_000), "429")
             case ("lost", 1...5): throw HandOverFailure.notReady("the connection died")
             default: return
             }
@@ -143,7 +143,7 @@ struct HandOverTests {
         try await elapse(
             desk.time, until: { seen.all.count { $0 == "lost" } == 6 }, by: .seconds(1))
         #expect(seen.all.count { $0 == "later" } == 1)
-        desk.time.advance(by: .seconds(30))
+        desk.time.advance(by: .seconds(3_000))
         try await eventually("the others are applied") {
             try await journal.ledger().outcomes[.applied] == 2
         }

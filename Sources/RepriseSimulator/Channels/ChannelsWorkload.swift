@@ -45,7 +45,8 @@ package struct ChannelsWorkload: Workload {
                 simulation.run(until: simulation.now + .seconds(10))
             }
             // What is late or comes twice has its chance to do harm.
-            simulation.run(until: simulation.now + .seconds(world.isLarge ? 120 : 45))
+            // A connection that is half open is given up after 50 s, and dialled anew within 30.
+            simulation.run(until: simulation.now + .seconds(120))
             guard simulation.violation == nil else { return }
             world.check()
         } catch {
