@@ -8,8 +8,13 @@ package enum Workloads {
     /// The seeds' own algorithms, which should not.
     package static let baselines: [any Workload] = Baseline.all.map(\.workload)
 
+    /// The same workloads with machines of ours, which should hold.
+    package static let controls: [any Workload] = [
+        GatedFormsControl(), CoverageControlWorkload(), GatedRouterControl(),
+    ]
+
     /// The workload of this name.
     package static func named(_ name: String) -> (any Workload)? {
-        (all + baselines).first { $0.name == name }
+        (all + baselines + controls).first { $0.name == name }
     }
 }

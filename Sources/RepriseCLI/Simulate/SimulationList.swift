@@ -9,6 +9,7 @@ struct SimulationList: Encodable {
 
     let workloads = Workloads.all.map { Item(name: $0.name, summary: $0.summary) }
     let baselines = Workloads.baselines.map { Item(name: $0.name, summary: $0.summary) }
+    let controls = Workloads.controls.map { Item(name: $0.name, summary: $0.summary) }
     let mutations = Mutation.allCases.map { Item(name: $0.rawValue, summary: $0.text) }
 
     func text(_ terminal: Terminal) -> String {
@@ -21,6 +22,7 @@ struct SimulationList: Encodable {
         }
         section("Workloads: what should hold", workloads)
         section("Baselines: the seeds' own algorithms, which should not", baselines)
+        section("Controls: machines of ours, tried as the baselines are", controls)
         section("Mutations: drivers that are wrong on purpose", mutations)
         return lines.joined(separator: "\n")
     }

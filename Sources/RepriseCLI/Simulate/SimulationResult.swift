@@ -27,8 +27,10 @@ struct SimulationResult: Sendable {
         ]
         if report.schedules > 0 {
             lines.append(
-                "  devices \(report.devices.range), messages \(report.messages.range), faults "
-                    + "\(report.faults.range), \(report.steps.grouped) events, "
+                "  devices \(text(report.devices)), messages \(text(report.messages)), faults "
+                    + text(report.faults))
+            lines.append(
+                "  \(report.steps.grouped) events, "
                     + "\((report.virtualSeconds.sum / 3_600).grouped) h virtual")
             lines += met
         }
@@ -36,15 +38,29 @@ struct SimulationResult: Sendable {
         return lines.joined(separator: "\n")
     }
 
-    /// In how many of a hundred schedules each kind of fault took effect.
+    /// `2–4 (mean 2.1)`.
+    private func text(_ spread: CampaignReport.Spread) -> String {
+        guard spread.least < spread.most else { return "\(spread.least)" }
+        let tenths = Int((10 * Double(spread.sum) / Double(report.schedules)).rounded())
+        return "\(spread.least)–\(spread.most) (mean \(tenths / 10).\(tenths % 10))"
+    }
+
+    /// In how many of a hundred schedules each kind of fault took effect, and what else not all have.
     private var met: [String] {
-        let kinds = Fault.Kind.allCases.filter { report.schedulesWith[$0] != nil }
-        guard !kinds.isEmpty else { return [] }
-        var lines = ["  faults met, in % of the schedules:"]
+        shares(
+            "faults met", Fault.Kind.allCases.map { ($0.rawValue, report.schedulesWith[$0] ?? 0) })
+            + shares(
+                "had", Feature.allCases.map { ($0.rawValue, report.schedulesHaving[$0] ?? 0) })
+    }
+
+    private func shares(_ title: String, _ counts: [(name: String, count: Int)]) -> [String] {
+        let counts = counts.filter { $0.count > 0 }
+        guard !counts.isEmpty else { return [] }
+        var lines = ["  \(title), in % of the schedules:"]
         var line = "   "
-        for kind in kinds {
-            let share = 100 * Double(report.schedulesWith[kind] ?? 0) / Double(report.schedules)
-            let item = " \(kind.rawValue) " + (share < 1 ? "<1" : "\(Int(share.rounded()))")
+        for (name, count) in counts {
+            let share = 100 * Double(count) / Double(report.schedules)
+            let item = " \(name) " + (share < 1 ? "<1" : "\(Int(share.rounded()))")
             if line.count + item.count > 78 {
                 lines.append(line)
                 line = "   "
@@ -81,6 +97,8 @@ struct SimulationSummary: Encodable {
         var events: Int
         /// In how many schedules each kind of fault took effect.
         var schedulesWith: [String: Int]
+        /// In how many there was each of what not all have.
+        var schedulesHaving: [String: Int]
         var seed: UInt64?
         var promise: String?
         var violation: String?
@@ -99,16 +117,13 @@ struct SimulationSummary: Encodable {
                 threads: result.jobs, events: result.report.steps,
                 schedulesWith: Dictionary(
                     uniqueKeysWithValues: result.report.schedulesWith.map { ($0.rawValue, $1) }),
+                schedulesHaving: Dictionary(
+                    uniqueKeysWithValues: result.report.schedulesHaving.map { ($0.rawValue, $1) }),
                 seed: result.conviction?.whole.seed,
                 promise: result.conviction?.violation.promise.rawValue,
                 violation: result.conviction?.violation.what, replay: result.replay)
         }
     }
-}
-
-extension CampaignReport.Spread {
-    /// `2–4`.
-    fileprivate var range: String { least == most ? "\(least)" : "\(least)–\(most)" }
 }
 
 extension Encodable {

@@ -9,6 +9,8 @@ package struct Baseline: Sendable {
     /// One line: what it should have kept instead, and which door keeps it.
     package let shouldHaveKept: String
     package let workload: any Workload
+    /// The same workload with a machine of ours, which must hold; nil: there is none.
+    package var control: (any Workload)?
 
     /// All of them, by seed and version; none of them may survive ``seeds``.
     package static let all: [Baseline] = forms + channels + reminders + chains + notices

@@ -24,6 +24,7 @@ final class AccessWitness {
     private var published: [EntryID: [Duration]] = [:]
     /// Who was no member at some time.
     private var wereOutside: Set<SimulatedAccounts.Seat> = []
+    private var firstSeated: [SimulatedAccounts.Seat: Duration] = [:]
 
     /// What a loop that is busy has in hand, at most.
     private static let way: Duration = .seconds(3)
@@ -43,10 +44,12 @@ final class AccessWitness {
         }
     }
 
-    func beginsOutside(_ seat: SimulatedAccounts.Seat) { wereOutside.insert(seat) }
+    /// He is not let in, or nobody knows whether he was.
+    func mayBeOutside(_ seat: SimulatedAccounts.Seat) { wereOutside.insert(seat) }
 
     private func began(_ seat: SimulatedAccounts.Seat, from: Duration) {
         guard let row = accounts.members.rows[seat] else { return }
+        if firstSeated[seat] == nil { firstSeated[seat] = simulation.now }
         stays[seat, default: [:]][row.number] = Stay(began: from, joined: row.member.joined)
     }
 
@@ -83,7 +86,11 @@ final class AccessWitness {
     }
 
     func wasOutside(_ user: UserID, _ channel: ChannelName) -> Bool {
-        isPrivate(channel) && wereOutside.contains(.init(channel: channel, user: user))
+        guard isPrivate(channel) else { return false }
+        let seat = SimulatedAccounts.Seat(channel: channel, user: user)
+        guard !wereOutside.contains(seat), let first = firstSeated[seat] else { return true }
+        // What was refused before he was let in for the first time is on its way.
+        return simulation.now <= first + Self.way
     }
 
     private func isPrivate(_ channel: ChannelName) -> Bool {

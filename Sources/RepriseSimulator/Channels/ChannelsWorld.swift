@@ -15,7 +15,9 @@ final class ChannelsWorld {
     private let producers: Producers
     private let devices: [SimulatedDevice]
     private let witnesses: [DeviceWitness]
+    private let apps: [SnapshotApp]
     private let channels: [ChannelName]
+    private let mix: ChannelsMix
     private let injector: FaultInjector
     private let handlers: HandlerFaults
     /// nil: the server asks nobody who he is.
@@ -24,8 +26,8 @@ final class ChannelsWorld {
     init(_ simulation: Simulation, _ tier: Tier) throws {
         self.simulation = simulation
         network = SimulatedNetwork(simulation)
-        var random = simulation.random("world")
-        channels = try (0...random.index(3)).map { try ChannelName("room-\($0)") }
+        mix = ChannelsMix(simulation.schedule)
+        channels = try (0..<mix.channels).map { try ChannelName("room-\($0)") }
         server = SimulatedServer(
             simulation, network: network, store: try Self.log(simulation, tier),
             settings: .drawn(for: simulation))
@@ -34,6 +36,8 @@ final class ChannelsWorld {
         people =
             People.areKnown(in: simulation.schedule)
             ? try People(simulation, server, channels: channels) : nil
+        if mix.isLarge { simulation.had(.large) }
+        if people != nil { simulation.had(.users) }
         serverWitness.access = people?.witness
         serverWitness.watch()
         producers = Producers(simulation, server: server, order: order)
@@ -44,9 +48,13 @@ final class ChannelsWorld {
             let name = "device-\(index)"
             let disk = SimulatedDisk(simulation, name: name)
             let store = try Self.store(simulation, tier, name, disk)
+            var settings = ChannelsMachine.Settings()
+            settings.tokens.user = people?.user(ofDevice: index)
             let device = SimulatedDevice(
                 simulation, name: name, network: network, store: store,
-                plan: Self.plan(channels, simulation, as: people?.user(ofDevice: index), on: name))
+                plan: .init(
+                    server: "server", channels: mix.plan(channels, simulation, on: name),
+                    settings: settings))
             machines.append(
                 .init(process: device.process, disk: disk) { store.crash(losingPower: $0) })
             devices.append(device)
@@ -54,10 +62,9 @@ final class ChannelsWorld {
         self.devices = devices
         let (server, serverWitness) = (server, serverWitness)
         let people = people
-        witnesses = devices.map {
-            DeviceWitness(
-                simulation, $0, serverWitness, people,
-                SnapshotApp(simulation, server, serverWitness, $0))
+        apps = devices.map { SnapshotApp(simulation, server, serverWitness, $0) }
+        witnesses = zip(devices, apps).map {
+            DeviceWitness(simulation, $0, serverWitness, people, $1)
         }
         people?.watch(devices)
         producers.mayBeForbidden = { people?.mayBeForbidden($0, $1) ?? false }
@@ -93,50 +100,7 @@ final class ChannelsWorld {
         return ComparedStore(simulation, at: folder, disk: disk, schemas: [Channels.schema])
     }
 
-    /// Readers of every kind, each in one of the channels at least.
-    private static func plan(
-        _ channels: [ChannelName], _ simulation: Simulation, as user: UserID?, on device: String
-    ) -> SimulatedDevice.Plan {
-        let kinds: [SimulatedDevice.ReaderPlan] = [
-            .init("inside", .inside),
-            .init("asking", .outsideAsking, options: .init(window: 8)),
-            .init("again", .outside, options: .init(window: 8)),
-            .init("never", .outside, options: .init(onInterruption: .never)),
-        ]
-        var random = simulation.random("plan")
-        let places = kinds.map { _ in random.index(channels.count) }
-        var snapshots = simulation.random("who takes snapshots \(device)")
-        let (ordered, place) = orderedReaders(channels, simulation)
-        var settings = ChannelsMachine.Settings()
-        settings.tokens.user = user
-        return .init(
-            server: "server",
-            channels: channels.enumerated().map { index, channel in
-                let readers = zip(kinds, places).filter { $1 == index || random.chance(0.15) }
-                // Without a reader a channel's messages would be pending for ever.
-                let always = readers.isEmpty ? [kinds[index]] : readers.map(\.0)
-                return .init(
-                    channel, readers: always + (index == place ? ordered : []),
-                    takesSnapshots: snapshots.chance(0.25))
-            }, settings: settings)
-    }
-
-    /// In some runs, and in one of the channels.
-    private static func orderedReaders(
-        _ channels: [ChannelName], _ simulation: Simulation
-    ) -> ([SimulatedDevice.ReaderPlan], place: Int) {
-        var random = simulation.random("readers in order")
-        let backoff = Backoff(base: .milliseconds(100), longest: .seconds(5))
-        let kinds: [SimulatedDevice.ReaderPlan] = [
-            .init(
-                "inOrder", .outside,
-                options: .init(order: .ordered, attemptLimit: 3, backoff: backoff, window: 8)),
-            .init(
-                "inOrderInside", .inside,
-                options: .init(order: .ordered, attemptLimit: 3, backoff: backoff)),
-        ]
-        return (kinds.filter { _ in random.chance(0.3) }, random.index(channels.count))
-    }
+    var isLarge: Bool { mix.isLarge }
 
     // MARK: A run
 
@@ -158,13 +122,14 @@ final class ChannelsWorld {
         var index = 0
         while index < simulation.schedule.messages {
             let burst = min(
-                random.chance(0.3) ? 2 + random.index(20) : 1, simulation.schedule.messages - index)
+                random.chance(mix.bursts) ? 2 + random.index(20) : 1,
+                simulation.schedule.messages - index)
             let at = random.chance(0.1) ? .zero : length * random.fraction()
-            let author = random.chance(0.3) ? devices[random.index(devices.count)] : nil
+            let author = random.chance(mix.fromDevices) ? devices[random.index(devices.count)] : nil
             let messages = (index..<index + burst).map { number in
                 places.append(channels[random.index(channels.count)])
                 let message = message(number, places[number])
-                guard author != nil, changes.chance(0.4) else { return message }
+                guard author != nil, changes.chance(mix.changes) else { return message }
                 return change(message, places, &changes)
             }
             let isTwice = random.chance(0.1)
@@ -222,6 +187,10 @@ final class ChannelsWorld {
         case .newEpoch where server.process.state == .running:
             simulation.met(.newEpoch)
             server.beginNewLog(outage: fault.length)
+        case .shutdownServer where server.process.state == .running:
+            simulation.met(.shutdownServer)
+            server.shutDown(outage: fault.length)
+        case .killLoading: apps[fault.target].dieNext(after: fault.bits, for: fault.length)
         case .refusePublish:
             server.refusePublishes(for: fault.length, share: 0.2 + Double(fault.bits % 7) / 10)
         case .tokensFail, .tokenSkew: people?.backend.inflict(fault)
@@ -234,6 +203,7 @@ final class ChannelsWorld {
 
     func heal() {
         handlers.heal()
+        for app in apps { app.heal() }
         server.stopRefusing()
         // Somebody ends an app that hangs, and opens it again.
         for device in handlers.hung { device.process.kill("is ended by its user") }

@@ -38,6 +38,7 @@ final class HandlerFaults {
         _ message: Message
     ) -> SimulatedDevice.Handling {
         let isInside = reader.kind == .inside
+        simulation.had(reader.feature)
         if reader.options.order == .ordered, isPoison(message, for: reader) {
             simulation.met(.handlerThrows)
             return .fail(after: .zero)

@@ -94,7 +94,7 @@ final class People {
     func begin() {
         for seat in seats {
             var isMember = random.chance(0.8)
-            if isMember { change(seat, to: isMember) } else { witness.beginsOutside(seat) }
+            if isMember { change(seat, to: isMember) } else { witness.mayBeOutside(seat) }
             let changes = random.chance(0.6) ? 1 + random.index(4) : 0
             let moments = (0..<changes).map { _ in
                 simulation.schedule.length * random.fraction()
@@ -107,32 +107,28 @@ final class People {
         }
     }
 
-    /// The newest wish for each seat; an older one is not asked for again.
-    private var wishes: [SimulatedAccounts.Seat: Int] = [:]
+    /// What is wanted of each seat that somebody is about to change.
+    private var wishes: [SimulatedAccounts.Seat: Bool] = [:]
 
+    /// One who has changed his mind waits for the answer first: two requests could overtake each other.
     private func change(_ seat: SimulatedAccounts.Seat, to isMember: Bool) {
-        wishes[seat, default: 0] += 1
-        open += 1
         if !isMember { invited.remove(seat) }
-        attempt(seat, isMember, wishes[seat] ?? 0)
+        guard wishes.updateValue(isMember, forKey: seat) == nil else { return }
+        open += 1
+        attempt(seat, isMember)
     }
 
-    private func attempt(_ seat: SimulatedAccounts.Seat, _ isMember: Bool, _ wish: Int) {
+    private func attempt(_ seat: SimulatedAccounts.Seat, _ isMember: Bool) {
         let role: Member.Role? = isMember ? (random.chance(0.3) ? .owner : .member) : nil
         server.setMember(seat, role) { [self] isDone in
-            guard wishes[seat] == wish else {
-                open -= 1
-                return
-            }
             guard isDone else {
+                witness.mayBeOutside(seat)
                 return simulation.after(.seconds(2)) { [self] in
-                    guard wishes[seat] == wish else {
-                        open -= 1
-                        return
-                    }
-                    attempt(seat, isMember, wish)
+                    attempt(seat, wishes[seat] ?? isMember)
                 }
             }
+            if let newer = wishes[seat], newer != isMember { return attempt(seat, newer) }
+            wishes[seat] = nil
             open -= 1
             if isMember { invite(seat) }
         }

@@ -45,6 +45,12 @@ final class Producers {
 
     /// Publishes through a device's outbox: records until that has said that it is durable, and leaves the rest to the device.
     func publish(_ message: Message, through device: SimulatedDevice) {
+        simulation.had(.outbox)
+        switch message.change {
+        case .edits: simulation.had(.edits)
+        case .deletes: simulation.had(.deletions)
+        case nil: break
+        }
         entrusted[message.id] = (message, device)
         order.records(message, on: device)
         let again = { [self] in

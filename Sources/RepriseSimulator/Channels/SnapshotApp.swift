@@ -20,6 +20,8 @@ final class SnapshotApp {
     private let witness: ServerWitness
     private var random: SeededRandom
     private var states: [ChannelName: State] = [:]
+    /// The next load does not live to its end: after which part of its time, and for how long the app is dead.
+    private var dying: (bits: UInt64, length: Duration)?
 
     init(
         _ simulation: Simulation, _ server: SimulatedServer, _ witness: ServerWitness,
@@ -40,6 +42,7 @@ final class SnapshotApp {
         simulation.trace(
             device.name, "loads a snapshot of \(request.channel) as of \(request.snapshot.position)"
         )
+        if let dying { die(dying, process) }
         let way = random.spread(.milliseconds(1), .seconds(1))
         simulation.after(way, on: process) { [unowned self] in
             guard !random.chance(0.3), let found = read(request) else {
@@ -49,8 +52,25 @@ final class SnapshotApp {
                 [unowned self] in
                 guard process.survives("the app's own store") else { return }
                 states[request.channel] = found
+                simulation.had(.snapshots)
                 simulation.after(.microseconds(50), on: process) { then(nil) }
             }
+        }
+    }
+
+    /// The app is killed at the next load, at its beginning mostly.
+    func dieNext(after bits: UInt64, for length: Duration) { dying = (bits, length) }
+
+    func heal() { dying = nil }
+
+    private func die(_ fault: (bits: UInt64, length: Duration), _ process: SimulatedProcess) {
+        dying = nil
+        let life = process.life
+        simulation.after(.microseconds(Int64(fault.bits % 1_000_000))) { [simulation] in
+            guard process.life == life, process.state != .dead else { return }
+            simulation.met(.killLoading)
+            process.kill("is killed while it loads")
+            simulation.after(fault.length) { process.start() }
         }
     }
 

@@ -41,8 +41,8 @@ extension DeviceLife {
             snapshots.taken.append((channel, load, request.snapshot))
             simulation.after(.zero, on: process) { [unowned self] in perform([]) }
         }
-        device.snapshot(device, request) { [weak self] error in
-            guard let self, process.state != .dead, snapshots.isCurrent(load, of: channel) else {
+        device.snapshot(device, request) { [unowned self] error in
+            guard process.state != .dead, snapshots.isCurrent(load, of: channel) else {
                 return
             }
             guard let error else {

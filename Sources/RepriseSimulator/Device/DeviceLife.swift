@@ -173,8 +173,8 @@ final class DeviceLife {
 
     private func askToken(_ number: Int, _ reason: TokenRequest.Reason) {
         if simulation.mutation == .renewalIgnored, reason == .expires { return }
-        device.tokens(reason) { [weak self] answer in
-            guard let self, process.state != .dead, process.survives("an answer about a token")
+        device.tokens(reason) { [unowned self] answer in
+            guard process.state != .dead, process.survives("an answer about a token")
             else { return }
             switch answer {
             case .success(let token):
@@ -261,8 +261,7 @@ final class DeviceLife {
     // MARK: The connection
 
     private func dial() {
-        device.network.dial(from: process, to: device.plan.server) { [weak self] socket in
-            guard let self else { return }  // of an earlier life
+        device.network.dial(from: process, to: device.plan.server) { [unowned self] socket in
             guard let socket else {
                 let error = RepriseError(.unreachable, "Nothing answers.")
                 return perform(machine.dialFailed(error, at: now, jitter: jitter))

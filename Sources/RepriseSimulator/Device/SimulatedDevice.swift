@@ -68,6 +68,17 @@ package final class SimulatedDevice {
             self.options = options
         }
 
+        /// What a run has in which its handler had something.
+        var feature: Feature {
+            switch (kind, options.order) {
+            case (.inside, .arrival): .inside
+            case (.inside, .ordered): .inOrderInside
+            case (_, .ordered): .inOrder
+            case (.outsideAsking, .arrival): .asking
+            case (.outside, .arrival): options.onInterruption == .never ? .never : .again
+            }
+        }
+
         /// How an effect inside of the store is written down.
         package func effectText(_ channel: ChannelName, _ id: EntryID) -> String {
             "\(channel)/\(name)/\(id)"

@@ -113,6 +113,8 @@ package struct CampaignReport: Sendable {
     package private(set) var virtualSeconds = Spread()
     /// In how many schedules each kind of fault took effect.
     package private(set) var schedulesWith: [Fault.Kind: Int] = [:]
+    /// In how many schedules there was each of what not all have.
+    package private(set) var schedulesHaving: [Feature: Int] = [:]
     /// The failing schedule with the least seed.
     package private(set) var failure: (schedule: Schedule, violation: Violation)?
 
@@ -126,6 +128,7 @@ package struct CampaignReport: Sendable {
         for kind in Fault.Kind.allCases where outcome.faultsMet[kind] != nil {
             schedulesWith[kind, default: 0] += 1
         }
+        for feature in outcome.featuresMet { schedulesHaving[feature, default: 0] += 1 }
         if let violation = outcome.violation { fail(outcome.schedule, violation) }
     }
 
@@ -137,6 +140,7 @@ package struct CampaignReport: Sendable {
         faults.add(other.faults)
         virtualSeconds.add(other.virtualSeconds)
         schedulesWith.merge(other.schedulesWith, uniquingKeysWith: +)
+        schedulesHaving.merge(other.schedulesHaving, uniquingKeysWith: +)
         if let failure = other.failure { fail(failure.schedule, failure.violation) }
     }
 

@@ -5,6 +5,7 @@ package struct Fault: Hashable, Sendable {
         case delay, slow, reorder, drop, duplicate, cut, halfOpen, partition
         // Processes: killed between any two effects, frozen, without power.
         case killDevice, killServer, powerLossDevice, powerLossServer, suspend, secondOwner
+        case killLoading, shutdownServer
         // Disks.
         case diskFull, syncFails, serverDiskFull, serverSyncFails, damage
         // Clocks of a device.
@@ -35,6 +36,8 @@ package struct Fault: Hashable, Sendable {
             case .partition: "the device has no network"
             case .killDevice: "the app is killed"
             case .killServer: "the server is killed"
+            case .killLoading: "the app is killed while it loads a snapshot"
+            case .shutdownServer: "the server is told to end, and ends in good order"
             case .powerLossDevice: "the device loses power"
             case .powerLossServer: "the server loses power"
             case .suspend: "the app is suspended"

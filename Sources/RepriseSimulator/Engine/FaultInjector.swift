@@ -69,7 +69,8 @@ package struct FaultInjector {
         case .clockDrift:
             simulation.met(.clockDrift)
             device.process.clock.drift(Double(Int64(fault.bits % 2_001) - 1_000) / 10_000)
-        case .damage, .retention, .restore, .newEpoch, .refusePublish, .tokensFail,
+        case .killLoading, .shutdownServer, .damage, .retention, .restore, .newEpoch,
+            .refusePublish, .tokensFail,
             .tokenSkew, .secondOwner, .gateCloses, .handlerThrows, .handlerHangs, .handlerLate,
             .pageDies, .pageHangs, .pageLate, .pageForges, .newCatalogue, .logOut, .newCompany,
             .storeFails, .storeSlow, .centreGone, .centreRefuses, .permissionRevoked, .travels:

@@ -20,6 +20,14 @@ package struct Schedule: Hashable, Sendable {
         self.length = length
     }
 
+    /// How much a schedule has of everything.
+    package enum Size: Hashable, Sendable {
+        /// 2 devices, seldom 3; 50 to 57 messages, 3 to 5 faults.
+        case small
+        /// 2 to 4 devices, 50 to 120 messages, 3 to 12 faults.
+        case large
+    }
+
     /// The least that counts as a schedule: 2 devices, 50 messages, 3 faults.
     package static let least = (devices: 2, messages: 50, faults: 3)
 
@@ -29,17 +37,18 @@ package struct Schedule: Hashable, Sendable {
     ///   - seed: its seed.
     ///   - kinds: the faults of the workload with their weights; in a fixed order.
     ///   - length: how long it may last at least and at most.
-    /// - Returns: 2 to 4 devices, 50 to 120 messages, 3 to 12 faults.
+    ///   - size: how many devices, messages and faults.
+    /// - Returns: the schedule; the same one for the same arguments.
     package static func draw(
         seed: UInt64, kinds: [(kind: Fault.Kind, weight: Int)],
-        length: (Duration, Duration) = (.seconds(20), .seconds(300))
+        length: (Duration, Duration) = (.seconds(20), .seconds(300)), size: Size = .large
     ) -> Schedule {
         var random = SeededRandom(seed: seed, purpose: "schedule")
-        let devices = least.devices + (random.chance(0.3) ? 1 + random.index(2) : 0)
-        let messages = least.messages + random.index(71)
+        let (devices, messages) = Self.counts(size, &random)
         let length = random.spread(length.0, length.1)
         let weights = kinds.reduce(0) { $0 + $1.weight }
-        let count = least.faults + (random.chance(0.5) ? random.index(10) : random.index(3))
+        let hasMany = size == .large && random.chance(0.5)
+        let count = least.faults + random.index(hasMany ? 10 : 3)
         let faults = (0..<count).map { index in
             var pick = random.index(weights)
             var kind = kinds[0].kind
@@ -55,6 +64,20 @@ package struct Schedule: Hashable, Sendable {
         return Schedule(
             seed: seed, devices: devices, messages: messages, faults: sorted(faults),
             length: length)
+    }
+
+    private static func counts(_ size: Size, _ random: inout SeededRandom) -> (
+        devices: Int, messages: Int
+    ) {
+        switch size {
+        case .small:
+            (least.devices + (random.chance(0.1) ? 1 : 0), least.messages + random.index(8))
+        case .large:
+            (
+                least.devices + (random.chance(0.3) ? 1 + random.index(2) : 0),
+                least.messages + random.index(71)
+            )
+        }
     }
 
     private static func sorted(_ faults: [Fault]) -> [Fault] {
@@ -87,7 +110,8 @@ package struct Schedule: Hashable, Sendable {
             if rank < 0.01 { return random.spread(.seconds(7 * 86_400), .seconds(28 * 86_400)) }
             if rank < 0.06 { return random.spread(.seconds(3_600), .seconds(2 * 86_400)) }
             return random.spread(.seconds(1), .seconds(900))
-        case .killDevice, .killServer, .powerLossDevice, .powerLossServer, .restore, .newEpoch:
+        case .killDevice, .killServer, .powerLossDevice, .powerLossServer, .restore, .newEpoch,
+            .killLoading, .shutdownServer:
             return random.spread(.milliseconds(20), .seconds(90))
         default:
             return random.spread(.milliseconds(200), .seconds(120))

@@ -5,6 +5,7 @@ final class SimulatedConnection {
     let network: SimulatedNetwork
     let client: SimulatedProcess
     let server: SimulatedProcess
+    let weather: SimulatedNetwork.Weather
     private(set) lazy var clientEnd = SimulatedSocket(self, process: client, isServer: false)
     private(set) lazy var serverEnd = SimulatedSocket(self, process: server, isServer: true)
     /// Nothing goes through any more, and nobody is told.
@@ -14,8 +15,9 @@ final class SimulatedConnection {
         self.network = network
         self.client = client
         self.server = server
-        client.whenKilled { [weak self] in self?.clientEnd.processDied() }
-        server.whenKilled { [weak self] in self?.serverEnd.processDied() }
+        weather = network.weather(of: client)
+        client.whenKilled { [unowned self] in clientEnd.processDied() }
+        server.whenKilled { [unowned self] in serverEnd.processDied() }
     }
 
     func peer(of end: SimulatedSocket) -> SimulatedSocket {
@@ -43,7 +45,7 @@ package final class SimulatedSocket {
     /// Called once, when it is over; nil: without a close frame.
     package var closed: (CloseCode?) -> Void = { _ in }
     /// The peer's transport has taken bytes that were unsent.
-    package var taken: () -> Void = {}
+    package var taken: (() -> Void)?
     /// The peer has answered a ping.
     package var ponged: () -> Void = {}
     /// While it is false, what arrives waits.
@@ -127,8 +129,8 @@ package final class SimulatedSocket {
 
     private func arrival(of bytes: Int) -> Duration {
         let now = network.now
-        let weather = network.weather(of: connection.client)
-        var arrival = now + network.latency(of: connection.client)
+        let weather = connection.weather
+        var arrival = now + network.latency(in: weather)
         if now < weather.partitionedUntil {
             network.simulation.met(.partition)
             arrival += weather.partitionedUntil - now  // retransmitted once it is over
@@ -145,7 +147,7 @@ package final class SimulatedSocket {
     private func mixed(_ frame: [UInt8], _ arrival: Duration) -> Parcel? {
         let whole = Parcel(arrival: arrival, bytes: frame)
         guard isServer else { return whole }
-        let mixing = network.weather(of: connection.client).mixing
+        let mixing = connection.weather.mixing
         guard !mixing.isEmpty, Self.mayBeMixed(frame) else { return whole }
         var parcel: Parcel? = whole
         for (kind, until) in mixing where network.now < until && network.random.chance(0.2) {
@@ -203,8 +205,10 @@ package final class SimulatedSocket {
                 inbound.removeFirst(count)
                 peer.unsentBytes -= frames.reduce(0) { $0 + $1.count }
                 let peer = peer
-                network.simulation.after(.zero, on: peer.process) {
-                    if !peer.isOver { peer.taken() }
+                if peer.taken != nil {
+                    network.simulation.after(.zero, on: peer.process) {
+                        if !peer.isOver { peer.taken?() }
+                    }
                 }
                 received(frames[...])
             }
@@ -220,7 +224,7 @@ package final class SimulatedSocket {
     func forget() {
         received = { _ in }
         closed = { _ in }
-        taken = {}
+        taken = nil
         ponged = {}
     }
 

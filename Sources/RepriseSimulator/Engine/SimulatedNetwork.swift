@@ -8,7 +8,7 @@ import RepriseWire
 /// which the protocol allows in any order.
 package final class SimulatedNetwork {
     /// What is wrong with the network of one process.
-    struct Weather {
+    final class Weather {
         var delay: Duration = .zero
         var delayUntil: Duration = .zero
         var partitionedUntil: Duration = .zero
@@ -16,6 +16,10 @@ package final class SimulatedNetwork {
         var rate = 0.0
         var slowUntil: Duration = .zero
         var mixing: [(kind: Fault.Kind, until: Duration)] = []
+
+        func clear() {
+            (delayUntil, partitionedUntil, slowUntil, mixing) = (.zero, .zero, .zero, [])
+        }
     }
 
     private struct Listener {
@@ -47,7 +51,7 @@ package final class SimulatedNetwork {
         accept: @escaping (SimulatedSocket) -> Void
     ) {
         listeners[server] = Listener(process: process, accept: accept)
-        process.whenKilled { [weak self] in self?.listeners[server] = nil }
+        process.whenKilled { [unowned self] in listeners[server] = nil }
     }
 
     /// Dials; `then` gets nil if nobody answers.
@@ -56,11 +60,12 @@ package final class SimulatedNetwork {
         then: @escaping (SimulatedSocket?) -> Void
     ) {
         let patience: Duration = .seconds(10)
-        guard now >= weather(of: process).partitionedUntil else {
+        let weather = weather(of: process)
+        guard now >= weather.partitionedUntil else {
             simulation.met(.partition)
             return simulation.after(patience, on: process) { then(nil) }
         }
-        let latency = latency(of: process)
+        let latency = latency(in: weather)
         guard let listener = listeners[server] else {
             return simulation.after(latency + latency, on: process) { then(nil) }
         }
@@ -86,7 +91,7 @@ package final class SimulatedNetwork {
 
     /// Lets a fault of the network loose on the connections of a process.
     package func inflict(_ fault: Fault, on process: SimulatedProcess) {
-        var weather = weather(of: process)
+        let weather = weather(of: process)
         let until = now + fault.length
         switch fault.kind {
         case .delay:
@@ -109,22 +114,26 @@ package final class SimulatedNetwork {
             }
         default: return
         }
-        self.weather[process.name] = weather
     }
 
     /// All is well again; connections that are half open are left to those who hold them.
-    package func heal() { weather = [:] }
+    package func heal() { for one in weather.values { one.clear() } }
 
     // MARK: What connections ask
 
     var now: Duration { simulation.now }
 
-    func weather(of process: SimulatedProcess) -> Weather { weather[process.name] ?? Weather() }
+    /// The same for all its connections.
+    func weather(of process: SimulatedProcess) -> Weather {
+        if let known = weather[process.name] { return known }
+        let new = Weather()
+        weather[process.name] = new
+        return new
+    }
 
     /// How long one way takes now.
-    func latency(of process: SimulatedProcess) -> Duration {
+    func latency(in weather: Weather) -> Duration {
         var latency: Duration = .microseconds(500 + random.index(40_000))
-        let weather = weather(of: process)
         if now < weather.delayUntil {
             simulation.met(.delay)
             latency += weather.delay * random.fraction()

@@ -120,25 +120,27 @@ package final class SimulatedClock: Timekeeper, @unchecked Sendable {
     package init(_ simulation: Simulation) { self.simulation = simulation }
 
     package func wall() -> WallTime {
-        Self.beginning.advanced(
-            by: simulation.now + offset + (simulation.now - driftBegan) * drift)
+        Self.beginning.advanced(by: simulation.now + error)
     }
 
     /// What a calendar that is right says.
     package var truth: WallTime { Self.beginning.advanced(by: simulation.now) }
 
     /// How far the calendar is from the truth.
-    package var error: Duration { offset + (simulation.now - driftBegan) * drift }
+    package var error: Duration {
+        drift == 0 ? offset : offset + (simulation.now - driftBegan) * drift
+    }
 
     package func uptime() -> Duration { simulation.now - booted }
 
-    package var boot: String { "boot-\(boots)" }
+    package private(set) var boot = "boot-1"
 
     package func sleep(until moment: Duration) async throws { throw CancellationError() }
 
     /// The machine restarts: uptime begins again.
     package func restart() {
         boots += 1
+        boot = "boot-\(boots)"
         booted = simulation.now
     }
 

@@ -19,7 +19,7 @@ package final class Simulation {
     private struct Slot {
         var process: SimulatedProcess?
         var life = 0
-        var work: () -> Void
+        var work: (() -> Void)?
     }
 
     package let schedule: Schedule
@@ -28,6 +28,8 @@ package final class Simulation {
     package private(set) var violation: Violation?
     /// How often each kind of fault took effect.
     package private(set) var faultsMet: [Fault.Kind: Int] = [:]
+    /// What it has had besides faults.
+    package private(set) var featuresMet: Set<Feature> = []
     /// How many events were performed.
     package private(set) var steps = 0
     /// What happened, if it is traced.
@@ -94,8 +96,8 @@ package final class Simulation {
             guard stepsAtMoment < Self.momentLimit else {
                 return violated(.alive, "Events follow each other and no time passes.")
             }
-            let slot = slots[key.slot]
-            slots[key.slot] = Slot(work: {})
+            var slot = Slot(work: nil)
+            swap(&slot, &slots[key.slot])
             free.append(key.slot)
             perform(slot)
         }
@@ -117,15 +119,16 @@ package final class Simulation {
     private func perform(_ slot: Slot) {
         guard let process = slot.process else {
             steps += 1
-            return slot.work()
+            slot.work?()
+            return
         }
         guard process.life == slot.life else { return }
         switch process.state {
         case .dead: return
-        case .suspended: process.postpone(slot.work)
+        case .suspended: if let work = slot.work { process.postpone(work) }
         case .running:
             steps += 1
-            slot.work()
+            slot.work?()
         }
     }
 
@@ -145,6 +148,9 @@ package final class Simulation {
 
     /// A fault has really taken effect.
     package func met(_ kind: Fault.Kind) { faultsMet[kind, default: 0] += 1 }
+
+    /// The run has had this, where not all have it.
+    package func had(_ feature: Feature) { featuresMet.insert(feature) }
 }
 
 /// One line of a run's timeline.

@@ -35,6 +35,7 @@ package struct RunOutcome: Sendable {
     package var schedule: Schedule
     package var violation: Violation?
     package var faultsMet: [Fault.Kind: Int]
+    package var featuresMet: Set<Feature>
     package var steps: Int
     package var lasted: Duration
     package var lines: [TraceLine]
@@ -51,7 +52,8 @@ extension Workload {
         simulation.end()
         return RunOutcome(
             schedule: schedule, violation: simulation.violation, faultsMet: simulation.faultsMet,
-            steps: simulation.steps, lasted: simulation.now, lines: simulation.lines)
+            featuresMet: simulation.featuresMet, steps: simulation.steps, lasted: simulation.now,
+            lines: simulation.lines)
     }
 
     /// Looks for a schedule that breaks a promise.

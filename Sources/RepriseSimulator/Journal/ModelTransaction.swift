@@ -3,11 +3,11 @@ import RepriseJournal
 
 /// All that a device keeps on its disk, as values: a copy is a snapshot.
 package struct DeviceState {
-    package var entries = EntryModel()
+    @CopyOnWrite package var entries = EntryModel()
     package var effects: [String] = []
-    package var channels = ChannelsModel()
-    package var forms = FormsModel()
-    package var reminders = RemindersModel()
+    @CopyOnWrite package var channels = ChannelsModel()
+    @CopyOnWrite package var forms = FormsModel()
+    @CopyOnWrite package var reminders = RemindersModel()
 
     package init() {}
 }

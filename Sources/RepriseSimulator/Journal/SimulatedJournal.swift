@@ -315,8 +315,8 @@ package final class SimulatedJournal {
         simulation.trace(
             process.name, "hands over \(taken.entry.id), attempt \(taken.entry.attempt)")
         running.insert(taken.seq)
-        body(taken.entry) { [weak self] error in
-            guard let self, process.life == life, running.remove(taken.seq) != nil else { return }
+        body(taken.entry) { [unowned self] error in
+            guard process.life == life, running.remove(taken.seq) != nil else { return }
             settle(taken, verdict(taken, error))
         }
     }
@@ -336,9 +336,9 @@ package final class SimulatedJournal {
     private func loan(_ taken: SimulatedTurn.Taken) -> SimulatedLent {
         lent[taken.seq] = taken.entry.attempt
         return SimulatedLent(
-            entry: taken.entry, whenWritten: { [weak self] in self?.written[taken.seq] = $0 }
-        ) { [weak self] ending, job in
-            guard let self, process.life == life, process.state != .dead,
+            entry: taken.entry, whenWritten: { [unowned self] in written[taken.seq] = $0 }
+        ) { [unowned self] ending, job in
+            guard process.life == life, process.state != .dead,
                 lent[taken.seq] == taken.entry.attempt
             else { return }
             lent[taken.seq] = nil

@@ -94,9 +94,8 @@ extension ServerConnection {
         case .publish(let message): refuse(message, .unavailable, retryAfter: .seconds(1))
         case .unsubscribe: unsubscribe(channel)
         case .lookAgain:
-            life.simulation.after(.seconds(1), on: life.process) { [weak self] in
-                guard let self, machine.isOpen,
-                    subscriptions.contains(where: { $0.channel == channel })
+            life.simulation.after(.seconds(1), on: life.process) { [unowned self] in
+                guard machine.isOpen, subscriptions.contains(where: { $0.channel == channel })
                 else { return }
                 self.request(.lookAgain, in: channel)
                 askForAccess()

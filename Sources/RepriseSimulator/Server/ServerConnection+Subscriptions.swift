@@ -101,10 +101,8 @@ extension ServerConnection {
     }
 
     private func retryLater(_ subscription: ServerSubscription) {
-        life.simulation.after(.seconds(1), on: life.process) { [weak self, weak subscription] in
-            guard let self, let subscription,
-                subscriptions.contains(where: { $0 === subscription })
-            else { return }
+        life.simulation.after(.seconds(1), on: life.process) { [unowned self] in
+            guard subscriptions.contains(where: { $0 === subscription }) else { return }
             readIfWanted(subscription)
         }
     }

@@ -34,11 +34,10 @@ final class ServerConnection {
         self.life = life
         machine = ConnectionMachine(now: life.now, asksWho: life.server.accounts != nil)
         desk = Desk(remembered: life.server.settings.remembered)
-        socket.received = { [weak self] in self?.received($0) }
-        socket.closed = { [weak self] _ in self?.end() }
-        socket.taken = { [weak self] in self?.bytesTaken() }
-        socket.ponged = { [weak self] in
-            guard let self else { return }
+        socket.received = { [unowned self] in received($0) }
+        socket.closed = { [unowned self] _ in end() }
+        socket.taken = { [unowned self] in bytesTaken() }
+        socket.ponged = { [unowned self] in
             machine.bytesReceived(now: life.now)
         }
         lookLater()
@@ -175,14 +174,17 @@ final class ServerConnection {
         guard !hasEnded, !frames.isEmpty else { return }
         machine.frameSent(now: life.now)
         if outbox.isEmpty { life.flushLater(self) }
-        for frame in frames { outboxBytes += frame.bytes.count }
+        for frame in frames {
+            outboxBytes += frame.bytes.count
+            // Now and not at the flush: what is asked in between is answered later.
+            life.server.observer(.sent(frame.frame, connection: id))
+        }
         outbox.append(contentsOf: frames)
         if socket.unsentBytes + outboxBytes > limits.unsentBytes { isWritable = false }
     }
 
     func flush() {
         guard !hasEnded, !outbox.isEmpty else { return }
-        for frame in outbox { life.server.observer(.sent(frame.frame, connection: id)) }
         let bytes = outbox.map(\.bytes)
         written += outboxBytes
         outbox = []
@@ -225,7 +227,7 @@ final class ServerConnection {
         turn += 1
         let turn = turn
         let delay = max(machine.nextTick(life.connectionLimits, now: life.now), limits.tick)
-        life.simulation.after(delay, on: life.process) { [weak self] in self?.ticked(turn) }
+        life.simulation.after(delay, on: life.process) { [unowned self] in ticked(turn) }
     }
 
     private func ticked(_ turn: Int) {
@@ -239,6 +241,9 @@ final class ServerConnection {
         life.flush()
         if !hasEnded { lookLater() }
     }
+
+    /// The server is shutting down.
+    func quiesce() { perform(machine.quiesceRequested(now: life.now)) }
 
     private func perform(_ action: ConnectionMachine.Action?) {
         switch action {

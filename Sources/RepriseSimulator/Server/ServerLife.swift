@@ -34,12 +34,18 @@ final class ServerLife {
 
     unowned let server: SimulatedServer
     let connectionLimits: ConnectionMachine.Limits
-    private var queue: Queue
-    private var isStoring = false
+    var queue: Queue
+    private(set) var isStoring = false
+    /// How many submissions were taken in and are not answered.
+    private(set) var unanswered = 0
+    /// Who comes is sent away.
+    var isQuiescing = false
     private var box: LetterBox<Letter>
     private var heartbeats: Heartbeats<Int>
     private var isBeating = false
     private var connections: [Int: ServerConnection] = [:]
+    /// Those that have ended: what was asked for them is still answered.
+    private var former: [ServerConnection] = []
     private var subscribers: [ChannelName: [ServerSubscription]] = [:]
     private var unflushed: [ServerConnection] = []
     private var calendar: WallClockGuard
@@ -68,9 +74,10 @@ final class ServerLife {
 
     /// The process has died; nothing is said to anybody.
     func ended() {
-        for connection in connections.values.sorted(by: { $0.id < $1.id }) {
+        for connection in inOrder {
             server.observer(.ended(connection: connection.id))
         }
+        former += inOrder
         connections = [:]
         subscribers = [:]
         unflushed = []
@@ -83,9 +90,14 @@ final class ServerLife {
     // MARK: Committing
 
     func submit(_ messages: [NewMessage], reply: @escaping Reply) {
-        if let error = queue.add(.init(messages: messages, reply: reply)) {
+        let counted: Reply = { [unowned self] result in
+            unanswered -= 1
+            reply(result)
+        }
+        if let error = queue.add(.init(messages: messages, reply: counted)) {
             return reply(.failure(error))
         }
+        unanswered += 1
         storeNext()
     }
 
@@ -297,13 +309,22 @@ final class ServerLife {
 
     // MARK: Connections
 
+    /// Those that have not ended, the oldest first.
+    var inOrder: [ServerConnection] { connections.values.sorted { $0.id < $1.id } }
+
     func accept(_ socket: SimulatedSocket, id: Int) {
-        connections[id] = ServerConnection(id, socket, self)
+        let connection = ServerConnection(id, socket, self)
+        connections[id] = connection
+        if isQuiescing {
+            connection.quiesce()
+            flush()
+        }
         beatLater()
     }
 
     func ended(_ connection: ServerConnection) {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
+        former.append(connection)
         server.observer(.ended(connection: connection.id))
     }
 

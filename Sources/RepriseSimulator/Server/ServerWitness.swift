@@ -274,6 +274,7 @@ package final class ServerWitness {
         {
             return cover(channel, gone.range.after, gone.range.through, connection)
         }
+        simulation.had(.lost)
         let floor = server.state(of: channel).floor
         if gone.reason != .retention || gone.range.through > floor {
             simulation.violated(
@@ -287,16 +288,16 @@ package final class ServerWitness {
         _ channel: ChannelName, _ after: Int64, _ through: Int64, _ connection: Int
     ) {
         let slot = Slot(connection: connection, channel: channel)
-        guard var state = sent[slot] else {
+        guard let index = sent.index(forKey: slot) else {
             return simulation.violated(.coverage, "\(channel) is sent to who did not ask for it")
         }
-        let before = state.covered.count
-        state.covered.insert(after: after, through: through)
+        let before = sent.values[index].covered.count
+        sent.values[index].covered.insert(after: after, through: through)
         // While an ask is unanswered, what was on its way for the former one may come again.
-        if state.covered.count - before != through - after, state.ask == nil {
+        let isNew = sent.values[index].covered.count - before == through - after
+        if !isNew, sent.values[index].ask == nil {
             simulation.violated(.coverage, "(\(after), \(through)] of \(channel) is sent twice")
         }
-        sent[slot] = state
     }
 
     private func expectSent(

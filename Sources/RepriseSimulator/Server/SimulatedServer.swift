@@ -142,6 +142,16 @@ package final class SimulatedServer {
         }
     }
 
+    /// Ends in good order, as it does when it is told to, and is started again after `outage`.
+    package func shutDown(outage: Duration) {
+        guard let life, process.state == .running, !life.isQuiescing else { return }
+        simulation.trace(name, "is told to end")
+        life.shutDown { [self] in
+            process.kill("has ended in good order")
+            simulation.after(outage) { [self] in process.start() }
+        }
+    }
+
     // MARK: The log as a whole
 
     /// Copies the log away.

@@ -24,6 +24,25 @@ struct BaselineTests {
         print(baseline.account(of: conviction))
     }
 
+    /// Else it might be the workload that nobody can pass.
+    @Test(
+        "The same workload convicts no machine of ours, over as many seeds as convicted the seed's",
+        arguments: Baseline.all.filter { $0.control != nil })
+    func control(_ baseline: Baseline) throws {
+        let control = try #require(baseline.control)
+        for seed in UInt64(0)..<100 {
+            let schedule = control.schedule(seed: seed)
+            #expect(schedule == baseline.workload.schedule(seed: seed))
+            let outcome = control.run(schedule)
+            #expect(
+                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
+        }
+        let convicted = (0..<100 as Range<UInt64>).contains { seed in
+            baseline.workload.run(baseline.workload.schedule(seed: seed)).violation != nil
+        }
+        #expect(convicted)
+    }
+
     @Test("A conviction replays: the same schedule breaks the same promise at the same moment")
     func replays() throws {
         let baseline = try #require(Baseline.named("000-at-its-best"))

@@ -20,6 +20,8 @@ struct ChannelsTests {
             .secondOwner, .gateCloses, .damage, .pageDies, .pageHangs, .pageLate, .pageForges,
             .newCatalogue, .logOut, .newCompany, .storeFails, .storeSlow, .centreGone,
             .centreRefuses, .permissionRevoked, .travels,
+            // Where an app loads a snapshot, which few runs have: `snapshotUnwritten` is convicted by it.
+            .killLoading,
         ]
         for kind in Set(Fault.Kind.allCases).subtracting(others) {
             #expect((report.schedulesWith[kind] ?? 0) > 0, "\(kind)")
@@ -63,6 +65,8 @@ struct ChannelsTests {
             (.snapshotTakenEarly, 1),
             (.orderedGoesOn, 1),
             (.orderedBeyondHoles, 1),
+            (.snapshotUnwritten, 4_164),
+            (.shutdownUnanswered, 428),
         ] as [(Mutation, UInt64)])
     func mutation(_ mutation: Mutation, near seed: UInt64) {
         let first = seed > 2 ? seed - 2 : 1

@@ -1,9 +1,22 @@
+/// What a device in the workload of seed 001 does: the seed's own, or the control beside it.
+package protocol ChannelTrialClient {
+    var highest: Int64 { get }
+    var isCatchingUp: Bool { get }
+    /// As a new process has it: what is on disk was written with the last event.
+    func restarted() -> Self
+    mutating func connected(at now: Duration) -> [SeedChannelClient.Action]
+    mutating func textReceived(_ text: [UInt8])
+    mutating func eventReceived(_ seq: Int64, at now: Duration) -> [SeedChannelClient.Action]
+    mutating func checked(at now: Duration, isQueueEmpty: Bool) -> [SeedChannelClient.Action]
+    mutating func connectionFailed() -> [SeedChannelClient.Action]
+}
+
 /// Seed 001 transcribed: a client of one channel, as it froze and as it was repaired.
 ///
 /// Line numbers are those of `seeds/001`. What is kinder than the seed: one channel a client (its
 /// `lastEventProcessedTime` is one for all channels, 52), and the driver writes an event and the highest sequence in
 /// one transaction, of which the seed says nothing.
-package struct SeedChannelClient {
+package struct SeedChannelClient: ChannelTrialClient {
     package enum Version: Hashable, CaseIterable, Sendable {
         /// "OLD" (15–38): catch-up ends at a look, every 5 s, that finds the queue empty.
         case first
@@ -37,6 +50,8 @@ package struct SeedChannelClient {
         self.version = version
         sync = SeedSyncState(highest: highest)
     }
+
+    package func restarted() -> SeedChannelClient { SeedChannelClient(version, highest: highest) }
 
     package var highest: Int64 { sync.highest }
     package var isCatchingUp: Bool { sync.isCatchingUp }

@@ -1,36 +1,35 @@
 import RepriseWire
 
-/// A device with seed 001's client, in virtual time.
-final class SeedChannelDevice {
+/// A device with seed 001's client, or the control's, in virtual time.
+final class SeedChannelDevice<Client: ChannelTrialClient> {
     private let simulation: Simulation
     private let network: SimulatedNetwork
     private let process: SimulatedProcess
     private let observer: BaselineObserver
-    private let version: SeedChannelClient.Version
     private let device: Int
     /// On disk.
     ///
     /// The seed does not say where it keeps it; kinder than any guess, it is written with the event, in one.
-    private var storedHighest: Int64 = 0
+    private var stored: Client
 
     // The memory of one life.
-    private var machine: SeedChannelClient
+    private var machine: Client
     private var socket: SimulatedSocket?
     private var connections = 0
 
     init(
         _ simulation: Simulation, network: SimulatedNetwork, on process: SimulatedProcess,
-        device: Int, version: SeedChannelClient.Version, observer: BaselineObserver
+        device: Int, client: Client, observer: BaselineObserver
     ) {
         self.simulation = simulation
         self.network = network
         self.process = process
         self.device = device
-        self.version = version
         self.observer = observer
-        machine = SeedChannelClient(version, highest: 0)
+        stored = client
+        machine = client
         process.started = { [unowned self] in
-            machine = SeedChannelClient(version, highest: storedHighest)
+            machine = stored
             socket = nil
             dial()
         }
@@ -101,14 +100,14 @@ final class SeedChannelDevice {
             case .subscribe(let highest): socket?.send([SeedFrame.subscribe(from: Int(highest))])
             case .apply(let seq): apply(seq)
             case .check(let interval): check(after: interval)
-            case .reconnect: redial()
+            case .reconnect: socket == nil ? redial() : connectAnew()
             }
         }
     }
 
     private func apply(_ seq: Int64) {
         guard process.survives("stores event \(seq)") else { return }
-        storedHighest = machine.highest
+        stored = machine.restarted()
         simulation.trace(
             process.name, "applies event \(seq)\(machine.isCatchingUp ? " (catch-up)" : "")")
         observer.tookEffect(Int(seq) - 1, device: device)

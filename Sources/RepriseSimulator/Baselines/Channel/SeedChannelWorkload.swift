@@ -17,12 +17,16 @@ package struct SeedChannelWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
+        Self.play(simulation, SeedChannelClient(version, highest: 0))
+    }
+
+    static func play(_ simulation: Simulation, _ client: some ChannelTrialClient) {
         let stage = BaselineStage(simulation)
         let observer = BaselineObserver(simulation, noun: "message", first: 1)
         let server = SeedChannelServer(simulation, network: stage.network)
         let devices = stage.processes.enumerated().map { device, process in
             SeedChannelDevice(
-                simulation, network: stage.network, on: process, device: device, version: version,
+                simulation, network: stage.network, on: process, device: device, client: client,
                 observer: observer)
         }
         var published = 0
@@ -64,18 +68,32 @@ package struct SeedChannelWorkload: Workload {
     }
 }
 
+/// The same with the shipping coverage.
+package struct CoverageControlWorkload: Workload {
+    package let name = "control-001"
+    package let summary = "the shipping coverage, tried as seed 001 is"
+
+    package func schedule(seed: UInt64) -> Schedule {
+        SeedChannelWorkload(version: .first).schedule(seed: seed)
+    }
+
+    package func play(_ simulation: Simulation, on tier: Tier) {
+        SeedChannelWorkload.play(simulation, CoverageControl())
+    }
+}
+
 extension Baseline {
     static let channels: [Baseline] = [
         Baseline(
             name: "001-first", seed: "001",
             does: "ends its catch-up when its queue happens to be empty, then takes seq > highest",
             shouldHaveKept: "coverage and the catch-up's target: which ranges it has (Channels)",
-            workload: SeedChannelWorkload(version: .first)),
+            workload: SeedChannelWorkload(version: .first), control: CoverageControlWorkload()),
         Baseline(
             name: "001-repaired", seed: "001",
             does: "ends its catch-up at sync_complete, after 30 s of silence, or on an error; "
                 + "then takes seq > highest, and resyncs from the highest",
             shouldHaveKept: "coverage and the catch-up's target: which ranges it has (Channels)",
-            workload: SeedChannelWorkload(version: .repaired)),
+            workload: SeedChannelWorkload(version: .repaired), control: CoverageControlWorkload()),
     ]
 }

@@ -1,7 +1,15 @@
 import RepriseCore
 
+/// What an app in the workload of seed 000 is: the seed's own, or the control beside it.
+protocol FormsTrialApp: AnyObject {
+    /// The app's own event, or a tap.
+    func eventHappens(_ event: Int)
+    /// The forms data of the next launch comes later.
+    func slowFormsData(by delay: Duration)
+}
+
 /// An app with seed 000's buffer, its web view and the page in it, in virtual time.
-final class BufferedFormsApp {
+final class BufferedFormsApp: FormsTrialApp {
     private let simulation: Simulation
     private let process: SimulatedProcess
     private let observer: BaselineObserver
@@ -120,12 +128,20 @@ package struct BufferedFormsWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
+        Self.play(simulation) { stage, observer, device in
+            BufferedFormsApp(
+                simulation, on: stage.processes[device], device: device, version: version,
+                observer: observer)
+        }
+    }
+
+    static func play(
+        _ simulation: Simulation,
+        _ app: (BaselineStage, BaselineObserver, _ device: Int) -> some FormsTrialApp
+    ) {
         let stage = BaselineStage(simulation)
         let observer = BaselineObserver(simulation, noun: "event")
-        let apps = stage.processes.enumerated().map { device, process in
-            BufferedFormsApp(
-                simulation, on: process, device: device, version: version, observer: observer)
-        }
+        let apps = stage.processes.indices.map { app(stage, observer, $0) }
         // Without faults every event finds an app that runs and is ready: "What Works Fine" (5–51).
         for (event, moment) in stage.moments(from: .seconds(8), purpose: "event").enumerated() {
             simulation.after(moment.at) { apps[moment.device].eventHappens(event) }
@@ -161,18 +177,18 @@ extension Baseline {
             name: "000-first", seed: "000",
             does: "hands an event to the web view if there is one, and forgets it if there is none",
             shouldHaveKept: "the event, durably, until the page has acknowledged it (Forms)",
-            workload: BufferedFormsWorkload(version: .first)),
+            workload: BufferedFormsWorkload(version: .first), control: GatedFormsControl()),
         Baseline(
             name: "000-repaired", seed: "000",
             does: "buffers events in memory until the web view is there, and replays after 3 s",
             shouldHaveKept:
                 "the event, durably, and a gate on formsData instead of a clock (Forms)",
-            workload: BufferedFormsWorkload(version: .repaired)),
+            workload: BufferedFormsWorkload(version: .repaired), control: GatedFormsControl()),
         Baseline(
             name: "000-at-its-best", seed: "000",
             does: "the same, and buffers what comes while the replay is awaited as well",
             shouldHaveKept:
                 "the event, durably, and a gate on formsData instead of a clock (Forms)",
-            workload: BufferedFormsWorkload(version: .atItsBest)),
+            workload: BufferedFormsWorkload(version: .atItsBest), control: GatedFormsControl()),
     ]
 }

@@ -1,7 +1,14 @@
 import RepriseCore
 
+/// What an app in the workload of seed 002 is: the seed's own, or the control beside it.
+protocol ReminderTrialApp: AnyObject {
+    func tapHappens(_ tap: Int)
+    func slowNextLoad(by delay: Duration)
+    func keepStoreBusy(for duration: Duration)
+}
+
 /// An app with seed 002's router and a store of goals that takes its time, in virtual time.
-final class SleepingRouterApp {
+final class SleepingRouterApp: ReminderTrialApp {
     private let simulation: Simulation
     private let process: SimulatedProcess
     private let observer: BaselineObserver
@@ -137,12 +144,20 @@ package struct SleepingRouterWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
+        Self.play(simulation) { stage, observer, device in
+            SleepingRouterApp(
+                simulation, on: stage.processes[device], device: device, version: version,
+                observer: observer)
+        }
+    }
+
+    static func play(
+        _ simulation: Simulation,
+        _ app: (BaselineStage, BaselineObserver, _ device: Int) -> some ReminderTrialApp
+    ) {
         let stage = BaselineStage(simulation)
         let observer = BaselineObserver(simulation, noun: "tap")
-        let apps = stage.processes.enumerated().map { device, process in
-            SleepingRouterApp(
-                simulation, on: process, device: device, version: version, observer: observer)
-        }
+        let apps = stage.processes.indices.map { app(stage, observer, $0) }
         for (tap, moment) in stage.moments(from: .seconds(1), purpose: "tap").enumerated() {
             simulation.after(moment.at) { apps[moment.device].tapHappens(tap) }
         }
@@ -173,11 +188,11 @@ extension Baseline {
             name: "002-first", seed: "002",
             does: "looks a tapped reminder's goal up at once, loaded or not",
             shouldHaveKept: "the tap, durably, and a gate on the store (Reminders)",
-            workload: SleepingRouterWorkload(version: .first)),
+            workload: SleepingRouterWorkload(version: .first), control: GatedRouterControl()),
         Baseline(
             name: "002-repaired", seed: "002",
             does: "sleeps 100 ms, saves the context and sleeps 50 ms more, then looks the goal up",
             shouldHaveKept: "the tap, durably, and a gate on the store (Reminders)",
-            workload: SleepingRouterWorkload(version: .repaired)),
+            workload: SleepingRouterWorkload(version: .repaired), control: GatedRouterControl()),
     ]
 }

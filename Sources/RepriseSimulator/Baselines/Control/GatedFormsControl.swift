@@ -1,0 +1,72 @@
+import RepriseCore
+
+/// The workload of seed 000 with the shipping hand-over, gated on what the page signals.
+package struct GatedFormsControl: Workload {
+    package let name = "control-000"
+    package let summary = "the shipping hand-over, tried as seed 000 is"
+
+    package func schedule(seed: UInt64) -> Schedule {
+        BufferedFormsWorkload(version: .first).schedule(seed: seed)
+    }
+
+    package func play(_ simulation: Simulation, on tier: Tier) {
+        BufferedFormsWorkload.play(simulation) { stage, observer, device in
+            App(simulation, stage, observer, device)
+        }
+    }
+
+    private final class App: FormsTrialApp {
+        private let simulation: Simulation
+        private let app: GatedControlApp
+        private var random: SeededRandom
+        private var extraDelay: Duration = .zero
+        private var pageHasFormsData = false
+
+        private static let conditions: [Readiness] = [.sdk, .webView, .handshake, .formsData]
+
+        init(
+            _ simulation: Simulation, _ stage: BaselineStage, _ observer: BaselineObserver,
+            _ device: Int
+        ) {
+            self.simulation = simulation
+            random = simulation.random("forms app \(device)")
+            app = GatedControlApp(
+                simulation, on: stage.processes[device], disk: stage.disks[device],
+                kind: EntryKind("event", requires: Set(Self.conditions), parallel: 8)
+            ) { observer.accepted($0, device: device) }
+            app.launched = { [unowned self] in launch() }
+            app.effect = { [unowned self] event in
+                guard pageHasFormsData else {
+                    return observer.landedWhereNotReady(
+                        event, device: device, "dispatched to a page without forms data")
+                }
+                observer.tookEffect(event, device: device)
+            }
+        }
+
+        func eventHappens(_ event: Int) { app.happens(event, onLaunchAfter: .milliseconds(100)) }
+
+        func slowFormsData(by delay: Duration) { extraDelay = delay }
+
+        /// The moments of `BufferedFormsApp`; each is a signal here.
+        private func launch() {
+            pageHasFormsData = false
+            var data = random.duration(.milliseconds(500), .milliseconds(2_500))
+            if extraDelay > .zero {
+                simulation.met(.handlerLate)
+                data += extraDelay
+                extraDelay = .zero
+            }
+            let moments: [Duration] = [
+                .milliseconds(1_300), .milliseconds(1_800), .milliseconds(2_300),
+                .milliseconds(2_300) + data,
+            ]
+            for (condition, moment) in zip(Self.conditions, moments) {
+                simulation.after(moment, on: app.process) { [self] in
+                    if condition == .formsData { pageHasFormsData = true }
+                    app.journal?.open(condition)
+                }
+            }
+        }
+    }
+}
