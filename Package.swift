@@ -266,9 +266,8 @@ let package = Package(
         .testTarget(
             name: "RepriseDocumentationTests",
             dependencies: [
-                "Goals", "Reprise", "RepriseApple", "RepriseChains", "RepriseChannels",
-                "RepriseCore", "RepriseForms", "RepriseNotices", "RepriseReminders",
-                "RepriseTesting", "RepriseWire", grdb,
+                "Reprise", "RepriseApple", "RepriseChains", "RepriseChannels", "RepriseCore",
+                "RepriseForms", "RepriseNotices", "RepriseReminders", "RepriseWire", grdb,
             ],
             swiftSettings: strict),
         .testTarget(

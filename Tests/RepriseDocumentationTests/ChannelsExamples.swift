@@ -2,7 +2,6 @@ import Foundation
 import Reprise
 import RepriseChannels
 import RepriseCore
-import RepriseTesting
 
 extension Stage {
     func readme() async throws {
@@ -18,41 +17,9 @@ extension Stage {
         try await reprise.run()  // connects, catches up, stays live
     }
 
-    func accounts() async throws {
-        let home = try await RepriseAccounts.open(
-            at: folder, server: "https://chat.example.org", dialer: dialer,
-            tokens: { request in
-                try AccessToken(
-                    try await backend.token(for: request.user, fresh: request.reason != .first))
-            },
-            prepare: { reprise in
-                let general = try reprise.channel("general")
-                try await general.read("inbox") { message in await screen.show(message) }
-            })
-        let running = Task { try await home.run() }
-        try await signing(home)
-        running.cancel()
-    }
-
-    private func signing(_ home: RepriseAccounts) async throws {
-        let reprise = try await home.signIn(as: UserID("ada"))
-        try await stopped(home, reprise)
-        let ledger = try await home.signOut()
-        print("\(ledger.outcomes[.dead] ?? 0) were not sent")
-    }
-
-    private func stopped(_ home: RepriseAccounts, _ reprise: Reprise) async throws {
-        for await state in reprise.channels.connectionStates {
-            guard case .stopped(let reason) = state else { continue }
-            await screen.askToSignIn(because: reason.description)
-            try await home.signIn(as: UserID("ada"))
-        }
-    }
-
     func lifecycle(_ reprise: Reprise) async {
         await reprise.background(granted: .seconds(25))
         // Everything is closed and durable: the app may be suspended.
-        await reprise.foreground()
     }
 
     func network() async throws {
@@ -60,46 +27,6 @@ extension Stage {
         configuration.channels.network = network
         _ = try await Reprise.open(
             at: folder, server: server, dialer: dialer, configuration: configuration)
-    }
-
-    func reading(_ general: Channel) async throws {
-        try await general.read("inbox") { message in
-            switch message.change {
-            case nil: try await store.add(message.id, message.json)
-            case .edits(let sequence): try await store.replace(sequence, with: message.json)
-            case .deletes(let sequence): try await store.remove(sequence)
-            }
-        }
-        try await general.read("balance", options: ReaderOptions(order: .ordered)) { message in
-            try await store.apply(message.seq, message.json)
-        }
-    }
-
-    func lists(_ general: Channel, show: ([ChannelMessage]) async -> Void) async throws {
-        for await messages in general.observe(last: 50) {
-            await show(messages)
-        }
-        let newest = try await general.messages(limit: 50)
-        let older = try await general.messages(before: newest.first?.seq, limit: 50)
-        await show(newest + older)
-        try await general.appeared()
-        await general.disappeared()
-    }
-
-    func lost(_ general: Channel) async {
-        await general.onSnapshot { request in
-            let state = try await api.state(of: request.channel)
-            try await store.replaceAll(with: state, at: request.position)
-        }
-        let insight = await general.insight
-        print(insight.state, insight.missing, insight.rate, insight.duplicates)
-    }
-
-    func testing() throws {
-        let server = MemoryServer()
-        try server.fill("general", with: 200)
-        server.faults.order = .streams(4, seed: 7)
-        server.faults.closesAfter = 120
     }
 
     func sending(_ reprise: Reprise) async throws {

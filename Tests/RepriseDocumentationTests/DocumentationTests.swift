@@ -9,9 +9,16 @@ struct DocumentationTests {
     /// Apple's frameworks, or a program's entry: these are compiled elsewhere, or not here.
     private static let elsewhere = ["@mainenumMailExtension"]
 
+    /// Here the examples are played, too.
+    private static let played = [
+        "RepriseRemindersTests/DocumentationTests.swift", "RepriseTests/DocumentedTests.swift",
+        "RepriseTests/ReadingArticleTests.swift",
+    ]
+
     @Test("every example in Swift is compiled, word for word")
     func examples() throws {
-        let sources = try Self.files(in: "Tests/RepriseDocumentationTests", of: "swift")
+        let played = Self.played.map { Self.home.appending(path: "Tests/\($0)") }
+        let sources = try (Self.files(in: "Tests/RepriseDocumentationTests", of: "swift") + played)
             .map {
                 Self.normal(
                     try String(contentsOf: $0, encoding: .utf8).components(separatedBy: "\n"))
@@ -27,7 +34,7 @@ struct DocumentationTests {
                 let isElsewhere = Self.elsewhere.contains { example.contains($0) }
                 #expect(
                     isCompiled || isElsewhere,
-                    "\(page.lastPathComponent):\(line) is in no file of RepriseDocumentationTests")
+                    "\(page.lastPathComponent):\(line) is in no file of the tests")
             }
         }
         #expect(count > 30, "the pages were not found")
