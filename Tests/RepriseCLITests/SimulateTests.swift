@@ -12,14 +12,14 @@ struct SimulateTests {
 
     @Test("a search that finds nothing ends with 0 and tells what it met")
     func holds() async throws {
-        let result = try await Tool.run(["simulate", "--seeds", "16", "--json"], limit: 150)
+        let result = try await Tool.run(["simulate", "--seeds", "8", "--json"], limit: 600)
         #expect(result.status == 0)
         let summary = try decoded(result.output)
         #expect(summary["holds"] as? Bool == true)
         let workloads = try #require(summary["workloads"] as? [[String: Any]])
         #expect(workloads.count == 7)
         for workload in workloads {
-            #expect(workload["schedules"] as? Int == 16)
+            #expect(workload["schedules"] as? Int == 8)
             #expect((workload["schedulesWith"] as? [String: Int])?.isEmpty == false)
         }
     }
@@ -29,13 +29,13 @@ struct SimulateTests {
     )
     func convicts() async throws {
         let result = try await Tool.run(
-            ["simulate", "--workload", "channels", "--mutation", "fanOutBeforeCommit"], limit: 60)
+            ["simulate", "--workload", "channels", "--mutation", "fanOutBeforeCommit"], limit: 240)
         #expect(result.status == 1)
         #expect(result.output.contains("BROKEN PROMISE"))
         let replay = try #require(result.lines.last { $0.hasPrefix("Replay: reprise ") })
         for line in result.lines where line != replay { #expect(line.count <= 80, "\(line)") }
         let arguments = replay.dropFirst("Replay: reprise ".count).split(separator: " ")
-        let again = try await Tool.run(arguments.map(String.init), limit: 60)
+        let again = try await Tool.run(arguments.map(String.init), limit: 240)
         #expect(again.status == 1)
         #expect(again.output.contains("Broken promise, durable"))
     }
@@ -44,10 +44,10 @@ struct SimulateTests {
     func deterministic() async throws {
         for workload in ["gates", "channels", "receipts", "chains", "reminders"] {
             let arguments = ["simulate", "--workload", workload, "--trace", "29"]
-            let once = try await Tool.run(arguments, limit: 60)
-            let again = try await Tool.run(arguments, limit: 60)
+            let once = try await Tool.run(arguments, limit: 240)
+            let again = try await Tool.run(arguments, limit: 240)
             let fixed = try await Tool.run(
-                arguments, environment: ["SWIFT_DETERMINISTIC_HASHING": "1"], limit: 60)
+                arguments, environment: ["SWIFT_DETERMINISTIC_HASHING": "1"], limit: 240)
             #expect(once.status == 0 && once.lines.count > 100)
             #expect(once.output == again.output && once.output == fixed.output)
         }
@@ -78,7 +78,7 @@ struct SimulateTests {
     @Test("the proof holds, and every baseline is convicted in it")
     func proof() async throws {
         let result = try await Tool.run(
-            ["demo", "proof", "--seed", "7", "--minutes", "0.05", "--json"], limit: 120)
+            ["demo", "proof", "--seed", "7", "--minutes", "0.05", "--json"], limit: 480)
         #expect(result.status == 0)
         let report = try decoded(result.output)
         #expect(report["passed"] as? Bool == true)
