@@ -83,7 +83,7 @@ struct Receipt: Codable, Sendable {
     }
 }
 
-#if canImport(Darwin)
+#if canImport(Network)
     extension Stage {
         func workers(transfers: any TransferService) {
             var configuration = Reprise.Configuration()

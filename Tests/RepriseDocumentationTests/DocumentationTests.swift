@@ -15,7 +15,7 @@ struct DocumentationTests {
         "RepriseTests/ReadingArticleTests.swift",
     ]
 
-    @Test("every example in Swift is compiled, word for word")
+    @Test("every example in Swift stands word for word in what is compiled, here or by check-apple")
     func examples() throws {
         let played = Self.played.map { Self.home.appending(path: "Tests/\($0)") }
         let sources = try (Self.files(in: "Tests/RepriseDocumentationTests", of: "swift") + played)

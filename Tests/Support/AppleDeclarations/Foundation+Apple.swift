@@ -66,3 +66,5 @@ extension NotificationCenter {
 
 @available(*, unavailable)
 extension NotificationCenter.Notifications.AsyncIterator: Sendable {}
+
+extension URL { static var documentsDirectory: URL { fatalError() } }
