@@ -167,6 +167,9 @@ let package = Package(
 
         // Processes that tests start and kill.
         .executableTarget(
+            name: "hello", dependencies: ["Reprise", "RepriseNIO"],
+            path: "Examples/Hello", swiftSettings: strict),
+        .executableTarget(
             name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
             path: "Tests/Support/JournalWriter", swiftSettings: strict),
         .executableTarget(
@@ -304,7 +307,7 @@ let package = Package(
         .testTarget(
             name: "RepriseCLITests",
             dependencies: [
-                "Reprise", "RepriseChains", "RepriseCLI", "RepriseCore", "RepriseFakes",
+                "hello", "Reprise", "RepriseChains", "RepriseCLI", "RepriseCore", "RepriseFakes",
                 "RepriseJournal", "RepriseNIO", "RepriseNotices", "ReprisePhone",
                 "RepriseServer", "RepriseSimulator", "RepriseWire", crypto, grdb,
             ],

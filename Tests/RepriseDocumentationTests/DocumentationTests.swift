@@ -11,13 +11,14 @@ struct DocumentationTests {
 
     /// Here the examples are played, too.
     private static let played = [
-        "RepriseRemindersTests/DocumentationTests.swift", "RepriseTests/DocumentedTests.swift",
-        "RepriseTests/ReadingArticleTests.swift",
+        "Tests/RepriseRemindersTests/DocumentationTests.swift",
+        "Tests/RepriseTests/DocumentedTests.swift",
+        "Tests/RepriseTests/ReadingArticleTests.swift", "Examples/Hello/Hello.swift",
     ]
 
     @Test("every example in Swift stands word for word in what is compiled, here or by check-apple")
     func examples() throws {
-        let played = Self.played.map { Self.home.appending(path: "Tests/\($0)") }
+        let played = Self.played.map { Self.home.appending(path: $0) }
         let sources = try (Self.files(in: "Tests/RepriseDocumentationTests", of: "swift") + played)
             .map {
                 Self.normal(
@@ -46,14 +47,15 @@ struct DocumentationTests {
         var open: (line: Int, text: [String])?
         let text = try String(contentsOf: page, encoding: .utf8)
         for (number, line) in text.components(separatedBy: "\n").enumerated() {
+            let fence = line.trimmingCharacters(in: .whitespaces)
             if let example = open {
-                guard line.hasPrefix("```") else {
+                guard fence.hasPrefix("```") else {
                     open?.text.append(line)
                     continue
                 }
                 found.append((example.line, normal(example.text)))
                 open = nil
-            } else if line == "```swift" {
+            } else if fence == "```swift" {
                 open = (number + 1, [])
             }
         }

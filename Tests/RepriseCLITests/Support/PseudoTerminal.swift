@@ -16,8 +16,8 @@ final class PseudoTerminal: @unchecked Sendable {
     private let ended: AsyncStream<Int32>
 
     init(
-        _ arguments: [String], environment: [String: String] = [:], width: Int = 80,
-        height: Int = 24
+        _ arguments: [String], of program: URL = Tool.executable, in folder: URL? = nil,
+        environment: [String: String] = [:], width: Int = 80, height: Int = 24
     ) throws {
         let name: String
         (master, name) = try Self.open()
@@ -28,8 +28,9 @@ final class PseudoTerminal: @unchecked Sendable {
         screen = Mutex(Screen(height: height))
         let (ended, continuation) = AsyncStream<Int32>.makeStream()
         self.ended = ended
-        process.executableURL = Tool.executable
+        process.executableURL = program
         process.arguments = arguments
+        process.currentDirectoryURL = folder
         process.environment = ["PATH": "/usr/bin:/bin", "TERM": "xterm"]
             .merging(environment) { $1 }
         process.standardInput = slave

@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+/// What docs/start.md lets a reader do, with the programs that it names.
+@Suite("start")
+struct StartTests {
+    private let folder: Folder
+
+    init() throws { folder = try Folder() }
+
+    private func hello(_ words: [String] = [], at server: String) throws -> PseudoTerminal {
+        try PseudoTerminal(
+            words, of: Tool.executable.deletingLastPathComponent().appending(path: "hello"),
+            in: folder.url, environment: ["REPRISE_SERVER": server])
+    }
+
+    @Test(
+        "the device of the first page prints what came while it was dead, and says once what it was told while the server was"
+    )
+    func page() async throws {
+        var server = try await TestServer(data: folder.path("data"))
+        func publish(_ text: String) async throws {
+            let result = try await Tool.run(["publish", "general", text, "--server", server.url])
+            #expect(result.status == 0, "\(result.error)")
+        }
+
+        let first = try hello(at: server.url)
+        try await publish("Are you there?")
+        try await first.wait("the first is printed") {
+            $0.joined().contains(#"1 "Are you there?""#)
+        }
+        first.signal(SIGKILL)
+        #expect(await first.end() == -SIGKILL)
+
+        try await publish("Still?")
+        let second = try hello(at: server.url)
+        try await second.wait("the second is printed") { $0.joined().contains(#"2 "Still?""#) }
+        #expect(
+            !second.text.contains("Are you there?") || second.text.contains("(was this printed?"))
+
+        second.signal(SIGKILL)
+        _ = await second.end()
+        server.tool.signal(SIGKILL)
+        _ = await server.tool.end()
+        let third = try hello(["Good", "morning"], at: server.url)
+        try await recorded()
+        third.signal(SIGKILL)
+        _ = await third.end()
+        server = try await TestServer(data: server.data, url: server.url)
+        let fourth = try hello(at: server.url)
+        try await fourth.wait("its own word is printed") {
+            $0.joined().contains(#"3 "Good morning""#)
+        }
+        fourth.signal(SIGKILL)
+        _ = await fourth.end()
+
+        let history = try await Tool.run("history", "general", "--server", server.url)
+        #expect(history.output.components(separatedBy: "Good morning").count == 2)
+        let ledger = try await Tool.run("ledger", "--journal", folder.path("hello.journal"))
+        #expect(ledger.status == 0, "\(ledger.output)")
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end(within: 10)
+    }
+
+    /// The journal says that a third entry was accepted.
+    private func recorded() async throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while true {
+            let ledger = try await Tool.run(
+                "ledger", "--journal", folder.path("hello.journal"), "--json")
+            if ledger.output.contains(#""pending":1"#) { return }
+            try #require(ContinuousClock.now < deadline, "\(ledger.output)")
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+}
