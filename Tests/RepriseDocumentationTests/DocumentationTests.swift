@@ -11,6 +11,7 @@ struct DocumentationTests {
 
     /// Here the examples are played, too.
     private static let played = [
+        "RepriseChainsTests/DocumentedTests.swift",
         "RepriseRemindersTests/DocumentationTests.swift", "RepriseTests/DocumentedTests.swift",
         "RepriseTests/ReadingArticleTests.swift",
     ]
