@@ -35,10 +35,47 @@
             _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
             chunk: @Sendable ([UInt8]) async throws -> Void
         ) async throws {
+            try await exchange(request, sent: { _ in }, head: head, chunk: chunk)
+        }
+
+        /// The same, and says meanwhile how much of a body has gone.
+        ///
+        /// - Parameters:
+        ///   - request: what to ask.
+        ///   - sent: is called with the bytes that have gone so far, as often as the system tells; of those that come close together with the newest.
+        ///   - head: as above.
+        ///   - chunk: as above.
+        /// - Throws: as above.
+        public func exchange(
+            _ request: HTTPCall, sent: @escaping @Sendable (Int64) async -> Void,
+            head: @Sendable (HTTPHead) async throws -> Void,
+            chunk: @Sendable ([UInt8]) async throws -> Void
+        ) async throws {
+            let (gone, told) = AsyncStream.makeStream(
+                of: Int64.self, bufferingPolicy: .bufferingNewest(1))
+            let telling = Task { for await count in gone { await sent(count) } }
+            let delegate = ExchangeDelegate(told)
+            do {
+                try await exchange(request, delegate, head, chunk)
+            } catch {
+                told.finish()
+                telling.cancel()
+                throw error
+            }
+            told.finish()
+            // Nothing is said after the end.
+            await telling.value
+        }
+
+        private func exchange(
+            _ request: HTTPCall, _ delegate: ExchangeDelegate,
+            _ head: @Sendable (HTTPHead) async throws -> Void,
+            _ chunk: @Sendable ([UInt8]) async throws -> Void
+        ) async throws {
             let asked = try Self.request(request)
             let opened: (URLSession.AsyncBytes, URLResponse)
             do {
-                opened = try await session.bytes(for: asked, delegate: NoRedirects())
+                opened = try await session.bytes(for: asked, delegate: delegate)
             } catch let error as URLError {
                 throw Self.typed(error, isAnswered: false)
             }
@@ -141,8 +178,19 @@
         }
     }
 
-    /// Whoever asks decides whether to go there.
-    private final class NoRedirects: NSObject, URLSessionTaskDelegate {
+    /// Leaves redirects to whoever asks, and says how much has gone.
+    ///
+    /// <https://developer.apple.com/documentation/foundation/urlsessiontaskdelegate>
+    private final class ExchangeDelegate: NSObject, URLSessionTaskDelegate {
+        private let told: AsyncStream<Int64>.Continuation
+
+        init(_ told: AsyncStream<Int64>.Continuation) { self.told = told }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64,
+            totalBytesSent: Int64, totalBytesExpectedToSend: Int64
+        ) { told.yield(totalBytesSent) }
+
         func urlSession(
             _ session: URLSession, task: URLSessionTask,
             willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest

@@ -124,6 +124,31 @@ extension Chains {
         try await journal.read { db in try ChainStatus.read(id.text, db) }
     }
 
+    /// What a task has made, as long as its chain is there.
+    ///
+    /// - Parameters:
+    ///   - task: its name.
+    ///   - worker: the type of the worker that did it.
+    ///   - id: of its chain.
+    /// - Returns: nil if there is no such task of this worker, if it is not done, or if it was taken back.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it cannot be read as that; what the journal throws.
+    public func output<W: Worker>(
+        of task: String, by worker: W.Type, in id: ChainID
+    ) async throws -> W.Output? {
+        do {
+            let output = try await journal.read { db in
+                try ChainReading.output(of: task, by: W.identifier, in: id.text, db)
+            }
+            return try output.map {
+                try ChainJSON.decode(W.Output.self, from: engine.files.read($0))
+            }
+        } catch let error where error is ChainRow.Broken || error is DecodingError {
+            throw RepriseError(
+                .malformed, "The output of \(task.prefix(80)) cannot be read.",
+                remedy: "Look at the chain with `reprise chains show`.", cause: error)
+        }
+    }
+
     /// The chains, the newest first, without their tasks.
     ///
     /// - Parameters:

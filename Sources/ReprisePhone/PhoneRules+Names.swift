@@ -56,6 +56,7 @@ extension PhoneRules {
         Rule("deliveredAcrossRestart", \.deliveredAcrossRestart),
         Rule("dueWhileOff", \.dueWhileOff),
         Rule("intervalTriggers", \.intervalTriggers),
+        Rule("passedOverTriggers", \.passedOverTriggers),
         Rule("unansweredPresentation", \.unansweredPresentation),
         Rule("zeroBadge", \.zeroBadge),
         Rule("launchingTap", \.launchingTap),
@@ -72,7 +73,9 @@ extension PhoneRules {
         Rule("discretionaryTransfers", \.discretionaryTransfers),
         Rule("storedPush", \.storedPush),
         Rule("silentPushesPerHour", \.silentPushesPerHour, 0...1_000),
+        Rule("heldPush", \.heldPush),
         Rule("silentInForeground", \.silentInForeground),
+        Rule("alertsThatWake", \.alertsThatWake),
         Rule("extensionOfForceQuitApp", \.extensionOfForceQuitApp),
     ]
 

@@ -40,6 +40,14 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case followCalendar
     }
 
+    /// What a calendar trigger does when its time is passed over by setting the calendar forwards.
+    public enum PassedOverTriggers: String, PhoneRuleValue {
+        /// It fires at once.
+        case fire
+        /// Its time has not come: one that repeats waits for its next, another is gone.
+        case skipped
+    }
+
     /// Through which entrances of the app a tap comes that connects its scene.
     public enum LaunchingTap: String, PhoneRuleValue {
         /// `didReceive` of the notification centre's delegate alone.
@@ -116,6 +124,22 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case counted
     }
 
+    /// What becomes of a held background push when the hour has room again.
+    public enum HeldPush: String, PhoneRuleValue {
+        /// It is handed to the app.
+        case handedOver
+        /// It waits until the user opens the app.
+        case waitsForOpening
+    }
+
+    /// Whether an alert that also wakes the app counts towards the budget of background pushes.
+    public enum AlertsThatWake: String, PhoneRuleValue {
+        /// It is free.
+        case free
+        /// It counts.
+        case counted
+    }
+
     /// What setting the badge to zero does to what stands in the notification centre.
     public enum ZeroBadge: String, PhoneRuleValue {
         /// It takes the app's notifications away.
@@ -178,6 +202,8 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var dueWhileOff = DueWhileOff.shownAtStart
     /// Time-interval triggers, when the calendar is set.
     public var intervalTriggers = IntervalTriggers.countElapsedTime
+    /// Calendar triggers whose time is passed over.
+    public var passedOverTriggers = PassedOverTriggers.fire
     /// A tap that launches the app.
     public var launchingTap = LaunchingTap.delegateAlone
     /// A response that was not completed.
@@ -196,6 +222,10 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var storedPush = StoredPush.newest
     /// Silent pushes to an app in the foreground.
     public var silentInForeground = SilentInForeground.free
+    /// A held background push, when the hour has room again.
+    public var heldPush = HeldPush.handedOver
+    /// Alerts that also wake the app.
+    public var alertsThatWake = AlertsThatWake.free
     /// A badge of zero.
     public var zeroBadge = ZeroBadge.removesDelivered
     /// How long an app runs in the background, in seconds; the documentation names no number to rely on.

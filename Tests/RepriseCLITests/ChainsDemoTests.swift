@@ -32,6 +32,17 @@ struct ChainsDemoTests {
         #expect(ours.map(\.again) == [0, 0, 1, 0])
     }
 
+    @Test(
+        "on a disk that is full the seed's store goes on with a chain whose position it could not keep",
+        .enabled(if: SmallDisk.isPossible, "needs root on Linux"))
+    func fullDisk() async throws {
+        let report = try await Self.play(["--only", "full"])
+        #expect(report.passed)
+        let apps = try #require(report.scenarios.first?.apps)
+        #expect(try #require(apps["single-value"]).again >= 1)
+        #expect(try #require(apps["reprise"]).lost == 0)
+    }
+
     @Test("the table fits into 80 columns, and names every scenario once")
     func columns() {
         #expect(Set(ChainsScenario.all().map(\.name)).count == ChainsScenario.all().count)

@@ -74,7 +74,8 @@ struct FormsDelayTests {
         let door = try await Door(in: folder, host, timekeeper: time)
         try await door.ended(
             try await door.forms.received(tap("a")), .applied, "shown welcome")
-        #expect(host.views[0].told("events").count == 1)
+        let told = host.views[0].told("events").flatMap { $0["events"] as? [[String: Any]] ?? [] }
+        #expect(told.compactMap { $0["name"] as? String } == ["opened_push"])
         #expect(
             try await door.reason(of: id) == "The time of its form has not come.")
         try await advance("it comes") { try await door.outcome(of: id) == .applied }

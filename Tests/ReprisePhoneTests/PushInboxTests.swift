@@ -134,6 +134,39 @@ struct PushInboxTests {
     }
 
     @Test(
+        "when the hour has room again a held push is handed over, or waits for the user, by the rule",
+        arguments: PhoneRules.HeldPush.allCases)
+    func heldLater(rule: PhoneRules.HeldPush) throws {
+        var rules = PhoneRules()
+        rules.heldPush = rule
+        rules.silentPushesPerHour = 1
+        var inbox = PushInbox()
+        let pushes = try (0..<2).map(Self.silent)
+        for push in pushes {
+            _ = inbox.arrived(push, for: .init(), isOnline: true, rules: rules, at: Self.at(0))
+        }
+        let later = inbox.timePassed(rules: rules, at: Self.at(3_600))
+        #expect(later == (rule == .handedOver ? [.wake(pushes[1])] : []))
+        #expect(inbox.userOpened() == (rule == .handedOver ? [] : [.wake(pushes[1])]))
+    }
+
+    @Test(
+        "an alert that also wakes the app is shown, and counts as a background push or not, by the rule",
+        arguments: PhoneRules.AlertsThatWake.allCases)
+    func alertThatWakes(rule: PhoneRules.AlertsThatWake) throws {
+        var rules = PhoneRules()
+        rules.alertsThatWake = rule
+        rules.silentPushesPerHour = 0
+        let push = try Self.push(#""alert":"x","content-available":1"#)
+        #expect(
+            Self.actions(push, .init(), rules)
+                == [.present(push), rule == .free ? .wake(push) : .keep(push, .throttled)])
+        #expect(
+            Self.actions(push, .init(isForceQuit: true), rules)
+                == [.present(push), .drop(push, .forceQuit)])
+    }
+
+    @Test(
         "in the foreground background pushes are free, or they count: by the rule",
         arguments: PhoneRules.SilentInForeground.allCases)
     func foreground(rule: PhoneRules.SilentInForeground) throws {

@@ -160,6 +160,26 @@ struct ChainsBench {
         }
     }
 
+    /// What a job costs when there are so many, in milliseconds: started one after the other while nothing runs, then all of them done.
+    ///
+    /// The same as `peers/swiftqueue` does; each start and each outcome is durable.
+    static func job(of count: Int) async throws -> Double {
+        try await bench { bench in
+            try await bench.with { chains in
+                let start = MonotonicTime.now
+                for _ in 0..<count {
+                    try await chains.start(bench.chain, input: Plan(steps: 1, width: 1))
+                }
+                try await bench.running(chains) {
+                    while try await !chains.list(limit: 1_000).allSatisfy({ $0.state.isEnd }) {
+                        try await Task.sleep(for: .milliseconds(2))
+                    }
+                }
+                return Double(MonotonicTime.now - start) / 1e6 / Double(count)
+            }
+        }
+    }
+
     /// From opening a journal with so many chains under way to the first task that runs, in milliseconds.
     static func resumed(_ count: Int) async throws -> Double {
         try await bench { bench in

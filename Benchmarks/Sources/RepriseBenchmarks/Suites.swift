@@ -8,8 +8,8 @@ enum Suites {
         ("codec", codec), ("fan-out", fanOut), ("publish", publish), ("catch-up", catchUp),
         ("device", device), ("idle", idle), ("complete", complete), ("channels", manyChannels),
         ("latency", latency), ("stopped", stopped), ("tokens", tokens),
-        ("forms", forms), ("reminders", reminders), ("chains", chains), ("push", push),
-        ("notices", notices),
+        ("forms", forms), ("reminders", reminders), ("chains", chains), ("jobs", jobs),
+        ("push", push), ("notices", notices),
     ]
 
     private static func withServer<T>(
@@ -315,6 +315,18 @@ enum Suites {
                 baseline: 8_000 / bare.p50, baselineName: "eight to a commit", target: 5_000,
                 factor: 1.5),
         ]
+    }
+
+    /// What `peers/swiftqueue/run` measures of SwiftQueue.
+    @Sendable private static func jobs() async throws -> [Figure] {
+        var figures: [Figure] = []
+        for count in [100, 200, 400] {
+            figures.append(
+                Figure(
+                    name: "a trivial job of \(count), each durable, 8 at a time",
+                    value: try await ChainsBench.job(of: count), unit: "ms", smallerIsBetter: true))
+        }
+        return figures
     }
 
     /// One message to 100,000 phones and to 20,000 browsers, on one core; rates are of the moments between the first push and the last.

@@ -74,7 +74,7 @@ struct ChainsEffects: Sendable {
     }
 
     /// Whether nobody has asked this before: the name of a file that only one can make.
-    private func isFirst(_ name: String) -> Bool {
+    func isFirst(_ name: String) -> Bool {
         let path = folder.appendingPathComponent(name.replacing("/", with: "-")).path
         let made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard made >= 0 else { return false }

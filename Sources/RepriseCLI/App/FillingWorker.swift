@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Reprise
 import RepriseChains
@@ -13,15 +14,18 @@ struct Fill: Worker {
 
     func run(_ input: Mark.Input, _ work: WorkContext) async throws -> String {
         let saved = work.saved(as: String.self)
-        await host.report("position", saved.map { "\($0.prefix(8))" } ?? "-")
+        await host.report("position", saved.map { "\($0.prefix(5))" } ?? "-")
         return try await host.effects.perform(
             input.task, chain: input.chain, key: work.key, attempt: work.attempt
         ) {
             guard saved == nil else { return }
             try await work.checkpoint("first")
-            try await room.takeAll()
+            try await room.takeAll(host.folder)
             do {
-                try await work.checkpoint(String(repeating: "x", count: 8_000))
+                // Not the next one: the journal has pages that it has not used yet.
+                for _ in 0..<1_000 {
+                    try await work.checkpoint("first" + String(repeating: "x", count: 8_000))
+                }
             } catch let error as RepriseError {
                 await host.report("full", "\(error.code)")
                 throw error
@@ -39,8 +43,9 @@ final class JournalRoom: Sendable {
         set { owner.withLock { $0 = newValue } }
     }
 
-    /// From now on, and until it is opened anew, the journal may grow no more.
-    func takeAll() async throws {
+    /// From now on there is no room: on a small disk that is full, elsewhere by a bound on the journal until it is opened anew.
+    func takeAll(_ folder: URL) async throws {
+        if SmallDisk.fillUp(folder) { return }
         try await journal?.write { db in
             let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
             try db.execute(sql: "PRAGMA max_page_count = \(pages)")

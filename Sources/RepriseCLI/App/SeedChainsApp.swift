@@ -58,7 +58,9 @@ actor SeedChainsApp {
     private func perform(_ actions: [SingleValueChains.Action]) async {
         for action in actions {
             switch action {
-            case .save(let states): _ = save(states)
+            // "If save fails, logs error but doesn't crash chain execution" (158).
+            case .save(let states):
+                if !save(states) { await host.report("full", "not saved") }
             case .saveNew(let states): await perform(machine.newChainSaved(save(states)))
             case .run(let task): Task { await run(task) }
             case .ended(let chain, let failed):
@@ -102,7 +104,9 @@ actor SeedChainsApp {
             _ = try await worker.run(
                 .init(url: host.server + "/film", to: SandboxPath("files", task.name)),
                 WorkContext(key: key))
-        case .mark, .once, .transfer, .fill, .wait: break
+        case .fill:
+            if host.effects.isFirst("filled") { _ = SmallDisk.fillUp(host.folder) }
+        case .mark, .once, .transfer, .wait: break
         }
     }
 }

@@ -27,17 +27,8 @@ extension ChainDecision {
             chain.tasks[payload.place].round == payload.round,
             chain.machine.handedOver(payload.place, isUndo: payload.isUndo) != .stale
         {
-            let place = payload.place
-            chain.tasks[place].attempts += attempt
-            chain.tasks[place].hold = "parked"
-            decision.writes.changes.append(
-                (
-                    place,
-                    .held(
-                        "parked", isUndo: payload.isUndo, attempts: chain.tasks[place].attempts,
-                        deadline: nil)
-                ))
-            decision.add(chain.machine.held(place, isUndo: payload.isUndo))
+            decision.hold(payload, "parked", attempt: attempt)
+            decision.add(chain.machine.held(payload.place, isUndo: payload.isUndo))
         }
         return decision
     }

@@ -31,7 +31,7 @@ extension ChainDecision {
         if isLate, let open {
             // A task has failed: that is how its rows say that it was late, and not cancelled.
             let error = "timedOut: The chain was not done in time."
-            decision.end(open, .failed, attempts: chain.tasks[open].attempts, error: error)
+            decision.end(open, .failed, error: error)
             decision.writes.withdrawn += chain.entries(of: open)
             decision.add(chain.machine.parked() + chain.machine.ended(open, as: .failed))
         }

@@ -13,6 +13,8 @@ extension ChainDecision {
         _ payload: IntentPayload, attempt: Int, of chain: LiveChain, _ facts: ChainFacts
     ) -> Beginning {
         let (place, isUndo) = (payload.place, payload.isUndo)
+        // What is held now was not tried now.
+        let attempt = max(attempt - 1, 0)
         // Each of its intents is held, not the first alone: the others would be lost with their entries.
         if chain.trouble != nil, !chain.machine.state.isEnd, chain.machine.state != .paused {
             return .decided(park(chain, facts, holding: payload, attempt: attempt))
@@ -166,7 +168,7 @@ extension ChainDecision {
             decision.add(chain.machine.undone(place, .failed))
         } else {
             decision.end(
-                place, .failed, attempts: attempt?.attempts ?? 0, started: attempt?.started,
+                place, .failed, attempts: attempt?.attempts, started: attempt?.started,
                 error: reason)
             decision.writes.reason = "\(chain.tasks[place].name): \(reason)"
             decision.add(chain.machine.ended(place, as: .failed))
@@ -192,18 +194,21 @@ extension ChainDecision {
         _ facts: ChainFacts
     ) -> ChainDecision {
         let place = payload.place
-        chain.tasks[place].attempts += attempt
-        chain.tasks[place].hold = why
         var decision = ChainDecision(chain, .ended(.superseded, reason: "held: \(why)"), facts)
-        decision.writes.changes.append(
-            (
-                place,
-                .held(
-                    why, isUndo: payload.isUndo, attempts: chain.tasks[place].attempts,
-                    deadline: nil)
-            ))
+        decision.hold(payload, why, attempt: attempt)
         if why == "conditions", !payload.isUndo { decision.remindOfDeadline(place) }
         decision.add(chain.machine.held(place, isUndo: payload.isUndo))
         return decision
+    }
+
+    /// The intent ends with its entry; so many attempts of it took place.
+    mutating func hold(_ payload: IntentPayload, _ why: String, attempt: Int) {
+        let (place, isUndo) = (payload.place, payload.isUndo)
+        let count = isUndo ? \TaskRow.undoAttempts : \TaskRow.attempts
+        chain.tasks[place][keyPath: count] += attempt
+        chain.tasks[place].hold = why
+        let attempts = chain.tasks[place][keyPath: count]
+        writes.changes.append(
+            (place, .held(why, isUndo: isUndo, attempts: attempts, deadline: nil)))
     }
 }

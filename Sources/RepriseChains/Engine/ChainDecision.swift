@@ -94,11 +94,11 @@ package struct ChainDecision {
             making = Making(place: place, isUndo: true, isFirst: false)
         case .stop(let place): stops.append(place)
         case .withdraw(let place):
-            let row = chain.tasks[place]
             writes.withdrawn += chain.entries(of: place)
-            end(place, .cancelled, attempts: row.attempts)
-        case .reset(let place):
-            chain.tasks[place].failures = 0
+            end(place, .cancelled)
+        case .reset(let place, let isTakenBack):
+            if isTakenBack { chain.tasks[place].takenBack += 1 }
+            (chain.tasks[place].failures, chain.tasks[place].undoAttempts) = (0, 0)
             chain.tasks[place].round += 1
             (chain.tasks[place].deadline, chain.tasks[place].intendedAt) = (nil, nil)
             chain.tasks[place].hasInput = false
@@ -108,9 +108,11 @@ package struct ChainDecision {
     }
 
     mutating func end(
-        _ place: Int, _ state: TaskState, output: StoredOutput? = nil, attempts: Int = 0,
+        _ place: Int, _ state: TaskState, output: StoredOutput? = nil, attempts: Int? = nil,
         started: WallTime? = nil, error: String? = nil
     ) {
+        if let attempts { chain.tasks[place].attempts = attempts }
+        let attempts = chain.tasks[place].attempts
         writes.changes.append(
             (
                 place,

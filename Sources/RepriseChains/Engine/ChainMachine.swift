@@ -35,8 +35,8 @@ package struct ChainMachine: Sendable {
         case stop(Int)
         /// It will not run: whatever it waits for.
         case withdraw(Int)
-        /// As it was before it ever ran.
-        case reset(Int)
+        /// As it was before it ever ran; its effect may have been taken back since.
+        case reset(Int, isTakenBack: Bool)
         /// The chain is in this state now.
         case become(ChainState)
     }
@@ -196,7 +196,8 @@ package struct ChainMachine: Sendable {
         for place in slots.indices where !slots[place].isDone {
             let slot = slots[place]
             slots[place] = Slot(step: slot.step, canUndo: slot.canUndo)
-            if slot.state != .blocked { actions.append(.reset(place)) }
+            guard slot.state != .blocked else { continue }
+            actions.append(.reset(place, isTakenBack: slot.undo == .undone))
         }
         (state, current, undoEnd) = (.running, 0, slots.count)
         actions.append(.become(.running))

@@ -15,17 +15,17 @@ extension ChainsEngine {
             guard let chain = live[writes.chain], chain.tasks.indices.contains(place),
                 let task = chain.plan?.tasks[place]
             else { return nil }
-            let key = "\(chain.row.id)/\(task.name)"
+            let key = { chain.key(of: place, isUndo: $0) }
             switch change {
             case .ended(.failed, _, _, _, _), .ended(.cancelled, _, _, _, _):
                 guard chain.tasks[place].hasInput, let worker = task.worker else { return nil }
                 return registry?.giveUp(worker).map {
-                    LostWork(place: place, key: key, giveUp: $0)
+                    LostWork(place: place, key: key(false), giveUp: $0)
                 }
             case .undone(.failed, _):
                 guard let worker = task.undo?.worker else { return nil }
                 return registry?.giveUp(worker).map {
-                    LostWork(place: place, key: key + "/undo", giveUp: $0)
+                    LostWork(place: place, key: key(true), giveUp: $0)
                 }
             case .ended, .undone, .held, .failure, .reset: return nil
             }

@@ -34,7 +34,7 @@ extension ChainsEngine {
         let (place, seq) = (payload.place, chain.row.seq)
         let row = chain.tasks[place]
         let key = TaskKey(chain: seq, place: place, round: payload.round, isUndo: payload.isUndo)
-        let attempts = row.attempts + lent.entry.attempt
+        let attempts = chain.attempts(of: place, isUndo: payload.isUndo) + lent.entry.attempt
         var kept = chain.inputs.removeValue(forKey: place)
         var checkpoint: [UInt8]?
         if kept == nil || attempts > 1 {
@@ -53,7 +53,7 @@ extension ChainsEngine {
         }
         let deadline = [row.deadline, chain.row.deadline].compactMap { $0 }.min()
         let context = WorkContext(
-            key: "\(chain.row.id)/\(row.name)\(payload.isUndo ? "/undo" : "")", attempt: attempts,
+            key: chain.key(of: place, isUndo: payload.isUndo), attempt: attempts,
             deadline: payload.isUndo ? nil : deadline, saved: checkpoint,
             hooks: hooks(for: key, entry: lent.entry.id.text, name: row.name, id: chain.row.id))
         let work = Task.detached { [inbox, files] in

@@ -58,6 +58,22 @@ package final class LiveChain {
 
     package func place(of name: String) -> Int? { places[name] }
 
+    /// What the effect of a task is known by, or the taking back of it: the same at every attempt.
+    ///
+    /// Done again after it was taken back, it is another effect.
+    package func key(of place: Int, isUndo: Bool) -> String {
+        let row = tasks[place]
+        // No name makes the key of another task.
+        let name = row.name.replacing("%", with: "%25").replacing("/", with: "%2F")
+        let again = row.takenBack > 0 ? "/\(row.takenBack + 1)" : ""
+        return "\(self.row.id)/\(name)\(again)\(isUndo ? "/undo" : "")"
+    }
+
+    /// The attempts of intents before the one that stands.
+    package func attempts(of place: Int, isUndo: Bool) -> Int {
+        isUndo ? tasks[place].undoAttempts : tasks[place].attempts
+    }
+
     package func writes() -> ChainWrites {
         var writes = ChainWrites(chain: row.seq, id: row.id, name: row.name)
         writes.rebuilt = rebuilt

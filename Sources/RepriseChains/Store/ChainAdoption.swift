@@ -109,9 +109,11 @@ enum ChainAdoption {
     ) -> [String: DatabaseValue] {
         var task = row
         let tried = task.removeValue(forKey: "tried").flatMap(Int.fromDatabaseValue) ?? 0
-        let attempts = row["attempts"].flatMap(Int.fromDatabaseValue) ?? 0
+        let isUndo = row["undo"].flatMap(Int.fromDatabaseValue) == UndoState.intended.rawValue
+        let column = isUndo ? "undoAttempts" : "attempts"
+        let attempts = row[column].flatMap(Int.fromDatabaseValue) ?? 0
         task["chain"] = chain.databaseValue
-        task["attempts"] = (attempts + tried).databaseValue
+        task[column] = (attempts + tried).databaseValue
         (task["entry"], task["hold"], task["after"]) = (.null, .null, .null)
         let open = [TaskState.intended.rawValue, TaskState.held.rawValue].map(\.databaseValue)
         if let state = row["state"], open.contains(state) {

@@ -58,6 +58,10 @@ package struct TaskRow: Sendable {
     package var hold: String?
     package var round: Int
     package var attempts: Int
+    /// The same of taking its effect back.
+    package var undoAttempts: Int
+    /// How often it was done, taken back, and begun anew by a retry.
+    package var takenBack: Int
     package var failures: Int
     package var intendedAt: WallTime?
     package var deadline: WallTime?
@@ -68,13 +72,14 @@ package struct TaskRow: Sendable {
 
     static let columns = """
         place, name, step, state, undo, hold, round, attempts, failures, intendedAt, deadline, \
-        input IS NOT NULL, outputBytes, worker IS NULL
+        input IS NOT NULL, outputBytes, worker IS NULL, undoAttempts, takenBack
         """
 
     init(name: String, slot: ChainMachine.Slot) {
         self.name = name
         self.slot = slot
-        (round, attempts, failures, hasInput, outputBytes) = (0, 0, 0, false, 0)
+        (round, attempts, undoAttempts, takenBack, failures) = (0, 0, 0, 0, 0)
+        (hasInput, outputBytes) = (false, 0)
     }
 
     init(_ row: Row, place: Int) throws {
@@ -98,7 +103,9 @@ package struct TaskRow: Sendable {
         round = try value(6)
         attempts = try value(7)
         failures = try value(8)
-        guard round >= 0, attempts >= 0, failures >= 0 else {
+        undoAttempts = try value(14)
+        takenBack = try value(15)
+        guard [round, attempts, failures, undoAttempts, takenBack].allSatisfy({ $0 >= 0 }) else {
             throw ChainRow.Broken(description: "a number of the task \(place) is out of bounds")
         }
         intendedAt = Int64.fromDatabaseValue(row[9]).map { WallTime(milliseconds: $0) }
@@ -190,6 +197,20 @@ package enum ChainReading {
             Data.fromDatabaseValue(row[0]).map { [UInt8]($0) },
             Data.fromDatabaseValue(row[1]).map { [UInt8]($0) }
         )
+    }
+
+    /// The output of a task that is done and not taken back.
+    static func output(of task: String, by worker: String, in chain: String, _ db: Database)
+        throws -> StoredOutput?
+    {
+        try Row.fetchOne(
+            db,
+            sql: """
+                SELECT output, outputFile, outputBytes, outputHash FROM chainTask
+                WHERE chain = (SELECT seq FROM chain WHERE id = ?) AND name = ? AND worker = ?
+                AND state = 10 AND undo <> 10
+                """, arguments: [chain, task, worker]
+        ).map { try StoredOutput($0) }
     }
 
     /// The outputs of the tasks in some places, by place.

@@ -164,7 +164,8 @@ package struct ChainWrites: Sendable {
             try db.execute(
                 sql: """
                     UPDATE chainTask SET \(isUndo ? "undo" : "state") = 2, entry = NULL, hold = ?,
-                    attempts = ?, intendedAt = COALESCE(intendedAt, ?),
+                    \(isUndo ? "undoAttempts" : "attempts") = ?,
+                    intendedAt = COALESCE(intendedAt, ?),
                     deadline = COALESCE(deadline, ?),
                     after = CASE WHEN ? THEN COALESCE((SELECT MAX(seq) FROM entry), 0) END
                     WHERE chain = ? AND place = ?
@@ -174,13 +175,16 @@ package struct ChainWrites: Sendable {
                 ])
         case .failure(let count, let error, _):
             try db.execute(
-                sql: "UPDATE chainTask SET failures = ?, error = ? WHERE chain = ? AND place = ?",
+                sql: """
+                    UPDATE chainTask SET failures = ?, error = NULLIF(?, '')
+                    WHERE chain = ? AND place = ?
+                    """,
                 arguments: [count, error.limited(to: ChainsLimits.errorBytes), chain, place])
         case .reset:
             try db.execute(
                 sql: """
-                    UPDATE chainTask SET state = 0, undo = 0, entry = NULL, hold = NULL,
-                    failures = 0, round = round + 1, input = NULL, output = NULL, outputFile = NULL,
+                    UPDATE chainTask SET state = 0, takenBack = takenBack + (undo = 10), undo = 0,
+                    undoAttempts = 0, entry = NULL, hold = NULL, failures = 0, round = round + 1, input = NULL, output = NULL, outputFile = NULL,
                     outputBytes = NULL, outputHash = NULL, checkpoint = NULL, error = NULL,
                     intendedAt = NULL, deadline = NULL WHERE chain = ? AND place = ?
                     """, arguments: [chain, place])

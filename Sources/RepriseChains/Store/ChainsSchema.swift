@@ -7,7 +7,10 @@ extension Chains {
     public static let schema = {
         var schema = JournalSchema(
             name: "chains",
-            migrations: [{ db in try db.execute(sql: ChainTables.first) }],
+            migrations: [
+                { db in try db.execute(sql: ChainTables.first) },
+                { db in try db.execute(sql: ChainTables.second) },
+            ],
             recover: { db, _ in try ChainTables.recover(db) },
             ledger: { db in try ChainTables.ledger(db) },
             prune: { db, now in try ChainTables.prune(db, at: now) },
@@ -111,6 +114,12 @@ enum ChainTables {
             state INTEGER PRIMARY KEY,
             count INTEGER NOT NULL
         ) STRICT;
+        """
+
+    /// An undo counts its own attempts; a task that is done again after its effect was taken back has a key of its own.
+    static let second = """
+        ALTER TABLE chainTask ADD COLUMN undoAttempts INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE chainTask ADD COLUMN takenBack INTEGER NOT NULL DEFAULT 0;
         """
 
     /// What nobody will ever hand over again is over: a task whose process died too often with it has failed.

@@ -156,7 +156,8 @@ package struct ChainViewer: Sendable {
                     substr(output, 1, :cut) AS output,
                     COALESCE(outputBytes, length(output)) AS outputBytes, outputFile, outputHash,
                     checkpoint, length(checkpoint) AS checkpointBytes, progress, note, error,
-                    e.state AS entryState, e.attempt AS entryAttempt, e.due AS entryDue,
+                    e.state AS entryState, e.due AS entryDue,
+                    CASE WHEN t.state = 1 THEN e.attempt END AS entryAttempt,
                     e.reason AS entryReason
                 FROM chainTask t LEFT JOIN entry e ON e.id = t.entry
                 WHERE chain = :chain ORDER BY place

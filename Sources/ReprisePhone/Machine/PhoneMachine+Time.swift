@@ -123,8 +123,12 @@ extension PhoneMachine {
                 guard case .calendar(let due) = pending.due,
                     case .calendar? = pending.request.trigger
                 else { continue }
-                if isOver(due) {
+                if isOver(due), state.rules.passedOverTriggers == .fire {
                     fire(app, pending, at: now)
+                } else if isOver(due) {
+                    log(
+                        .dropped, app, "\(pending.request.id): its time was passed over", at: now)
+                    rearm(app, pending, at: now)
                 } else {
                     replan(app, pending, at: now)
                 }

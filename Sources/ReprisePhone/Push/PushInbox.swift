@@ -89,7 +89,8 @@ package struct PushInbox: Hashable, Sendable, Codable {
         guard !push.isSilent else {
             return wakeSilently(push, recipient, rules: rules, at: now)
         }
-        return show(push, recipient, rules: rules) + wakeBeside(push, recipient)
+        return show(push, recipient, rules: rules)
+            + wakeBeside(push, recipient, rules: rules, at: now)
     }
 
     /// The device is online again: what was stored arrives.
@@ -114,7 +115,9 @@ package struct PushInbox: Hashable, Sendable, Codable {
 
     /// What was held is handed over once the budget has room again.
     package mutating func timePassed(rules: PhoneRules, at now: PhoneMoment) -> [Action] {
-        guard let push = held, hasRoom(rules, at: now) else { return [] }
+        guard let push = held, hasRoom(rules, at: now), rules.heldPush == .handedOver else {
+            return []
+        }
         held = nil
         handed.append(now.microseconds)
         return [.wake(push)]
@@ -149,9 +152,14 @@ package struct PushInbox: Hashable, Sendable, Codable {
         return [isChanged ? .runExtension(push) : .present(push)]
     }
 
-    /// An alert that also wakes the app is no background push, and not throttled as one.
-    private func wakeBeside(_ push: PhonePush, _ recipient: Recipient) -> [Action] {
+    /// An alert that also wakes the app is shown whatever the budget says; waking counts if the rule says so.
+    private mutating func wakeBeside(
+        _ push: PhonePush, _ recipient: Recipient, rules: PhoneRules, at now: PhoneMoment
+    ) -> [Action] {
         guard push.wakesApp else { return [] }
+        guard rules.alertsThatWake == .free || recipient.isForceQuit else {
+            return wakeSilently(push, recipient, rules: rules, at: now)
+        }
         return [recipient.isForceQuit ? .drop(push, .forceQuit) : .wake(push)]
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import RepriseChains
 import RepriseCore
 
@@ -161,5 +162,13 @@ enum ChainsKinds {
         var configuration = Chains.Configuration()
         configuration.concurrency = concurrency
         return Chains.kinds(configuration) + [EntryKind(reply, requires: [.journal])]
+    }
+}
+
+enum ChainsJSON {
+    static func bytes(_ script: ChainsScript) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return Array(try encoder.encode(script))
     }
 }

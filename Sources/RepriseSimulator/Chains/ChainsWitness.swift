@@ -51,6 +51,8 @@ final class ChainsWitness {
     private var retried: Set<String> = []
     private var paused: Set<String> = []
     private var keys: [Work: String] = [:]
+    /// Of effects that were taken back before their tasks were begun anew.
+    private var formerKeys: Set<String> = []
     private var effects: [Work: Int] = [:]
     private var failures: [Work: Int] = [:]
     let simulation: Simulation
@@ -99,6 +101,10 @@ final class ChainsWitness {
         _ chain: String, _ task: String, isUndo: Bool, key: String, by app: ChainsApp, wasTold: Bool
     ) {
         let work = Work(chain: chain, task: task, isUndo: isUndo)
+        if formerKeys.contains(key) {
+            guard !app.isFormer, !wasTold else { return }
+            violated(.once, "\(task) of \(chain) is done anew with the former key \(key)")
+        }
         if let first = keys[work], first != key {
             violated(.once, "\(task) of \(chain) comes with the key \(key), and came with \(first)")
         }
@@ -272,6 +278,13 @@ final class ChainsWitness {
                 failures[Work(chain: new.id, task: task.name, isUndo: isUndo)] = 0
             }
         }
+        if isAnew, wasUndo == .undone, task.undo != .undone {
+            for isUndo in [false, true] {
+                let key = keys.removeValue(
+                    forKey: Work(chain: new.id, task: task.name, isUndo: isUndo))
+                key.map { _ = formerKeys.insert($0) }
+            }
+        }
         if was.isEnd, was != task.state, !isAnew || was == .succeeded && wasUndo == .none {
             violated(.once, "\(task.name) of \(new.id) was \(was) and is \(task.state)")
         }
@@ -327,13 +340,5 @@ final class ChainsWitness {
         violated(
             .alive,
             "\(picture.id) is \(picture.state), \(picture.reason ?? ""): \(Self.text(picture))")
-    }
-}
-
-enum ChainsJSON {
-    static func bytes(_ script: ChainsScript) throws -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        return Array(try encoder.encode(script))
     }
 }

@@ -33,12 +33,12 @@ extension SimulatedChains {
         let (place, seq) = (payload.place, chain.row.seq)
         let row = chain.tasks[place]
         let key = Key(chain: seq, place: place, round: payload.round, isUndo: payload.isUndo)
-        let attempts = row.attempts + lent.entry.attempt
+        let attempts = chain.attempts(of: place, isUndo: payload.isUndo) + lent.entry.attempt
         let kept = try? journal.read { try ChainReading.work(seq, place, shipping($0).db) }
         guard chain.inputs.removeValue(forKey: place) ?? kept?.input != nil else {
             return witness.violated(.recorded, "the input of \(row.name) is missing")
         }
-        var name = "\(chain.row.id)/\(row.name)\(payload.isUndo ? "/undo" : "")"
+        var name = chain.key(of: place, isUndo: payload.isUndo)
         if mutation == .chainKeyPerAttempt { name += "/\(attempts)" }
         let work = SimulatedWork(
             self, key, chain: chain.row.id, task: row.name, workKey: name)

@@ -17,17 +17,17 @@ final class SimulatedForms {
         case changed(FormsChange, (_ isDone: Bool) -> Void)
     }
 
-    private let simulation: Simulation
-    private let device: FormsDevice
-    private let process: SimulatedProcess
-    private let journal: SimulatedJournal
+    let simulation: Simulation
+    let device: FormsDevice
+    let process: SimulatedProcess
+    let journal: SimulatedJournal
     private let life: Int
-    private var random: SeededRandom
-    private var machine: FormsMachine
+    var random: SeededRandom
+    var machine: FormsMachine
     private var inputs: [Input] = []
     private var isBusy = false
     private(set) var page: SimulatedPage?
-    private var lents: [EntryID: SimulatedLent] = [:]
+    var lents: [EntryID: SimulatedLent] = [:]
     private var alarm: Duration?
     /// How many messages of this web view's page were taken.
     private var taken: Int64 = 0
@@ -45,8 +45,8 @@ final class SimulatedForms {
     /// The page hangs, with what the host believes to be a form on the screen: who waits for it waits for ever.
     var isStuck: Bool { page?.isHung == true && machine.onScreen != nil }
 
-    private var isAlive: Bool { process.life == life && process.state != .dead }
-    private var now: Duration { process.clock.uptime() }
+    var isAlive: Bool { process.life == life && process.state != .dead }
+    var now: Duration { process.clock.uptime() }
     private var wall: WallTime { process.clock.wall() }
 
     /// The app runs the door.
@@ -158,7 +158,7 @@ final class SimulatedForms {
 
     // MARK: Performing
 
-    private func perform(_ actions: ArraySlice<FormsMachine.Action>, _ then: @escaping () -> Void) {
+    func perform(_ actions: ArraySlice<FormsMachine.Action>, _ then: @escaping () -> Void) {
         guard isAlive else { return }
         guard let action = actions.first else { return then() }
         perform(action) { [self] in perform(actions.dropFirst(), then) }
@@ -204,94 +204,6 @@ final class SimulatedForms {
         case .setVisible: break
         }
         then()
-    }
-
-    private func set(_ readiness: Readiness, _ isOpen: Bool) {
-        guard isOpen else { return journal.close(readiness) }
-        journal.open(readiness)
-        if simulation.mutation == .openGateAtHandshake, readiness == .handshake {
-            journal.open(.formsData)
-        }
-    }
-
-    private func send(_ message: [UInt8]) {
-        guard let page, process.survives("a message to the page") else { return }
-        page.send(message)
-        guard simulation.mutation == .acknowledgeOnSend else { return }
-        for (id, lent) in lents.sorted(by: { $0.key.text < $1.key.text })
-        where message.contains(id.text) {
-            lent.end(.ended(.applied, reason: "noMatch"), nil)
-        }
-    }
-
-    private func deliverLate(_ id: EntryID) {
-        guard let lent = lents.removeValue(forKey: id) else { return }
-        simulation.after(random.spread(.milliseconds(1), .seconds(1)), on: process) { [self] in
-            guard process.survives("the late delivery of \(id)") else { return }
-            device.witness.deliveredLate(id)
-            lent.end(.ended(.applied, reason: "delivered late"), nil)
-        }
-    }
-
-    private func askLeave(
-        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue,
-        _ then: @escaping () -> Void
-    ) {
-        let id = random.hexadecimal()
-        if simulation.mutation == .grantAfterRender {
-            journal.write(
-                { try $0.leave(for: event, form: form, in: catalogue, as: id) }, then: { _ in })
-            return perform(
-                machine.leaveDecided(
-                    .granted(showing: id), for: event, form: form, at: now)[...], then)
-        }
-        journal.write(
-            { [device] transaction in
-                let leave = try transaction.leave(for: event, form: form, in: catalogue, as: id)
-                return (leave, device.witness.truth)
-            },
-            then: { [self] result in
-                switch result {
-                case .success(let (leave, moment)):
-                    if case .granted(let showing) = leave {
-                        device.witness.granted(showing, event, form, catalogue, at: moment)
-                    }
-                    perform(
-                        machine.leaveDecided(leave, for: event, form: form, at: now)[...], then)
-                case .failure:
-                    perform(
-                        machine.viewLost(reason: "The journal cannot be written.", at: now)[...],
-                        then)
-                }
-            })
-    }
-
-    /// Answers the page once it is durable, or says that it will not be.
-    private func record(
-        _ id: String, _ then: @escaping () -> Void,
-        _ body: @escaping (any DeviceTransaction) throws -> Recorded
-    ) {
-        journal.write(
-            body,
-            then: { [self] result in
-                switch result {
-                case .success: send(HostMessage.recorded(id))
-                case .failure: send(HostMessage.refused(id, reason: "internal"))
-                }
-                then()
-            })
-    }
-
-    private static func entryID(_ id: String) -> EntryID { EntryID(unchecked: "forms-" + id) }
-
-    private static func entry(_ action: PageMessage.Action, _ id: String) throws -> NewEntry {
-        switch action {
-        case .deepLink(let url):
-            NewEntry(id: entryID(id), kind: FormsEvent.link, payload: Array(url.utf8))
-        case .emit(let name, let properties):
-            try EventContent(name: name, properties: properties)
-                .entry(id: entryID(id), source: "form")
-        }
     }
 
     // MARK: Web views and catalogues
@@ -352,11 +264,5 @@ final class SimulatedForms {
                     then()
                 }
             })
-    }
-}
-
-extension [UInt8] {
-    fileprivate func contains(_ text: String) -> Bool {
-        String(decoding: self, as: UTF8.self).contains("\"\(text)\"")
     }
 }

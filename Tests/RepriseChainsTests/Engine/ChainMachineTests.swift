@@ -92,7 +92,10 @@ struct ChainMachineTests {
         _ = machine.handedOver(0, isUndo: true)
         #expect(machine.undone(0, .undone) == [.become(.failed)])
         #expect(
-            machine.retried() == [.reset(0), .reset(1), .become(.running), .intend(0)])
+            machine.retried() == [
+                .reset(0, isTakenBack: true), .reset(1, isTakenBack: false), .become(.running),
+                .intend(0),
+            ])
     }
 
     @Test("A cancelled chain withdraws what waits and ends when nothing runs")

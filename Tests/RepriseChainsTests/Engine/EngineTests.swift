@@ -73,6 +73,11 @@ struct EngineTests {
         let id = try await chains.start(chain, input: 100_000)
         try await chains.wait(id, for: .succeeded)
         #expect(desk.witness.all.last == "small 100003 1")
+        #expect(try await chains.output(of: "small", by: Say.self, in: id) == "small")
+        let big = try await chains.output(of: "big", by: Say.self, in: id)
+        #expect(big?.utf8.count == 100_003)
+        #expect(try await chains.output(of: "none", by: Say.self, in: id) == nil)
+        #expect(try await chains.output(of: "small", by: Leaving.self, in: id) == nil)
         let files = try FileManager.default.contentsOfDirectory(
             atPath: desk.folder.appending("outputs").path)
         #expect(files.count == 1)

@@ -113,6 +113,27 @@ struct NotificationRuleTests {
     }
 
     @Test(
+        "a calendar trigger whose time is passed over fires at once, or not at all, by the rule",
+        arguments: PhoneRules.PassedOverTriggers.allCases)
+    func passedOver(rule: PhoneRules.PassedOverTriggers) throws {
+        var rules = PhoneRules()
+        rules.passedOverTriggers = rule
+        var bench = try PhoneBench(rules: rules)
+        try bench.open()
+        for (id, repeats) in [("daily", true), ("once", false)] {
+            let trigger = NotificationTrigger.calendar(
+                DateComponents(hour: 9, minute: 0), repeats: repeats)
+            bench.call(.add(NotificationRequest(id: id, content: .init(), trigger: trigger)))
+        }
+        try bench.command(.kill(app: nil))
+        try bench.command(.setCalendar(byMilliseconds: 86_400_000))
+        #expect(bench.delivered.sorted() == (rule == .fire ? ["daily", "once"] : []))
+        #expect(bench.pending == ["daily"])
+        try bench.command(.advance(milliseconds: 86_400_000))
+        #expect(bench.delivered.contains("daily"))
+    }
+
+    @Test(
         "when the calendar is set an interval trigger does what the rule says",
         arguments: PhoneRules.IntervalTriggers.allCases)
     func interval(rule: PhoneRules.IntervalTriggers) throws {

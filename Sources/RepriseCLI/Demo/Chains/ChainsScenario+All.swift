@@ -166,7 +166,7 @@ extension ChainsScenario {
         },
         ChainsScenario(
             name: "full", title: "disk full at a checkpoint", plan: "full", again: 1,
-            isOfSeed: false
+            isOfSeed: SmallDisk.isPossible, isOnSmallDisk: true
         ) { play in try await full(play) },
     ]
 

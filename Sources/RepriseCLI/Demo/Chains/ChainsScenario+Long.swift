@@ -58,15 +58,21 @@ extension ChainsScenario {
         return line
     }
 
-    /// A journal that may grow no more just when a task keeps its position; the app is killed, and started with room again.
+    /// A disk that is full just when a task keeps its position; the app is killed, and started with room again.
     static func full(_ play: ChainsPlay) async throws {
         try await play.launch()
-        try await play.until("the worker was told") {
+        try await play.until("the app was told") {
             try await play.log().contains { $0.what == "app.full" }
         }
         try await play.kill()
+        let ends = try await play.log().count(where: hasSucceeded)
+        SmallDisk.makeRoom(play.folder)
         try await play.launch()
-        try await play.settles()
+        // The seed has come to an end before, and does not know it.
+        try await play.until("the chain has come to its end") {
+            try await play.log().count(where: hasSucceeded) > ends
+        }
+        guard play.algorithm == .reprise else { return }
         let log = try await play.log()
         let told = log.filter { $0.what == "app.full" }.map(\.detail)
         play.notes.expect(told == ["diskFull"], "The worker was told \(told).")
@@ -75,6 +81,10 @@ extension ChainsScenario {
             positions.first == "-" && positions.dropFirst().allSatisfy { $0 == "first" }
                 && positions.count > 1, "It began at \(positions).")
         play.notes.say("the worker was told, and went on from the position before")
+    }
+
+    private static func hasSucceeded(_ event: PhoneEvent) -> Bool {
+        event.what == "app.chain" && event.detail.hasPrefix("0 succeeded")
     }
 
     /// Chains that wait; then the app is started among them.

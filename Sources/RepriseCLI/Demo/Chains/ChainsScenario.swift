@@ -17,6 +17,8 @@ struct ChainsScenario: Sendable {
     var waiting = 0
     /// Whether the seed says anything about it, so that its code can be asked.
     var isOfSeed = true
+    /// Whether the app's data lies on a small disk of its own, where there can be one.
+    var isOnSmallDisk = false
     /// How long the app may run in the background.
     var backgroundSeconds = 30
     /// Bytes of files that the tasks write, beside the bookkeeping; nil: that is not to be told apart.

@@ -91,6 +91,8 @@ actor ChainsStage {
             server: server, meter: meter, notes: ChainsNotes(), since: since)
         let watching = Task { await meter.watch() }
         defer { watching.cancel() }
+        let disk = scenario.isOnSmallDisk ? SmallDisk(at: play.folder) : nil
+        defer { disk?.unmount() }
         try await scenario.play(play)
         await meter.look()
         let run = try await result(of: play)
@@ -99,6 +101,7 @@ actor ChainsStage {
                 at: file,
                 to: output.appendingPathComponent("\(scenario.name).\(algorithm.rawValue).txt"))
         }
+        disk?.unmount()
         try await phone.ask(.uninstall(app: app.id))
         return run
     }

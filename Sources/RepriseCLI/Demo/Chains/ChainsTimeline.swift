@@ -74,6 +74,7 @@ struct ChainsTimeline {
         case "clock": "time passes: \(event.detail)"
         case "app.started": "the chains are there"
         case "app.chain": "chain \(event.detail)"
+        case "app.full": "there is no room: \(event.detail)"
         case "app.stopped": "the app stops: \(event.detail)"
         default: nil
         }

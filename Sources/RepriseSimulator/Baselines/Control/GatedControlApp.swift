@@ -16,6 +16,8 @@ final class GatedControlApp {
     var effect: (Int) -> Void = { _ in }
 
     private let simulation: Simulation
+    private var random: SeededRandom
+    private var extraLoading: Duration = .zero
     private let store: ModelStore
     private let kind: EntryKind
     private let accepted: (Int) -> Void
@@ -24,15 +26,17 @@ final class GatedControlApp {
 
     /// - Parameters:
     ///   - simulation: the run.
+    ///   - name: of its random numbers.
     ///   - process: the app's.
     ///   - disk: under its journal.
     ///   - kind: what is recorded, and what it waits for.
     ///   - accepted: whoever brought it is told that it is recorded.
     init(
-        _ simulation: Simulation, on process: SimulatedProcess, disk: SimulatedDisk,
-        kind: EntryKind, accepted: @escaping (Int) -> Void
+        _ simulation: Simulation, _ name: String, on process: SimulatedProcess,
+        disk: SimulatedDisk, kind: EntryKind, accepted: @escaping (Int) -> Void
     ) {
         self.simulation = simulation
+        random = simulation.random(name)
         self.process = process
         self.kind = kind
         self.accepted = accepted
@@ -42,6 +46,17 @@ final class GatedControlApp {
             journal = nil
             store.crash(losingPower: false)
         }
+    }
+
+    func slowNextLoad(by delay: Duration) { extraLoading = delay }
+
+    /// How long something takes to load now.
+    func loading(_ shortest: Duration, _ longest: Duration) -> Duration {
+        let time = random.duration(shortest, longest)
+        guard extraLoading > .zero else { return time }
+        defer { extraLoading = .zero }
+        simulation.met(.handlerLate)
+        return time + extraLoading
     }
 
     /// One on an app that is not running launches it, and comes a moment after that.

@@ -18,8 +18,6 @@ package struct GatedFormsControl: Workload {
     private final class App: FormsTrialApp {
         private let simulation: Simulation
         private let app: GatedControlApp
-        private var random: SeededRandom
-        private var extraDelay: Duration = .zero
         private var pageHasFormsData = false
 
         private static let conditions: [Readiness] = [.sdk, .webView, .handshake, .formsData]
@@ -29,9 +27,9 @@ package struct GatedFormsControl: Workload {
             _ device: Int
         ) {
             self.simulation = simulation
-            random = simulation.random("forms app \(device)")
             app = GatedControlApp(
-                simulation, on: stage.processes[device], disk: stage.disks[device],
+                simulation, "forms app \(device)", on: stage.processes[device],
+                disk: stage.disks[device],
                 kind: EntryKind("event", requires: Set(Self.conditions), parallel: 8)
             ) { observer.accepted($0, device: device) }
             app.launched = { [unowned self] in launch() }
@@ -46,17 +44,12 @@ package struct GatedFormsControl: Workload {
 
         func eventHappens(_ event: Int) { app.happens(event, onLaunchAfter: .milliseconds(100)) }
 
-        func slowFormsData(by delay: Duration) { extraDelay = delay }
+        func slowFormsData(by delay: Duration) { app.slowNextLoad(by: delay) }
 
         /// The moments of `BufferedFormsApp`; each is a signal here.
         private func launch() {
             pageHasFormsData = false
-            var data = random.duration(.milliseconds(500), .milliseconds(2_500))
-            if extraDelay > .zero {
-                simulation.met(.handlerLate)
-                data += extraDelay
-                extraDelay = .zero
-            }
+            let data = app.loading(.milliseconds(500), .milliseconds(2_500))
             let moments: [Duration] = [
                 .milliseconds(1_300), .milliseconds(1_800), .milliseconds(2_300),
                 .milliseconds(2_300) + data,

@@ -18,8 +18,6 @@ package struct GatedRouterControl: Workload {
     private final class App: ReminderTrialApp {
         private let simulation: Simulation
         private let app: GatedControlApp
-        private var random: SeededRandom
-        private var extraLoading: Duration = .zero
         private var busyUntil: Duration = .zero
         private var isStoreLoaded = false
 
@@ -28,9 +26,9 @@ package struct GatedRouterControl: Workload {
             _ device: Int
         ) {
             self.simulation = simulation
-            random = simulation.random("reminder app \(device)")
             app = GatedControlApp(
-                simulation, on: stage.processes[device], disk: stage.disks[device],
+                simulation, "reminder app \(device)", on: stage.processes[device],
+                disk: stage.disks[device],
                 kind: EntryKind("tap", requires: [.store], parallel: 8)
             ) { observer.accepted($0, device: device) }
             app.launched = { [unowned self] in launch() }
@@ -45,7 +43,7 @@ package struct GatedRouterControl: Workload {
 
         func tapHappens(_ tap: Int) { app.happens(tap, onLaunchAfter: .milliseconds(20)) }
 
-        func slowNextLoad(by delay: Duration) { extraLoading = delay }
+        func slowNextLoad(by delay: Duration) { app.slowNextLoad(by: delay) }
 
         func keepStoreBusy(for duration: Duration) {
             busyUntil = simulation.now + duration
@@ -56,12 +54,7 @@ package struct GatedRouterControl: Workload {
 
         private func launch() {
             isStoreLoaded = false
-            var loading = random.duration(.milliseconds(10), .milliseconds(90))
-            if extraLoading > .zero {
-                simulation.met(.handlerLate)
-                loading += extraLoading
-                extraLoading = .zero
-            }
+            let loading = app.loading(.milliseconds(10), .milliseconds(90))
             simulation.after(loading, on: app.process) { [self] in
                 isStoreLoaded = true
                 openLater()

@@ -1,0 +1,141 @@
+import Foundation
+import GRDB
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+/// Says which key it was given, and fails where it is told to.
+private struct Keyed: Worker {
+    struct Input: Codable, Sendable {
+        var line: String
+        var isPermanent = false
+    }
+
+    static let identifier = "keyed"
+    let witness: Witness
+
+    func run(_ input: Input, _ work: WorkContext) async throws -> String {
+        let key = work.key.split(separator: "/").dropFirst().joined(separator: "/")
+        witness.add("\(input.line): \(key)")
+        if input.isPermanent { throw HandOverFailure.permanent("No.") }
+        return ""
+    }
+}
+
+@Suite("Chains that take back", .timeLimit(.minutes(1)))
+struct UndoTests {
+    @Test("An undo's first attempt is 1, after a restart as before, and the task keeps its own")
+    func firstAttempt() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script(undo: true)
+        var chains = try await desk.open([chain])
+        let id = try await chains.start(
+            chain,
+            input: .init(steps: [
+                [.init(line: "a", failures: 1)], [.init(line: "b", hangs: true)],
+            ]))
+        try await until("b runs") { desk.witness.all.last == "b 1" }
+        await desk.close()
+        chains = try await desk.open([chain])
+        try await chains.cancel(id)
+        try await chains.wait(id, for: .cancelled)
+        #expect(desk.witness.all.last == "undo-a 1")
+        let task = try #require(try await chains.status(id)?.tasks[0])
+        #expect(task.attempts == 2)
+        #expect(task.error == nil, "what is taken back has no fault any more")
+        let name = task.name
+        #expect(try await chains.output(of: name, by: Say.self, in: id) == nil)
+        await desk.close()
+    }
+
+    @Test("An undo that was held for the device counts the attempts that it had, and no other")
+    func heldUndo() async throws {
+        let desk = try EngineDesk()
+        let device = FakeDevice(DeviceConditions())
+        let chain = Chain<Int>("online") { _ in
+            Work("a", Say.self) { _ in .init(line: "a") }
+                .undo(with: Say.self) { _ in .init(line: "undo", hangs: true) }
+            Work("b", Say.self) { _ in .init(line: "b", isPermanent: true) }
+        }
+        var chains = try await desk.open([chain], conditions: device)
+        let id = try await chains.start(
+            chain, input: 1, constraints: ChainConstraints(network: true))
+        try await until("it is taken back") { desk.witness.all.last == "undo 1" }
+        device.set(DeviceConditions(network: false))
+        try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
+        await desk.close()
+        // It is handed over and held without an attempt, before the network comes.
+        chains = try await desk.open([chain], conditions: device)
+        try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
+        device.set(DeviceConditions())
+        try await until("it is tried again") { desk.witness.all.count == 4 }
+        #expect(desk.witness.all == ["a 1", "b 1", "undo 1", "undo 2"])
+        #expect(try await chains.status(id)?.tasks[0].attempts == 1)
+        await desk.close()
+    }
+
+    @Test(
+        "What is done again after it was taken back has a new key, and so has its undo; what failed keeps its own",
+        arguments: [false, true])
+    func keys(restarts: Bool) async throws {
+        let desk = try EngineDesk()
+        let chain = Chain<Int>("keys") { _ in
+            Work("a", Keyed.self) { _ in .init(line: "a") }
+                .undo(with: Keyed.self) { _ in .init(line: "undo") }
+            Work("a/undo", Keyed.self) { _ in .init(line: "b", isPermanent: true) }
+        }
+        let workers = [Keyed(witness: desk.witness)]
+        var chains = try await desk.open([chain], workers: workers)
+        let id = try await chains.start(chain, input: 1)
+        for count in 1...3 {
+            try await until("it has failed \(count) times") {
+                let isOver = try await chains.status(id)?.state == .failed
+                return isOver && desk.witness.all.count == 3 * count
+            }
+            guard count < 3 else { break }
+            if restarts {
+                await desk.close()
+                chains = try await desk.open([chain], workers: workers)
+            }
+            try await chains.retry(id)
+        }
+        let b = "b: a%2Fundo"
+        #expect(
+            desk.witness.all == [
+                "a: a", b, "undo: a/undo", "a: a/2", b, "undo: a/2/undo", "a: a/3", b,
+                "undo: a/3/undo",
+            ])
+        await desk.close()
+    }
+
+    @Test("A journal of an earlier version of the tables goes on with what was in it")
+    func migrates() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script(undo: true)
+        var chains = try await desk.open([chain])
+        let id = try await chains.start(
+            chain, input: .init(steps: [[.init(line: "a")], [.init(line: "b", hangs: true)]]))
+        try await until("b runs") { desk.witness.all.last == "b 1" }
+        await desk.close()
+        try desk.sqlite(
+            """
+            ALTER TABLE chainTask DROP COLUMN undoAttempts;
+            ALTER TABLE chainTask DROP COLUMN takenBack;
+            DELETE FROM grdb_migrations WHERE identifier = 'chains/2';
+            """)
+        chains = try await desk.open([chain])
+        try await until("b runs again") { desk.witness.all.last == "b 2" }
+        try await chains.cancel(id)
+        try await chains.wait(id, for: .cancelled)
+        #expect(desk.witness.all.last == "undo-a 1")
+        let names = try await desk.journal?.read { db in
+            try String.fetchAll(
+                db,
+                sql: "SELECT identifier FROM grdb_migrations WHERE identifier LIKE 'chains/%'")
+        }
+        #expect(names == ["chains/1", "chains/2"], "a new one adds its former version here")
+        await desk.close()
+    }
+}
