@@ -76,6 +76,21 @@ import Testing
         await device.close()
     }
 
+    @Test("A message with an id of more than 64 bytes stands under the name of its push, and goes")
+    func longID() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let id = try EntryID(String(repeating: "x", count: 100))
+        let name = EntryID.hash(of: id.text, prefix: "h-").text
+        try stage.publish(id: id)
+        try await comesTrue("it stands") { device.standing.contains(name) }
+        #expect(name.utf8.count <= 64 && !device.standing.contains(id.text))
+        try stage.readElsewhere(through: 2)
+        try await comesTrue("it goes") { device.standing.isEmpty }
+        await device.close()
+    }
+
     @Test("Read on another device: its banners go, also of a push that nobody here heard of")
     func readElsewhere() async throws {
         let device = try await stage.open(system: system)
