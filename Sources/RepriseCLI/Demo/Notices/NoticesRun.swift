@@ -91,9 +91,12 @@ struct NoticesRun: Sendable {
     }
 
     /// What stands of those that were to be banners, and could not be heard.
+    ///
+    /// Not where a push has taken the place of a banner that was heard: that one is to be silent.
     private var silent: Int {
         messages.count { message in
             message.due == .banner
+                && log.count { $0.what == "delivered" && $0.detail == message.id } == 1
                 && delivered.contains { $0.id == message.id && !$0.content.sound }
         }
     }
