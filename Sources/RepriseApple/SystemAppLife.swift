@@ -11,29 +11,47 @@
     @MainActor
     public final class SystemAppLife {
         private var tasks: [Task<Void, Never>] = []
+        private var isTold = false
 
         /// Begins to listen; ends with the object.
         ///
         /// - Parameter client: who is told.
         public init(of client: any AppLife) {
-            listen(UIApplication.didEnterBackgroundNotification) { Self.background(client) }
-            listen(UIApplication.willEnterForegroundNotification) {
-                Task { await client.foreground() }
+            listen(UIApplication.didEnterBackgroundNotification) { life in
+                life.isTold = true
+                Self.background(client)
             }
-            listen(UIApplication.didReceiveMemoryWarningNotification) {
+            listen(UIApplication.willEnterForegroundNotification) { $0.foreground(client) }
+            // An app without scenes hears of its launch by this alone.
+            listen(UIApplication.didBecomeActiveNotification) { life in
+                if !life.isTold { life.foreground(client) }
+            }
+            listen(UIApplication.didReceiveMemoryWarningNotification) { _ in
                 Task { await client.memoryPressure() }
             }
+            // Every other state is left open: an app with scenes is launched in the background, whoever launches it.
+            if UIApplication.shared.applicationState == .active { foreground(client) }
+        }
+
+        private func foreground(_ client: any AppLife) {
+            isTold = true
+            Task { await client.foreground() }
         }
 
         deinit { for task in tasks { task.cancel() } }
 
-        private func listen(_ name: Notification.Name, _ body: @escaping @MainActor () -> Void) {
+        private func listen(
+            _ name: Notification.Name, _ body: @escaping @MainActor (SystemAppLife) -> Void
+        ) {
             tasks.append(
-                Task { @MainActor in
+                Task { @MainActor [weak self] in
                     // A notification may not leave its task; that it came is all that is wanted.
                     let arrivals = NotificationCenter.default.notifications(named: name).map { _ in
                     }
-                    for await _ in arrivals { body() }
+                    for await _ in arrivals {
+                        guard let self else { return }
+                        body(self)
+                    }
                 })
         }
 

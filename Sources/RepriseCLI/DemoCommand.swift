@@ -74,8 +74,9 @@ struct DemoCommand: AsyncParsableCommand {
                   suspended, force-quit, by socket and by push, read here and on another
                   device, over kills of app, extension and server. Pushes go from a server
                   process by a stand-in of Apple's service to the phone. Beside Reprise
-                  plays the app of the seed. Takes about a minute; --list and --only as
-                  with reminders.
+                  plays the app of the seed. Takes about a minute, with --full (1,000
+                  random steps, Apple down for an hour) an hour and some minutes; --list
+                  and --only as with reminders.
 
             Everything happens in a temporary folder and on this machine alone.
 
@@ -112,7 +113,10 @@ struct DemoCommand: AsyncParsableCommand {
             "Where forms puts the picture of a form (default: a temporary folder), reminders and notices their report with all timelines, and chains what its tasks did.",
             valueName: "dir"))
     var output: String?
-    @Flag(help: "Chains: 1,000 steps killed 100 times, 50 MB fetched, 10,000 that wait.")
+    @Flag(
+        help: ArgumentHelp(
+            "The issues' own numbers. Chains: 1,000 steps killed 100 times, 50 MB fetched, 10,000 that wait; notices: 1,000 random steps, Apple down for an hour."
+        ))
     var full = false
     @Flag(help: .hidden) var alone = false
     @Option(help: .hidden) var messages = 20_000
@@ -138,8 +142,8 @@ struct DemoCommand: AsyncParsableCommand {
                 "--only and --list go with a demo that has scenarios: forms, reminders, chains, notices."
             )
         }
-        guard !full || scenario == .chains else {
-            throw ValidationError("--full goes with the demo chains.")
+        guard !full || scenario == .chains || scenario == .notices else {
+            throw ValidationError("--full goes with the demos chains and notices.")
         }
         if let name = only.first(where: { !names.contains($0) }) {
             throw ValidationError("There is no scenario \(name.prefix(64)); see --list.")

@@ -76,7 +76,7 @@ extension Notices {
         if rest > .zero { await settled(within: min(rest, .seconds(5))) }
     }
 
-    /// Whether the app is in the foreground, as far as it has said.
+    /// Whether the app is in the foreground; one that has not said so is not, unless a channel is on its screen.
     package var isForeground: Bool { driver.scene.isForeground }
 
     /// Takes a push that has woken the app: a figure for the icon, or that banners are to be taken away.
@@ -163,8 +163,7 @@ extension Notices: AppLife {
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
-        driver.scene.isForeground = false
-        driver.scene.backgroundUntil = configuration.timekeeper.uptime() + granted
+        driver.scene.background(until: configuration.timekeeper.uptime() + granted)
         driver.inbox.put {
             $0.mergesSpool = true
             $0.isUrgent = true
@@ -175,8 +174,7 @@ extension Notices: AppLife {
 
     /// The app is in the foreground: what an extension has shown, and what stands, is looked at.
     public func foreground() async {
-        driver.scene.isForeground = true
-        driver.scene.backgroundUntil = nil
+        driver.scene.foreground()
         driver.inbox.put {
             $0.recovers = true
             $0.mergesSpool = true

@@ -43,6 +43,10 @@ extension Notices {
         public var lateAfter: Duration = .seconds(300)
         /// How long a tap that nobody could be shown is worth showing; nil: for ever.
         public var timeToLive: Duration?
+        /// Whether the person has asked the system for silence (a Focus), as far as the app may know; then it is as in quiet hours.
+        ///
+        /// It is asked at each decision, and must not wait. Where an app does not know, the system silences by itself.
+        public var isFocused: @Sendable () -> Bool = { false }
         /// Whether a message names the person who is signed in, so that it comes through some mutes.
         public var isMention: @Sendable (_ json: [UInt8]) -> Bool = { _ in false }
 

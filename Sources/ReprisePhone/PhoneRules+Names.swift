@@ -61,6 +61,7 @@ extension PhoneRules {
         Rule("zeroBadge", \.zeroBadge),
         Rule("launchingTap", \.launchingTap),
         Rule("uncompletedResponse", \.uncompletedResponse),
+        Rule("backgroundLaunch", \.backgroundLaunch),
         Rule("backgroundSeconds", \.backgroundSeconds, 0...3_600),
         Rule("backgroundOverrun", \.backgroundOverrun),
         Rule("forceQuitAcrossRestart", \.forceQuitAcrossRestart),

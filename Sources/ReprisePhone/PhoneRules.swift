@@ -100,6 +100,14 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case doesNotRun
     }
 
+    /// Whether an app that is launched in the background is told that it is there.
+    public enum BackgroundLaunch: String, PhoneRuleValue {
+        /// It is not: nothing has changed since its launch.
+        case untold
+        /// It is, as one that was in the foreground before.
+        case told
+    }
+
     /// What becomes of an app that goes on beyond its time in the background.
     public enum BackgroundOverrun: String, PhoneRuleValue {
         /// It is terminated.
@@ -216,6 +224,8 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var processingAfterForceQuit = ProcessingAfterForceQuit.doesNotRun
     /// The service extension of a force-quit app.
     public var extensionOfForceQuitApp = ExtensionOfForceQuitApp.runs
+    /// An app that is launched in the background.
+    public var backgroundLaunch = BackgroundLaunch.untold
     /// An app that goes on beyond its time.
     public var backgroundOverrun = BackgroundOverrun.terminated
     /// Several pushes for an app while the device is offline.

@@ -90,6 +90,7 @@ struct NoticesDemoTests {
     ) -> NoticesRun {
         var content = NotificationContent(title: "ada", body: "Message m", info: [])
         content.thread = "team"
+        content.sound = true
         var ledger = LedgerSum()
         (ledger.accepted, ledger.outcomes) = (1, [.applied: 1])
         return NoticesRun(

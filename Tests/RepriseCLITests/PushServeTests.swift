@@ -54,6 +54,43 @@ struct PushServeTests {
         await apple.stop()
     }
 
+    @Test("a dry run does everything but the sending, and logs no text, token or key")
+    func dryRun() async throws {
+        let taken = Mutex(0)
+        let apple = try await FakePushServer.start { _ in
+            taken.withLock { $0 += 1 }
+            return .status(200)
+        }
+        let folder = try Folder()
+        let key = try folder.write(P256.Signing.PrivateKey().pemRepresentation, to: "key.p8")
+        let server = try await TestServer(
+            data: folder.path("data"),
+            options: [
+                "--dev", "--push-dry-run", "--apns-key", key, "--apns-key-id", "KEY0000001",
+                "--apns-team", "TEAM000001", "--apns-topic", "org.example.chat",
+                "--apns-environment",
+                apple.url.replacingOccurrences(of: "localhost", with: "127.0.0.1"),
+            ])
+        try await until("it has begun") {
+            try await rows("push_services", folder.path("data")) == 1
+        }
+        try await people(server.url)
+        try await send(
+            "POST", "/messages", #"{"id":"m1","body":{"text":"a secret"}}"#, server.url, "ada")
+        try await until("it is logged") { server.tool.error.contains("push: dry run") }
+        #expect(server.tool.error.contains("collapse=m1"))
+        for secret in ["a secret", "aabb", "PRIVATE KEY"] {
+            #expect(!server.tool.error.contains(secret))
+        }
+        try await until("the queue is empty") {
+            try await rows("push_queue", folder.path("data")) == 0
+        }
+        server.tool.signal(SIGTERM)
+        #expect(await server.tool.end(within: 6) == 0)
+        #expect(taken.withLock { $0 } == 0)
+        await apple.stop()
+    }
+
     @Test("settings of push that cannot be used end it at once: 78, and what to do")
     func refused() async throws {
         let folder = try Folder()

@@ -10,7 +10,7 @@ import ReprisePhone
 ///
 /// It reports to the phone's log: `process`; `journal`; `live` with a channel; `stored` with a message's id; `pushed`; `willPresent` with
 /// the name of a notification and how it is shown; `recorded` with a tap's id; `route` with the conversation that is on the screen then, and why;
-/// `badge`; `registered` when the server knows where the device is reached.
+/// `badge`; what ``LiveSigns`` says; `registered` when the server knows where the device is reached.
 struct NoticesAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "notices", shouldDisplay: false)
 
@@ -87,6 +87,9 @@ struct NoticesApp: Sendable {
             group.addTask { try await reprise.run() }
             group.addTask { try await notices.run(notifications: system) }
             group.addTask { try await follow(notices, screen) }
+            group.addTask { [phone, channels] in
+                try await LiveSigns(phone: phone, reprise: reprise, channels: channels).report()
+            }
             group.addTask { [phone] in
                 for await badge in notices.badges { await phone.report("badge", "\(badge.count)") }
             }

@@ -84,6 +84,10 @@ actor SeedNoticesApp {
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await reprise.run() }
+            // "Typing indicators, read receipts" (WebSocket real-time delivery).
+            group.addTask { [phone, channels] in
+                try await LiveSigns(phone: phone, reprise: reprise, channels: channels).report()
+            }
             for channel in channels {
                 let states = try reprise.channel(channel).states
                 group.addTask { [phone] in

@@ -23,11 +23,8 @@ enum NoticeContent {
         if text.title == nil, channel != nil, let sender { content.subtitle = sender }
         content.thread = message.channel.text
         content.category = text.category ?? configuration.category ?? ""
-        content.sound = presentation.contains(.sound)
-        // Into the list alone: there is no other way to say so of what is shown in the background.
-        if !presentation.contains(.banner) { content.interruption = .passive }
         content.info = info(of: message, head: head, to: me)
-        return content
+        return content.presented(as: presentation)
     }
 
     /// The payload as that of a push of the same message.
@@ -49,6 +46,17 @@ enum NoticeContent {
     static func hint(_ info: [UInt8]) -> PushHint? {
         guard info.count <= NoticeLimits.payloadBytes else { return nil }
         return try? PushHint(payload: info)
+    }
+}
+
+extension NotificationContent {
+    /// The same, heard and seen as was decided.
+    func presented(as presentation: PresentationOptions) -> NotificationContent {
+        var content = self
+        content.sound = presentation.contains(.sound)
+        // Into the list alone: there is no other way to say so of what is shown in the background.
+        content.interruption = presentation.contains(.banner) ? nil : .passive
+        return content
     }
 }
 

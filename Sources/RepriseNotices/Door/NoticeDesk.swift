@@ -132,14 +132,16 @@ struct NoticeDesk: Sendable {
             let isLive = (flow?.liveAfter).map { message.seq > $0 } ?? false
             let source: Notice.Source = isLive ? .live : .catchUp
             let known = try knownRow(of: message, moment, db)
+            let ahead = flow?.calendarAhead ?? .zero
             var notice =
                 known
                 ?? NoticeRow(
-                    id: message.id, channel: message.channel, seq: message.seq, time: message.time)
+                    id: message.id, channel: message.channel, seq: message.seq,
+                    time: message.time.advanced(by: ahead))
             notice.seq = message.seq
             let decision = decide(
                 message, source, row, NoticeMachine.shown(known?.machine), me, moment,
-                ahead: flow?.calendarAhead ?? .zero)
+                ahead: ahead)
             if known == nil, left <= 0, !decision.presentation.isDisjoint(with: [.banner, .list]) {
                 try NoticeRows.count("beyond", db)
                 continue
@@ -196,12 +198,12 @@ struct NoticeDesk: Sendable {
         state.onScreen = moment.onScreen
         state.channelMute = moment.preferences.channelMute(notice.channel)
         state.senderMute = notice.sender.map { moment.preferences.senderMute($0) } ?? .none
-        state.isQuiet = moment.preferences.isQuiet(moment.wall)
+        state.isQuiet = moment.preferences.isQuiet(moment.wall) || configuration.isFocused()
         state.lateAfter = configuration.lateAfter
         return state
     }
 
-    private func finish(
+    func finish(
         _ row: NoticeRow, _ step: NoticeMachine.Step, _ moment: Moment, _ plan: inout Plan,
         _ db: Database
     ) throws {
@@ -215,122 +217,6 @@ struct NoticeDesk: Sendable {
             plan.again += 1
             try NoticeRows.count("unconfirmed", db)
         }
-    }
-
-    // MARK: What stands
-
-    /// The system's list is the truth: what it has and we do not know, and what it has not.
-    private func found(
-        _ standing: [StandingNotice], _ moment: Moment, _ plan: inout Plan, _ db: Database
-    ) throws {
-        for notice in standing {
-            var row =
-                try NoticeRows.row(notice.id, db)
-                ?? NoticeRow(notice.hint, id: notice.id, at: moment.wall)
-            let before = row.machine
-            let step = NoticeMachine.take(.found(isRemote: notice.isRemote), &row.machine)
-            if step.removes { plan.removes.insert(notice.request) }
-            guard row.machine != before else { continue }
-            try finish(row, step, moment, &plan, db)
-        }
-    }
-
-    /// Takes away what must not stand any more.
-    private func clear(
-        _ row: NoticeChannelRow, _ log: NoticeStanding, _ stands: [StandingNotice], isLeft: Bool,
-        _ moment: Moment, _ plan: inout Plan, _ db: Database
-    ) throws {
-        let rows = try NoticeRows.standing(in: row.channel, db)
-        // What one catch-up after the other has brought stands up to the same number.
-        var surplus =
-            rows.count { $0.machine?.way == .catchUp } - configuration.bannersPerChannel
-        for var known in rows {
-            var why = try reason(toEnd: known, row, log, isLeft: isLeft, moment, db)
-            if why == nil, surplus > 0, known.machine?.way == .catchUp { why = "beyond" }
-            guard let why else { continue }
-            if known.machine?.way == .catchUp { surplus -= 1 }
-            let step = NoticeMachine.take(.ended(why), &known.machine)
-            plan.shows.removeAll { $0.id == known.id }
-            try finish(known, step, moment, &plan, db)
-            for notice in stands where notice.id == known.id {
-                plan.removes.insert(notice.request)
-            }
-        }
-    }
-
-    private func reason(
-        toEnd known: NoticeRow, _ row: NoticeChannelRow, _ log: NoticeStanding, isLeft: Bool,
-        _ moment: Moment, _ db: Database
-    ) throws -> String? {
-        if isLeft { return "left" }
-        if known.seq <= max(row.read, row.dismissed) { return NoticeDecision.Reason.read.rawValue }
-        if moment.onScreen == row.channel { return NoticeDecision.Reason.onScreen.rawValue }
-        return try messages.find(known.seq, in: log.log, db).isDeleted
-            ? NoticeDecision.Reason.deleted.rawValue : nil
-    }
-
-    // MARK: After a start
-
-    /// What nobody knows of, because the process that asked the system has died; of `notTaken` this process knows that the system has it not.
-    func recover(
-        _ standing: [StandingNotice], notTaken: Set<EntryID> = [], held: Set<ChannelName> = [],
-        _ moment: Moment, _ db: Database
-    ) throws -> Plan {
-        var plan = Plan()
-        try found(standing, moment, &plan, db)
-        let me = try messages.user(db)
-        let there = Set(standing.map(\.id))
-        for var row in try NoticeRows.standing(limit: NoticeLimits.recovered, db)
-        where !there.contains(row.id) {
-            let before = row.machine
-            var step = NoticeMachine.Step()
-            if row.machine?.standing == .asked, let content = row.content {
-                if held.contains(row.channel), !notTaken.contains(row.id) { continue }
-                let decision = try decideAgain(row, me, moment, db)
-                step = NoticeMachine.take(
-                    notTaken.contains(row.id) ? .failed(decision) : .lost(decision), &row.machine)
-                if step.shows { plan.shows.append((row.id, content)) }
-            } else {
-                step = NoticeMachine.take(.missing, &row.machine)
-            }
-            if row.machine != before { try finish(row, step, moment, &plan, db) }
-        }
-        plan.badge = try NoticeBadgeRow.read(db)
-        for index in plan.shows.indices where moment.settings.badges {
-            plan.shows[index].content.badge = Int(clamping: plan.badge.effective.count)
-        }
-        return plan
-    }
-
-    private func decideAgain(
-        _ row: NoticeRow, _ me: UserID?, _ moment: Moment, _ db: Database
-    ) throws -> NoticeDecision {
-        let hint = row.content.flatMap { NoticeContent.hint($0.info) }
-        var isDeleted = false
-        var channel = try NoticeChannelRow.find(row.channel, db)
-        if let log = try messages.standing(of: row.channel, db) {
-            isDeleted = try messages.find(row.seq, in: log.log, db).isDeleted
-            channel?.read = log.read
-        }
-        let message = NoticeMessage(
-            id: row.id, channel: row.channel, seq: row.seq, from: hint?.from, time: row.time,
-            isDeleted: isDeleted, body: [])
-        return decide(message, .catchUp, channel, .standing, me, moment)
-    }
-
-    /// The system has taken requests, or would not.
-    func asked(
-        _ taken: [EntryID], refused: [EntryID], badge: Int64?, at now: WallTime, _ db: Database
-    ) throws {
-        for (ids, event) in [(taken, NoticeMachine.Event.taken), (refused, .refused)] {
-            for id in ids {
-                guard var row = try NoticeRows.row(id, db) else { continue }
-                let before = row.machine
-                _ = NoticeMachine.take(event, &row.machine)
-                if row.machine != before { try NoticeRows.write(row, at: now, db) }
-            }
-        }
-        if let badge { try NoticeBadgeRow.shown(badge, db) }
     }
 }
 

@@ -36,7 +36,7 @@ package struct NoticeMachine: Hashable, Sendable {
         case found(isRemote: Bool)
         /// It does not stand in the notification centre.
         case missing
-        /// The process that asked the system has died, and it does not stand; the decision is made again.
+        /// The process that asked the system has died, and it does not stand; the decision is made again, as if nothing had been shown.
         case lost(NoticeDecision)
         /// The system has not taken it and said so; the decision is made again.
         case failed(NoticeDecision)
@@ -266,10 +266,11 @@ package struct NoticeMachine: Hashable, Sendable {
     private mutating func lost(_ decision: NoticeDecision, isKnown: Bool) -> Step {
         var step = Step()
         guard standing == .asked else { return step }
-        guard !decision.removesBanner else {
+        guard Self.isVisible(decision.presentation) else {
             end(decision.reason.rawValue)
             return step
         }
+        (reason, presentation) = (decision.reason.rawValue, decision.presentation)
         step.shows = true
         guard !isKnown else { return step }
         unconfirmed += 1

@@ -138,7 +138,7 @@ actor NoticesDriver {
 
     private func round(_ work: NoticeInbox.Work) async throws {
         guard let system else { return }
-        if work.mergesSpool || !scene.isForeground { try await mergeSpool() }
+        if work.mergesSpool || scene.isBackground { try await mergeSpool() }
         let settings = try await system.settings()
         insight.permission = settings.authorization
         permission = settings
@@ -165,7 +165,7 @@ actor NoticesDriver {
             try await look(at: some, isUrgent: work.isUrgent, standing, moment)
             start = end
         } while start < names.endIndex
-        try await mirror(settings, isUrgent: work.isUrgent || !scene.isForeground)
+        try await mirror(settings, isUrgent: work.isUrgent || scene.isBackground)
     }
 
     private func look(

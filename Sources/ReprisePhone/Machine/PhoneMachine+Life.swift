@@ -89,17 +89,20 @@ extension PhoneMachine {
             log(.foreground, app, at: now)
             order(app, .foreground, at: now)
         } else {
-            enterBackground(app, at: now)
+            let isTold = process.launch.reason == .user || state.rules.backgroundLaunch == .told
+            enterBackground(app, isTold: isTold, at: now)
         }
         for waiting in held { order(app, waiting, at: now) }
         return process.launch
     }
 
-    private mutating func enterBackground(_ app: String, at now: PhoneMoment) {
+    private mutating func enterBackground(
+        _ app: String, isTold: Bool = true, at now: PhoneMoment
+    ) {
         let granted = grantedMilliseconds
         changeProcess(app) { $0.phase = .background(until: now.after(milliseconds: granted)) }
         log(.background, app, "\(granted)", at: now)
-        order(app, .background(grantedMilliseconds: granted), at: now)
+        if isTold { order(app, .background(grantedMilliseconds: granted), at: now) }
     }
 
     /// Another app is opened, or the user goes home.

@@ -14,6 +14,28 @@ package struct PushToken: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
+    /// One that a device has just named: Apple's, bytes in hexadecimal, of no fixed length.
+    ///
+    /// - Throws: as ``init(_:)``; `.malformed`, with what to do.
+    init(named text: String) throws {
+        try self.init(text)
+        guard isApples else {
+            throw RepriseError(
+                .malformed, "pushToken is not written in hexadecimal digits, two a byte.",
+                remedy:
+                    "Send the bytes of didRegisterForRemoteNotifications so; a browser's webPush.")
+        }
+    }
+
+    /// Whether Apple could have given it.
+    var isApples: Bool {
+        text.utf8.count % 2 == 0
+            && text.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x46).contains($0)
+                    || (0x61...0x66).contains($0)
+            }
+    }
+
     package var description: String { "(push token)" }
 }
 

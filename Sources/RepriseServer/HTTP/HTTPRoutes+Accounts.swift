@@ -53,7 +53,7 @@ extension HTTPRoutes {
                 throw RepriseError(.malformed, "platform is missing.")
             }
             let token = try object.optional("pushToken").map { _ in
-                try PushToken(try object.string("pushToken"))
+                try PushToken(named: try object.string("pushToken"))
             }
             return Device(
                 id: id, platform: platform, pushToken: token,

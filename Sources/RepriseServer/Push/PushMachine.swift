@@ -51,23 +51,10 @@ package struct PushMachine: Sendable {
         var settled: Set<Int64> = []
     }
 
-    /// A message that was stored and is not walked yet.
-    private struct Slot {
-        let began: Duration
-        var seq: Int64
-    }
-
     package let concurrency: Int
-    private var noted: [ChannelName: [Slot]] = [:]
-    /// The channels in the order in which their slots began.
-    private var order: [ChannelName] = []
-    private var orderStart = 0
+    private var walks = PushWalkOrder()
     private var mustRecover = true
     private var isRecovering = false
-
-    private var ready: [ChannelName] = []
-    private var target: [ChannelName: Int64] = [:]
-    private var walking: Set<ChannelName> = []
 
     /// How many rows the queue has.
     package private(set) var queued = 0
@@ -102,18 +89,7 @@ package struct PushMachine: Sendable {
 
     /// A message is durable.
     package mutating func stored(_ seq: Int64, in channel: ChannelName, now: Duration) {
-        if let last = noted[channel]?.indices.last, let slot = noted[channel]?[last],
-            now - slot.began < PushLimits.slot
-        {
-            noted[channel]?[last].seq = max(slot.seq, seq)
-            return
-        }
-        guard order.count - orderStart < PushLimits.notedSlots else {
-            mustRecover = true
-            return
-        }
-        noted[channel, default: []].append(Slot(began: now, seq: seq))
-        order.append(channel)
+        if !walks.note(seq, in: channel, now: now) { mustRecover = true }
     }
 
     /// More was noted than could be kept: all channels are to be looked through.
@@ -134,24 +110,17 @@ package struct PushMachine: Sendable {
     ///   - added: how many pushes were queued.
     ///   - through: the message up to which the walk is done; nil if there are members left.
     package mutating func walked(_ channel: ChannelName, added: Int, through: Int64?) {
-        walking.remove(channel)
         queued += added
         if added > 0 {
             mayHaveMore = true
             meanwhile.hasMore = true
         }
-        guard let wanted = target[channel] else { return }
-        if let through, through >= wanted {
-            target[channel] = nil
-        } else {
-            ready.append(channel)
-        }
+        walks.ended(channel, through: through)
     }
 
     /// A step of a walk has failed: it is taken again.
     package mutating func walkFailed(_ channel: ChannelName, now: Duration) {
-        walking.remove(channel)
-        ready.append(channel)
+        walks.failed(channel)
         pausedUntil = now + PushLimits.afterFailure
     }
 
@@ -290,8 +259,10 @@ package struct PushMachine: Sendable {
             isRecovering = true
             actions.append(.recover)
         }
-        takeDue(now)
-        walk(&actions)
+        walks.takeDue(now)
+        while queued < PushLimits.queued, let walk = walks.next() {
+            actions.append(.walk(walk.channel, through: walk.through))
+        }
         send(&actions, now)
         release(&actions, now)
         load(&actions, now)
@@ -305,39 +276,13 @@ package struct PushMachine: Sendable {
         if waitingStart < waiting.count {
             moments.append(waitingSince + PushLimits.waitsInMemory)
         }
-        if orderStart < order.count, let slot = noted[order[orderStart]]?.first {
-            moments.append(slot.began + PushLimits.grace + PushLimits.slot)
-        }
+        if let due = walks.due { moments.append(due) }
         if case .none(let until)? = circuits[""]?.permission(now: now) {
             if let until { moments.append(until) }
         } else if let nextDue, !isLoading, !isFull {
             moments.append(nextDue)
         }
         return moments.min()
-    }
-
-    private mutating func takeDue(_ now: Duration) {
-        while orderStart < order.count {
-            let channel = order[orderStart]
-            guard let slot = noted[channel]?.first else { preconditionFailure("a slot is lost") }
-            guard slot.began + PushLimits.grace + PushLimits.slot <= now else { break }
-            orderStart += 1
-            noted[channel]?.removeFirst()
-            if noted[channel]?.isEmpty == true { noted[channel] = nil }
-            if target[channel] == nil { ready.append(channel) }
-            target[channel] = max(target[channel] ?? 0, slot.seq)
-        }
-        guard orderStart > 1_024, orderStart * 2 > order.count else { return }
-        order.removeFirst(orderStart)
-        orderStart = 0
-    }
-
-    private mutating func walk(_ actions: inout [Action]) {
-        while walking.count < PushLimits.walks, queued < PushLimits.queued, !ready.isEmpty {
-            let channel = ready.removeFirst()
-            guard let through = target[channel], walking.insert(channel).inserted else { continue }
-            actions.append(.walk(channel, through: through))
-        }
     }
 
     private mutating func send(_ actions: inout [Action], _ now: Duration) {

@@ -36,7 +36,7 @@ public struct NoticeState: Hashable, Sendable {
     public var channelMute: Mute
     /// Whether the sender is put aside.
     public var senderMute: Mute
-    /// Whether these are hours in which nothing should be heard, by the app's own setting.
+    /// Whether nothing should be heard now: by quiet hours of the app's own, or because the app knows of a Focus.
     public var isQuiet: Bool
     /// What the calendar says.
     public var now: WallTime

@@ -44,12 +44,17 @@ import Testing
             if isRead { take(.ended("read")) }
         }
 
-        var decision: NoticeDecision {
+        var decision: NoticeDecision { decision(shown: NoticeMachine.shown(machine)) }
+
+        /// As after a death, when nobody knows what was shown.
+        var decisionAgain: NoticeDecision { decision(shown: .never) }
+
+        private func decision(shown: NoticeState.Shown) -> NoticeDecision {
             var state = NoticeState(
                 me: nil, settings: NotificationSettings(authorization: .authorized),
                 now: WallTime(milliseconds: 10))
             state.read = isRead ? 1 : 0
-            state.shown = NoticeMachine.shown(machine)
+            state.shown = shown
             let notice = Notice(
                 id: EntryID(unchecked: "m"), channel: Self.channel, seq: 1,
                 sender: nil, published: WallTime(milliseconds: 1), source: .live)
@@ -116,7 +121,7 @@ import Testing
         there.look(nil)
         #expect(there.added == 0)
         #expect(there.machine?.standing == .standing)
-        world.take(.lost(world.decision))
+        world.take(.lost(world.decisionAgain))
         #expect(world.added == 1)
         #expect(world.machine?.unconfirmed == 1)
     }
@@ -127,7 +132,7 @@ import Testing
         world.machine = NoticeMachine(
             standing: .asked, way: .live, reason: "new", presentation: [.banner, .list])
         world.isRead = true
-        world.take(.lost(world.decision))
+        world.take(.lost(world.decisionAgain))
         #expect(world.added == 0)
         #expect(world.machine?.standing == .gone)
     }

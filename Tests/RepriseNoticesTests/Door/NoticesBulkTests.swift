@@ -29,6 +29,39 @@ import Testing
         await device.close()
     }
 
+    @Test("What one catch-up after the other brings: the newest ten of a channel stand")
+    func catchUps() async throws {
+        let device = try await stage.open(system: system)
+        var newest: [String] = []
+        for round in 0..<3 {
+            if round > 0 { stage.server.cut() }
+            for index in 0..<6 {
+                let (_, id) = try stage.publish(id: EntryID(unchecked: "r\(round)-\(index)"))
+                newest = (newest + [id.text]).suffix(10)
+            }
+            try await device.live(through: Int64(6 * (round + 1)))
+        }
+        let ways: Int? = try await device.value(
+            "SELECT COUNT(*) FROM noticesMessage WHERE way = 'catchUp'")
+        #expect(ways == 18, "else it shows nothing")
+        try await comesTrue("ten stand") { device.standing.sorted() == newest.sorted() }
+        await device.close()
+    }
+
+    @Test("A catch-up that does not end is waited for 2 s; then what has come is shown")
+    func endless() async throws {
+        stage.server.faults.completion = .never
+        stage.server.faults.headOffset = 1
+        let (_, id) = try stage.publish()
+        let start = ContinuousClock.now
+        let device = try await stage.open(system: system)
+        try await comesTrue("it stands", within: .seconds(20)) {
+            device.standing == [id.text]
+        }
+        #expect(ContinuousClock.now - start > .seconds(2))
+        await device.close()
+    }
+
     @Test("10,000 channels: a message costs what it costs with one")
     func channels() async throws {
         let device = try await stage.open(system: system)

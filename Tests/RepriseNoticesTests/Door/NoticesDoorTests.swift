@@ -31,6 +31,30 @@ import Testing
     }
 
     @Test(
+        "A group's banner has its name and below it the sender's, one of two people the sender's, and without names the channel's",
+        arguments: [
+            ("group", "The General", "Grace H."), ("two", "Grace H.", ""), ("none", "general", ""),
+        ])
+    func names(kind: String, title: String, subtitle: String) async throws {
+        let device = try await stage.open(system: system) {
+            $0.names = { named in
+                switch named {
+                case .channel: kind == "group" ? "The General" : nil
+                case .person: kind == "none" ? nil : "Grace H."
+                }
+            }
+        }
+        try stage.publish()
+        try await device.live(through: 1)
+        let (_, id) = try stage.publish("hello")
+        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        let content = system.delivered.last?.request.content
+        #expect(content?.title == title && content?.subtitle == subtitle)
+        #expect(content?.body == "hello" && content?.thread == "general")
+        await device.close()
+    }
+
+    @Test(
         "A push before the socket: it stands alone; a push behind it takes its place, and is counted"
     )
     func pushAndSocket() async throws {
@@ -49,6 +73,21 @@ import Testing
         try await device.live(through: 4)
         #expect(device.standing.count { $0 == second.text } == 1)
         #expect(await device.notices.insight.tally.secondAlerts == 1)
+        await device.close()
+    }
+
+    @Test("A message with an id of more than 64 bytes stands under the name of its push, and goes")
+    func longID() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let id = try EntryID(String(repeating: "x", count: 100))
+        let name = EntryID.hash(of: id.text, prefix: "h-").text
+        try stage.publish(id: id)
+        try await comesTrue("it stands") { device.standing.contains(name) }
+        #expect(name.utf8.count <= 64 && !device.standing.contains(id.text))
+        try stage.readElsewhere(through: 2)
+        try await comesTrue("it goes") { device.standing.isEmpty }
         await device.close()
     }
 

@@ -35,6 +35,74 @@ struct NoticesMomentTests {
         await device.close()
     }
 
+    /// The server's calendar stands in 1970: by it everything would be late.
+    @Test(
+        "Killed before the banner it is decided anew, by the device's calendar and by what holds then",
+        arguments: ["new", "late", "quiet", "focus", "channelMuted", "mention"])
+    func decidedAnew(then: String) async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        device.connection.hold()
+        let (_, id) = try stage.publish("@ada")
+        try await comesTrue("it waits") { device.connection.held > 0 }
+        try await device.kill()
+        let next = try await stage.open(system: system) { Self.set(then, &$0) }
+        guard then != "channelMuted" else {
+            try await comesTrue("it is no more asked for") {
+                try await next.value(
+                    "SELECT ended FROM noticesMessage WHERE ended = 'channelMuted'") == then
+            }
+            #expect(!next.standing.contains(id.text))
+            return await next.close()
+        }
+        try await comesTrue("it stands") { next.standing.contains(id.text) }
+        let isLoud = then == "new" || then == "mention"
+        let content = system.delivered.last { $0.request.id == id.text }?.request.content
+        #expect(content?.sound == isLoud)
+        #expect(content?.interruption == (isLoud ? nil : .passive))
+        let reasons = ["focus": "quiet", "mention": "new"]
+        #expect(try await reason(of: id, next) == reasons[then] ?? then)
+        await next.close()
+    }
+
+    private static func set(_ then: String, _ configuration: inout Notices.Configuration) {
+        var preferences = NoticePreferences()
+        switch then {
+        case "late": configuration.lateAfter = .zero
+        case "focus": configuration.isFocused = { true }
+        case "quiet": preferences.isQuiet = { _ in true }
+        case "channelMuted", "mention":
+            preferences.channelMute = { _ in
+                .until(WallTime(milliseconds: .max), exceptMentions: true)
+            }
+        default: break
+        }
+        configuration.preferences = { [preferences] in preferences }
+        guard then == "mention" else { return }
+        configuration.isMention = { String(decoding: $0, as: UTF8.self).contains("@ada") }
+    }
+
+    @Test(
+        "An app is in the foreground if it has said so, and until then if a channel is on its screen"
+    )
+    func untold() async throws {
+        let device = try await stage.open(system: system)
+        let notices = device.notices
+        #expect(!notices.isForeground)
+        #expect(await notices.availability.state == .background)
+        let general = try device.reprise.channel("general")
+        try await general.appeared()
+        #expect(notices.isForeground)
+        await notices.background(granted: .zero)
+        #expect(!notices.isForeground)
+        await notices.foreground()
+        await general.disappeared()
+        #expect(notices.isForeground)
+        #expect(await notices.availability.state == .foreground)
+        await device.close()
+    }
+
     @Test("What stands for who was signed in before goes, and is in nobody's journal")
     func foreign() async throws {
         let device = try await stage.open(system: system)

@@ -53,6 +53,29 @@ struct NoticesWokenTests {
         }
     }
 
+    @Test(
+        "A background push launches a dead app: what came is shown, what was read goes, whether the app is told that it is in the background or not",
+        arguments: PhoneRules.BackgroundLaunch.allCases)
+    func launchedForIt(rule: PhoneRules.BackgroundLaunch) async throws {
+        try await NoticesPhone.play { stage in
+            var rules = PhoneRules()
+            rules.backgroundLaunch = rule
+            try await stage.phone.ask(.rules(rules))
+            try await stage.launch()
+            try await stage.phone.home()
+            try await stage.publish("m1")
+            try await stage.becomes(1, ["m1"])
+            try await stage.dies()
+            try await stage.publish("m2")
+            try await stage.readElsewhere(through: 1)
+            try await stage.wake(seq: 1, head: 2)
+            try await stage.phone.expects(.phone(.launched, "push"))
+            try await stage.phone.expects(.report("pushed"))
+            #expect(try await stage.standing() == ["m2"])
+            #expect(try await stage.phone.app().badge == 1)
+        }
+    }
+
     @Test("Killed before the banner, read elsewhere meanwhile and no push: it is never shown")
     func readWhileDead() async throws {
         try await NoticesPhone.play("--die-after-changes", "0") { stage in

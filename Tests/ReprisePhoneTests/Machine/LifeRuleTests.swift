@@ -52,6 +52,27 @@ struct LifeRuleTests {
         #expect(bench.machine.nextDue(from: bench.now) == nil)
     }
 
+    @Test(
+        "an app that is launched in the background is told so, or not: by the rule; one that a person has left always",
+        arguments: PhoneRules.BackgroundLaunch.allCases)
+    func backgroundLaunch(rule: PhoneRules.BackgroundLaunch) throws {
+        var rules = PhoneRules()
+        rules.backgroundLaunch = rule
+        var bench = try PhoneBench(rules: rules)
+        bench.push(push(nil, wakes: true))
+        #expect(bench.connect()?.reason == .push)
+        #expect(bench.phase == .background(until: bench.now.microseconds + 30_000_000))
+        let told = bench.orders.contains(.background(grantedMilliseconds: 30_000))
+        #expect(told == (rule == .told))
+        bench.finish()
+        #expect(bench.phase == .suspended(wasForeground: false))
+        try bench.command(.kill(app: nil))
+        try bench.command(.launch(app: nil))
+        try bench.command(.home)
+        bench.connect()
+        #expect(bench.orders.contains(.background(grantedMilliseconds: 30_000)))
+    }
+
     @Test("a process that was to be killed is remembered until it is dead")
     func condemned() throws {
         var bench = try PhoneBench()

@@ -40,7 +40,9 @@ enum BadFields {
 
     private static let devices = [
         #"{}"#, #"{"platform":""}"#, #"{"platform":7}"#, #"{"platform":"ios","pushToken":""}"#,
-        #"{"platform":"ios","pushToken":7}"#,
+        #"{"platform":"ios","pushToken":7}"#, #"{"platform":"ios","pushToken":"secret"}"#,
+        #"{"platform":"ios","pushToken":"aab"}"#, #"{"platform":"ios","pushToken":"aa/bb?"}"#,
+        #"{"platform":"ios","pushToken":"ａａ"}"#,
         #"{"platform":""# + String(repeating: "x", count: 65) + "\"}",
     ].map { ("PUT /v1/devices/{device}", $0) }
 

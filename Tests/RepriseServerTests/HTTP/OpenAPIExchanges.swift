@@ -190,7 +190,7 @@ final class OpenAPIExchanges {
         let put = "PUT /v1/devices/{device}"
         return [
             (ask(put), 200),
-            (ask(put, device: "web%2F2", #"{"platform":"web","pushToken":"{\"a\":1}"}"#), 200),
+            (ask(put, device: "web%2F2", #"{"platform":"watch","pushToken":"00ffAB"}"#), 200),
             (
                 ask(
                     put, device: "web-3",

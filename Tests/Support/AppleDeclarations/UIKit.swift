@@ -47,6 +47,9 @@ public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
     nonisolated public static let didEnterBackgroundNotification = NSNotification.Name("1")
     nonisolated public static let willEnterForegroundNotification = NSNotification.Name("2")
     nonisolated public static let didReceiveMemoryWarningNotification = NSNotification.Name("3")
+    nonisolated public static let didBecomeActiveNotification = NSNotification.Name("5")
+    public enum State: Int, Sendable { case active, inactive, background }
+    open var applicationState: State { fatalError() }
     open class var shared: UIApplication { fatalError() }
     open var connectedScenes: Set<UIScene> { fatalError() }
     open var backgroundTimeRemaining: TimeInterval { fatalError() }

@@ -9,7 +9,8 @@ extension DemoCommand {
         if !json {
             try StandardOutput.write(
                 Terminal.output.paint("Reprise demo: notices", .bold)
-                    + "\nSeed 004, for real; it takes about a minute.\n")
+                    + "\nSeed 004, for real; it takes about a minute\(full ? ", and here an hour" : "").\n"
+            )
         }
         let demo = noticesDemo
         let report = try await Self.ending { try await demo.play() }
@@ -19,7 +20,9 @@ extension DemoCommand {
 
     var noticesDemo: NoticesDemo {
         NoticesDemo(
-            scenarios: NoticesScenario.picked(only),
+            scenarios: NoticesScenario.played(full ? .full : .quick).filter {
+                only.isEmpty || only.contains($0.name)
+            },
             algorithms: alone ? [.reprise] : NoticesAlgorithm.allCases,
             output: output.map { URL(fileURLWithPath: $0) }, printsTimelines: !only.isEmpty,
             isQuiet: json)

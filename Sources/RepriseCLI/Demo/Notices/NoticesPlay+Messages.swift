@@ -27,9 +27,9 @@ extension NoticesPlay {
     func id(_ name: String) -> String { "\(person)-\(name)" }
 
     /// A person has seen banners of these.
-    func areSeen(_ names: [String]) async throws {
+    func areSeen(_ names: [String], within limit: Duration? = nil) async throws {
         let due = Set(names.map(id))
-        try await within(patience) {
+        try await within(limit ?? patience) {
             let seen = try await log().filter { $0.what == "banner" }.map(\.detail)
             return due.isSubset(of: seen)
         }

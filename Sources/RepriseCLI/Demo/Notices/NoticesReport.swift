@@ -102,16 +102,16 @@ extension NoticesResult.Fault {
         case .twice: .twice
         case .stands: .stale
         case .badge: .badge
-        case .shown, .unnamed, .routes: .other
+        case .shown, .unnamed, .silent, .missed, .routes: .other
         }
     }
 
     private var number: Int {
         switch self {
         case .lost(let count), .atOpen(let count), .twice(let count), .shown(let count),
-            .stands(let count), .unnamed(let count):
+            .stands(let count), .unnamed(let count), .silent(let count):
             count
-        case .routes, .badge: 1
+        case .missed, .routes, .badge: 1
         }
     }
 
@@ -128,6 +128,8 @@ extension NoticesResult.Fault {
         case .shown(let count): "\(count) shown"
         case .stands(let count): "\(count) stands"
         case .unnamed(let count): "\(count) unnamed"
+        case .silent(let count): "\(count) silent"
+        case .missed(let what): what
         case .routes: "wrong way"
         case .badge(let saw, let due): "badge \(saw) of \(due)"
         }
@@ -142,6 +144,8 @@ extension NoticesResult.Fault {
         case .shown(let count): "\(count) banners disturbed the person, who had said no"
         case .stands(let count): "\(count) banners stand for what is read"
         case .unnamed(let count): "\(count) banners say not who or what"
+        case .silent(let count): "\(count) banners made no sound"
+        case .missed(let what): "a sign of the others was not seen: \(what)"
         case .routes(let led): "the taps led to \(led.joined(separator: ", "))"
         case .badge(let saw, let due): "the badge was \(saw), and \(due) were unread"
         }

@@ -16,6 +16,10 @@ struct NoticesResult: Sendable {
         case stands(Int)
         /// That many say not whose message it is, or what.
         case unnamed(Int)
+        /// That many banners without a sound.
+        case silent(Int)
+        /// What a person did not see beside messages.
+        case missed(String)
         /// The taps led here.
         case routes([String])
         /// The figure at the icon, and what was unread.

@@ -69,6 +69,7 @@ struct NoticesRun: Sendable {
         note(messages.count { $0.due == .quiet && !banners(of: $0.id).isEmpty }) { .shown($0) }
         note(stale) { .stands($0) }
         note(unnamed) { .unnamed($0) }
+        note(silent) { .silent($0) }
         let led = log.filter { $0.what == "app.route" }.map { log in
             String(log.detail.prefix { $0 != " " })
         }
@@ -86,6 +87,17 @@ struct NoticesRun: Sendable {
         messages.count { message in
             message.seq <= standings[message.channel]?.read ?? 0
                 && delivered.contains { $0.id == message.id }
+        }
+    }
+
+    /// What stands of those that were to be banners, and could not be heard.
+    ///
+    /// Not where a push has taken the place of a banner that was heard: that one is to be silent.
+    private var silent: Int {
+        messages.count { message in
+            message.due == .banner
+                && log.count { $0.what == "delivered" && $0.detail == message.id } == 1
+                && delivered.contains { $0.id == message.id && !$0.content.sound }
         }
     }
 

@@ -42,6 +42,17 @@ extension NoticesScenario {
                 try await play.badgeIsRight()
             }
         },
+        NoticesScenario(name: "signs", title: "typing, and who has read what") { play in
+            try await play.launch()
+            try await play.adaTypes()
+            try await play.writes("m1")
+            try await play.areSeen(["m1"])
+            try await play.adaReads()
+            try await play.goesHome()
+            try await play.taps("m1")
+            try await play.isKnownAsRead("m1")
+            try await play.badgeIsRight()
+        },
         NoticesScenario(name: "granted", title: "25 of 30 s in the background, then back") { play in
             try await play.launch()
             try await play.goesHome()
@@ -104,9 +115,13 @@ extension NoticesScenario {
             try await play.areStored(["m2"])
             try await play.badgeIsRight()
         },
-        NoticesScenario(
-            // A thousand are a test: `NoticesBulkTests.randomBadge`.
-            name: "three-devices", title: "60 random steps (1,000: a test)"
-        ) { play in try await play.doesRandomly(60) },
     ]
+
+    /// On its own server where it is long, so that nobody waits for it.
+    static func threeDevices(_ scale: NoticesScale) -> NoticesScenario {
+        NoticesScenario(
+            name: "three-devices", title: "\(scale.steps.grouped) random steps, three devices",
+            isAlone: scale == .full
+        ) { play in try await play.doesRandomly(scale.steps) }
+    }
 }

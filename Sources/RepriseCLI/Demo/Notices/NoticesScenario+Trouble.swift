@@ -112,18 +112,23 @@ extension NoticesScenario {
             try await play.areSeen(["m1"])
             try await play.badgeIsRight()
         },
-        NoticesScenario(
-            name: "provider-down", title: "Apple is down (an hour, cut to 8 s)",
-            isPushed: true, isOfSeed: false
+    ]
+
+    static func providerDown(_ scale: NoticesScale) -> NoticesScenario {
+        let time =
+            scale == .full ? "for an hour" : "(an hour, cut to \(Int(scale.outage.inSeconds)) s)"
+        return NoticesScenario(
+            name: "provider-down", title: "Apple is down \(time)", isPushed: true, isOfSeed: false,
+            isAlone: scale == .full
         ) { play in
             try await play.launch()
             try await play.isKilled()
             play.server.setDown(true)
             for index in 1...3 { try await play.writes("m\(index)") }
-            try await Task.sleep(for: .seconds(8))
+            try await Task.sleep(for: scale.outage)
             play.server.setDown(false)
-            try await play.areSeen(["m1", "m2", "m3"])
+            try await play.areSeen(["m1", "m2", "m3"], within: scale.patience)
             try await play.badgeIsRight()
-        },
-    ]
+        }
+    }
 }

@@ -19,5 +19,11 @@ struct NoticesScenario: NamedScenario {
     let play: @Sendable (NoticesPlay) async throws -> Void
 
     /// All, in the order of the demo.
-    static let all = states + reading + pushes + races + settings + troubles
+    static let all: [NoticesScenario] = played(.quick)
+
+    /// All, as long as they are to be.
+    static func played(_ scale: NoticesScale) -> [NoticesScenario] {
+        states + reading + [threeDevices(scale)] + pushes + races + settings + troubles
+            + [providerDown(scale)]
+    }
 }

@@ -65,7 +65,7 @@ package final class APNsProvider: PushProvider {
         guard case .apns(let device) = push.address else {
             return .refused("The address is none of APNs.")
         }
-        guard Self.isToken(device.text) else { return .dead(since: nil) }
+        guard device.isApples else { return .dead(since: nil) }
         do {
             let token = try token()
             let request = request(push, device, token)
@@ -90,15 +90,6 @@ package final class APNsProvider: PushProvider {
     }
 
     package func close() async { try? await client.shutdown() }
-
-    /// Bytes in hexadecimal, as Apple asks for; a token is of no fixed length.
-    package static func isToken(_ text: String) -> Bool {
-        (2...512).contains(text.utf8.count) && text.utf8.count % 2 == 0
-            && text.utf8.allSatisfy {
-                (0x30...0x39).contains($0) || (0x41...0x46).contains($0)
-                    || (0x61...0x66).contains($0)
-            }
-    }
 
     private func token() throws -> String {
         try state.withLock { state in

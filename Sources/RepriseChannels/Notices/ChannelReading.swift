@@ -3,42 +3,8 @@ import GRDBSQLite
 import RepriseCore
 package import RepriseWire
 
-/// Where a channel's current log stands, for a door that tells people of messages.
-package struct LogStanding: Hashable, Sendable {
-    package var log: Int64
-    package var epoch: String
-    /// Whether another log of the channel came before it.
-    package var hasFormer: Bool
-    package var head: Int64
-    /// The arrival before the first in this log.
-    package var base: Int64
-    /// Of the message that came last.
-    package var arrival: Int64
-    /// How far the user has read.
-    package var read: Int64
-    /// Messages up to it do not count as unread.
-    package var start: Int64
-    /// Whether the journal has everything up to the head, so that unread messages are counted here.
-    package var isComplete: Bool
-
-    package init(
-        log: Int64, epoch: String, hasFormer: Bool, head: Int64, base: Int64, arrival: Int64,
-        read: Int64, start: Int64, isComplete: Bool
-    ) {
-        self.log = log
-        self.epoch = epoch
-        self.hasFormer = hasFormer
-        self.head = head
-        self.base = base
-        self.arrival = arrival
-        self.read = read
-        self.start = start
-        self.isComplete = isComplete
-    }
-}
-
 /// What a door that tells people of messages reads of the channels' tables.
-package enum NoticeRows {
+package enum ChannelReading {
     /// What was true when a channel was looked at last; where it is the same nothing has changed.
     package static func marks(_ db: Database) throws -> [(channel: String, mark: String)] {
         try Row.fetchAll(
@@ -67,7 +33,8 @@ package enum NoticeRows {
                     """), arguments: [channel.text])
     }
 
-    package static func standing(of channel: ChannelName, _ db: Database) throws -> LogStanding? {
+    package static func standing(of channel: ChannelName, _ db: Database) throws -> NoticeStanding?
+    {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
@@ -83,7 +50,7 @@ package enum NoticeRows {
             arguments: [channel.text, epoch])
         let read = try receipt?.integer(0) ?? 0
         let head = try row.integer(3)
-        return LogStanding(
+        return NoticeStanding(
             log: log, epoch: epoch, hasFormer: rows.count > 1, head: head,
             base: ChannelsTables.base(of: log),
             arrival: ChannelsTables.base(of: log) + (try row.integer(4)), read: read,
@@ -93,9 +60,9 @@ package enum NoticeRows {
 
     /// What came last, newest first; what has left the journal meanwhile is passed over.
     package static func newest(
-        of channel: ChannelName, in standing: LogStanding, after arrival: Int64, limit: Int,
+        of channel: ChannelName, in standing: NoticeStanding, after arrival: Int64, limit: Int,
         _ db: Database
-    ) throws -> [Message] {
+    ) throws -> [NoticeMessage] {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
@@ -107,12 +74,12 @@ package enum NoticeRows {
                 max(arrival, ChannelsTables.base(of: standing.log)), standing.arrival, limit,
             ])
         return try rows.map { row in
-            Message(
-                channel: channel, seq: try row.integer(0), id: try EntryID(try row.text(1)),
-                time: WallTime(milliseconds: try row.integer(2)),
+            NoticeMessage(
+                id: try EntryID(try row.text(1)), channel: channel, seq: try row.integer(0),
                 from: try row.optionalText(3).map { try UserID($0) },
+                time: WallTime(milliseconds: try row.integer(2)),
                 change: try row.change(4, target: 5), isDeleted: try row.integer(6) != 0,
-                body: try row.bytes(7), attempt: 1)
+                body: try row.bytes(7))
         }
     }
 
@@ -125,6 +92,13 @@ package enum NoticeRows {
                 sql: "SELECT deleted FROM channelsMessage WHERE log = ? AND seq = ?"),
             arguments: [log, seq])
         return (deleted != nil, deleted == 1)
+    }
+
+    package static func body(of seq: Int64, in log: Int64, _ db: Database) throws -> [UInt8]? {
+        try Row.fetchOne(
+            db.cachedStatement(sql: "SELECT body FROM channelsMessage WHERE log = ? AND seq = ?"),
+            arguments: [log, seq]
+        )?.bytes(0)
     }
 
     package static func unread(in channel: ChannelName, _ db: Database) throws -> Unread {

@@ -1,0 +1,35 @@
+import Reprise
+import RepriseChannels
+import ReprisePhone
+
+/// Reports to the phone's log what comes over the socket beside messages: `typing` with a channel and who types there, or `nobody`;
+/// `receipt` with a channel, who, and how far.
+struct LiveSigns: Sendable {
+    let phone: PhoneApp
+    let reprise: Reprise
+    let channels: [String]
+
+    /// Until the task is cancelled.
+    func report() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for name in channels {
+                let channel = try reprise.channel(name)
+                group.addTask {
+                    for await typists in channel.typists {
+                        let names = typists.map(\.text).joined(separator: " ")
+                        await phone.report("typing", "\(name) \(names.isEmpty ? "nobody" : names)")
+                    }
+                }
+                group.addTask {
+                    for await positions in channel.positions {
+                        for (user, position) in positions.sorted(by: { $0.key.text < $1.key.text })
+                        where position.read > 0 {
+                            await phone.report("receipt", "\(name) \(user.text) \(position.read)")
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

@@ -1,0 +1,22 @@
+package import RepriseWire
+import Synchronization
+
+/// Whoever wants to hear of every channel.
+final class ChannelEars: Sendable {
+    private let observers = Mutex<[@Sendable (NoticeNews) -> Void]>([])
+
+    func add(_ observer: @escaping @Sendable (NoticeNews) -> Void) {
+        observers.withLock { $0.append(observer) }
+    }
+
+    func tell(_ news: NoticeNews) {
+        for observer in observers.withLock({ $0 }) { observer(news) }
+    }
+}
+
+extension Channels {
+    /// Tells of everything from now on; the observer must not wait, and cannot be taken away.
+    package func observe(_ observer: @escaping @Sendable (NoticeNews) -> Void) {
+        readers.bells.ears.add(observer)
+    }
+}

@@ -1,0 +1,86 @@
+import RepriseCore
+import RepriseWire
+
+/// Which channels are to be walked for whom to push, and when: a message has its time to be received first.
+struct PushWalkOrder: Sendable {
+    /// Messages of a channel that are taken together.
+    private struct Slot {
+        let began: Duration
+        var seq: Int64
+    }
+
+    private var noted: [ChannelName: [Slot]] = [:]
+    /// The channels in the order in which their slots began.
+    private var order: [ChannelName] = []
+    private var orderStart = 0
+    private var ready: [ChannelName] = []
+    private var target: [ChannelName: Int64] = [:]
+    private var walking: Set<ChannelName> = []
+
+    /// A message is durable.
+    ///
+    /// - Returns: false if there is no room for it: all channels are to be looked through.
+    mutating func note(_ seq: Int64, in channel: ChannelName, now: Duration) -> Bool {
+        if let last = noted[channel]?.indices.last, let slot = noted[channel]?[last],
+            now - slot.began < PushLimits.slot
+        {
+            noted[channel]?[last].seq = max(slot.seq, seq)
+            return true
+        }
+        guard order.count - orderStart < PushLimits.notedSlots else { return false }
+        noted[channel, default: []].append(Slot(began: now, seq: seq))
+        order.append(channel)
+        return true
+    }
+
+    /// When the next message has had its time.
+    var due: Duration? {
+        guard orderStart < order.count, let slot = noted[order[orderStart]]?.first else {
+            return nil
+        }
+        return slot.began + PushLimits.grace + PushLimits.slot
+    }
+
+    /// Channels whose messages have had their time are ready.
+    mutating func takeDue(_ now: Duration) {
+        while let due, due <= now {
+            let channel = order[orderStart]
+            guard let slot = noted[channel]?.first else { preconditionFailure("a slot is lost") }
+            orderStart += 1
+            noted[channel]?.removeFirst()
+            if noted[channel]?.isEmpty == true { noted[channel] = nil }
+            if target[channel] == nil { ready.append(channel) }
+            target[channel] = max(target[channel] ?? 0, slot.seq)
+        }
+        guard orderStart > 1_024, orderStart * 2 > order.count else { return }
+        order.removeFirst(orderStart)
+        orderStart = 0
+    }
+
+    /// The next walk, of at most ``PushLimits/walks`` at a time.
+    mutating func next() -> (channel: ChannelName, through: Int64)? {
+        while walking.count < PushLimits.walks, !ready.isEmpty {
+            let channel = ready.removeFirst()
+            guard let through = target[channel], walking.insert(channel).inserted else { continue }
+            return (channel, through)
+        }
+        return nil
+    }
+
+    /// A step has been taken; the walk goes on unless it is done up to what was wanted.
+    mutating func ended(_ channel: ChannelName, through: Int64?) {
+        walking.remove(channel)
+        guard let wanted = target[channel] else { return }
+        if let through, through >= wanted {
+            target[channel] = nil
+        } else {
+            ready.append(channel)
+        }
+    }
+
+    /// A step has failed: it is taken again.
+    mutating func failed(_ channel: ChannelName) {
+        walking.remove(channel)
+        ready.append(channel)
+    }
+}
