@@ -21,6 +21,10 @@ package final class SimulatedServer {
         case asked(ClientFrame.Subscription, connection: Int)
         /// It is known whose connection it is.
         case identified(UserID, connection: Int)
+        /// A device is welcomed: it goes on here with what was unanswered elsewhere.
+        case welcomed(EntryID, connection: Int)
+        /// So many messages of a device are about to be stored.
+        case took(Int, connection: Int)
         /// A device wants nothing more of a channel.
         case left(ChannelName, connection: Int)
         /// A frame leaves for a device.
