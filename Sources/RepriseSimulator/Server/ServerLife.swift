@@ -298,14 +298,14 @@ final class ServerLife {
                 Member(user: seat.user, role: $0, joined: head, since: process.clock.wall())
             }
             let isDurable =
-                member.map { accounts.seat(seat, as: $0, fate) }
+                member.map { accounts.seat(seat, as: $0, from: from, fate) }
                 ?? accounts.unseat(seat, fate)
             guard let isDurable else { return reply(true) }
             guard isDurable else { return reply(false) }
             simulation.trace(
                 server.name, "\(seat.user) is \(role == nil ? "no" : "a") member of \(seat.channel)"
             )
-            if role != nil { server.membersChanged(.began(seat, from: from)) }
+            if role != nil { server.membersChanged(.began(seat)) }
             later(.microseconds(10), .milliseconds(1)) { [self] in
                 if role == nil { server.membersChanged(.ended(seat)) }
                 if mutation != .removalUntold { post(.accessChanged(seat)) }

@@ -219,8 +219,7 @@ package final class SimulatedServer {
     // MARK: Members
 
     enum MemberChange {
-        /// The head was read at `from`; what is published from then on is the member's.
-        case began(SimulatedAccounts.Seat, from: Duration)
+        case began(SimulatedAccounts.Seat)
         /// Those who are connected are being told.
         case ended(SimulatedAccounts.Seat)
         case unknown
