@@ -38,21 +38,15 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
         from + (to - from) * fraction()
     }
 
-    /// Short ones often, long ones seldom: even over the logarithm.
+    /// Short ones often, long ones seldom: each octave as often as the others.
     package mutating func spread(_ from: Duration, _ to: Duration) -> Duration {
-        let ratio = to / from
-        var factor = 1.0
-        var left = fraction()
-        // ratio to the power of `left`, by halves, so that no mathematics library decides the last bit
-        var step = ratio
-        for _ in 0..<20 {
-            step = step.squareRoot()
-            left *= 2
-            if left >= 1 {
-                factor *= step
-                left -= 1
-            }
-        }
-        return from * factor
+        let (least, most) = (max(from.wholeNanoseconds, 1), to.wholeNanoseconds)
+        guard most > least else { return from }
+        // One of the octaves between them, and evenly in that.
+        let octaves = 64 - ((most - 1) / least).leadingZeroBitCount
+        let bits = next()
+        let low = least << Int64(bits % UInt64(octaves))
+        let width = min(2 * low, most) - low
+        return .nanoseconds(low + Int64(truncatingIfNeeded: (bits >> 8) % UInt64(width)))
     }
 }

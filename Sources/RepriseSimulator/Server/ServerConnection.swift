@@ -211,6 +211,7 @@ final class ServerConnection {
         }
         outbox.append(contentsOf: frames)
         if socket.unsentBytes + outboxBytes > limits.unsentBytes { isWritable = false }
+        awaitTaken()
     }
 
     func flush() {
@@ -241,8 +242,12 @@ final class ServerConnection {
             updateReading()
             for subscription in subscriptions { readIfWanted(subscription) }
         }
+        awaitTaken()
         readNext()
     }
+
+    /// Being told of every byte is half of what happens on a network, and matters to few.
+    private func awaitTaken() { socket.isTakenAwaited = !isWritable || !pageEnds.isEmpty }
 
     func updateReading() {
         guard !hasEnded else { return }

@@ -1,6 +1,8 @@
 import RepriseCore
 import RepriseServer
 import RepriseWire
+import ServiceLifecycle
+import Synchronization
 import Testing
 
 @Suite("A device that connects again")
@@ -102,7 +104,7 @@ struct TakeoverTests {
                         let client = try await server.client(hello: false)
                         try await client.send(.hello(.init(device: device, client: "test")))
                         while true {
-                            switch try await client.next(within: .seconds(3)) {
+                            switch try await client.next(within: .seconds(60)) {
                             case .close(let code): return code
                             case .ended: return nil
                             case .frame, .ping, .pong: continue
@@ -110,9 +112,9 @@ struct TakeoverTests {
                         }
                     }
                 }
-                try await untilTrue("one is left") { server.connections == 1 }
                 var codes: [UInt16?] = []
                 while codes.count < 47, let code = try await group.next() { codes.append(code) }
+                try await untilTrue("one is left") { server.connections == 1 }
                 await server.group.triggerGracefulShutdown()
                 return codes
             }
@@ -144,10 +146,12 @@ struct TakeoverTests {
         limits.connectionsPerUser = 1
         try await RunningServer.withUsers(limits) { server, _ in
             let device = EntryID.random()
-            for _ in 0..<5 { _ = try await server.client(as: "ada", device: device) }
+            var clients: [TestClient] = []
+            for _ in 0..<5 { clients.append(try await server.client(as: "ada", device: device)) }
             let other = try await server.client(hello: false)
             try await other.hello(as: "ada")
             #expect(try await other.ending().0 == .tooManyConnections)
+            #expect(try await clients[4].everythingSoFar().isEmpty)
         }
     }
 
