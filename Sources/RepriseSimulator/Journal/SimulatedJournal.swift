@@ -37,6 +37,8 @@ package final class SimulatedJournal {
     let families: KindFamilies
     var handlers: [String: Handler] = [:]
     private var queue = WriteQueue<Job>()
+    /// Nothing waits for the disk: what comes before then is written then, and nobody looks whether anything has.
+    private var resting: Duration?
     private var armed: Duration?
     var random: SeededRandom
     var running = Set<Int64>()
@@ -128,18 +130,22 @@ package final class SimulatedJournal {
     private static var closed: RepriseError { WriteQueue<Job>.closed }
 
     private func enqueue(_ job: Job, last: Bool = false) {
+        if let resting, resting < simulation.now { _ = queue.nextGroup() }  // nothing has come
         switch queue.add(job, last: last) {
         case .begin: commitNext()
-        case .wait: break
+        case .wait: if let resting { commit(at: resting) }
         case .refuse(let error):
             simulation.after(.zero, on: process) { job.finish(.failure(error)) }
         }
     }
 
-    private func commitNext() {
-        simulation.after(random.spread(.microseconds(50), .milliseconds(20)), on: process) {
-            [self] in commitGroup()
-        }
+    private func commitNext() { commit(at: simulation.now + latency()) }
+
+    private func latency() -> Duration { random.spread(.microseconds(50), .milliseconds(20)) }
+
+    private func commit(at moment: Duration) {
+        resting = nil
+        simulation.after(moment - simulation.now, on: process) { [self] in commitGroup() }
     }
 
     private func commitGroup() {
@@ -177,7 +183,7 @@ package final class SimulatedJournal {
             if (error as? RepriseError)?.code == .ownershipLost { lostOwnership() }
         }
         guard process.state != .dead, process.life == life else { return }
-        if queue.count > 0 { commitNext() } else { _ = queue.nextGroup() }
+        if queue.count > 0 { commitNext() } else { resting = simulation.now + latency() }
     }
 
     // MARK: Hand-over

@@ -87,7 +87,7 @@ final class ServerLife {
     }
 
     func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
-        simulation.after(server.random.spread(from, to), on: process, work)
+        simulation.after(server.random.latency(from, to), on: process, work)
     }
 
     // MARK: Committing

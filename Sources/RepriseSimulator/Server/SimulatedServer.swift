@@ -235,7 +235,7 @@ package final class SimulatedServer {
             isAnswered = true
             then(isDone)
         }
-        let way = random.spread(.microseconds(300), .milliseconds(40))
+        let way = random.latency(.microseconds(300), .milliseconds(40))
         simulation.after(settings.patience) { answer(false) }
         simulation.after(way) { [self] in
             guard process.state != .dead else { return answer(false) }
@@ -315,7 +315,7 @@ package final class SimulatedServer {
         then: @escaping (Result<[AppendResult], RepriseError>) -> Void
     ) {
         let id = requests.add(messages, then)
-        let way = random.spread(.microseconds(300), .milliseconds(40))
+        let way = random.latency(.microseconds(300), .milliseconds(40))
         simulation.after(settings.patience) { [self] in
             answer(id, messages, .failure(Self.lost))
         }
@@ -326,7 +326,7 @@ package final class SimulatedServer {
             simulation.after(.zero, on: process) { [self] in
                 life?.submit(messages) { [self] result in
                     observer(.answered(messages, result))
-                    let back = random.spread(.microseconds(300), .milliseconds(40))
+                    let back = random.latency(.microseconds(300), .milliseconds(40))
                     simulation.after(back) { [self] in answer(id, messages, result) }
                 }
             }
