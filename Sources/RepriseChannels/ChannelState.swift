@@ -68,6 +68,9 @@ public struct Disconnection: Equatable, Sendable, CustomStringConvertible {
     /// For people.
     public var description: String {
         if let error { return error.message }
+        if closeCode == .replaced {
+            return "The server has a newer connection of this device, or of a copy of its journal."
+        }
         if let closeCode { return "The server closed the connection with \(closeCode)." }
         return "The connection ended."
     }

@@ -71,6 +71,10 @@ extension CloseCode {
     public static let tooManyConnections = CloseCode(4102)
     /// The server cannot find out now who connects.
     public static let unavailable = CloseCode(4103)
+    /// The device has said hello on a newer connection.
+    ///
+    /// Who gets this on the connection that it uses shares its device's id with another, or was late itself.
+    public static let replaced = CloseCode(4104)
     /// A frame is not what the protocol allows.
     public static let malformedFrame = CloseCode(4200)
     /// A frame came before `hello`, or a second `hello`.

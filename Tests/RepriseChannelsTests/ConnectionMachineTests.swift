@@ -166,6 +166,30 @@ struct ConnectionMachineTests {
         #expect(end(after: .seconds(1)) == .stop)
     }
 
+    @Test(
+        "two that share a device's id end each other ever more seldom, and one that does not is as before"
+    )
+    func replaced() {
+        var machine = ConnectionMachine()
+        var now = Self.start
+        _ = machine.started()
+        func end(_ code: CloseCode?, after up: Duration) -> ConnectionMachine.Action? {
+            _ = machine.dialSucceeded(at: now)
+            _ = machine.welcomeReceived(Self.welcome(), at: now)
+            now += up
+            let action = machine.ended(closeCode: code, at: now, jitter: 0.5).first
+            now += .seconds(120)
+            _ = machine.timerFired(at: now)
+            return action
+        }
+        // However long each connection lasts: 5 s and half of 0.5 s, 1 s, 2 s … 60 s.
+        for wait in [5_250, 5_500, 6_000, 7_000, 9_000, 13_000, 21_000, 35_000, 35_000] {
+            #expect(end(.replaced, after: .seconds(30)) == .wait(.milliseconds(wait)))
+        }
+        #expect(end(nil, after: .seconds(30)) == .wait(.milliseconds(250)))
+        #expect(end(.replaced, after: .seconds(30)) == .wait(.milliseconds(5_500)))
+    }
+
     @Test("takes a heartbeat of nought for a second, so that no moment is a silence")
     func noHeartbeat() {
         var machine = ConnectionMachine()

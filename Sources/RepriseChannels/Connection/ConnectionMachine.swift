@@ -356,7 +356,8 @@ package struct ConnectionMachine: Sendable {
         case .ready(let since, _): readySince = since
         case .closing(_, let since): readySince = since
         }
-        if let readySince, now - readySince >= settings.settled {
+        // Two with one device id end each other in turn: then each wait is longer than the one before.
+        if let readySince, now - readySince >= settings.settled, code != .replaced {
             failures = 0
             brokenFrames = 0
         }

@@ -15,7 +15,7 @@ extension ConnectionHandler {
     private func move(_ receipt: ClientFrame.Receipt) {
         guard let user = principal.user else { return }
         machine.publishesAccepted(1)
-        gateway.move(receipt, of: user, on: device, by: id, through: switchboard.shard)
+        gateway.move(receipt, of: user, on: machine.device, by: id, through: switchboard.shard)
     }
 
     /// A receipt is durable: the echo tells so.

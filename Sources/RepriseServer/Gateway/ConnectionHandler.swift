@@ -22,10 +22,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Requests that wait for what the user may do.
     var desk: AccessDesk<ChannelRequest, Grant>
     var receipts = ReceiptDesk()
-    /// The device, as it said in its hello.
-    private(set) var device: EntryID?
+    /// Where it stands in the roster of devices; nil before it is known whose it is.
+    var key: Gateway.Roster.Key?
     /// Whether it counts among the connections of its user.
-    private var isAdmitted = false
+    var isAdmitted = false
     var subscribeBucket: TokenBucket
     /// Publishes of the bytes that are being read; they are submitted together.
     var publishes: [NewMessage] = []
@@ -42,7 +42,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var taken = 0
     private var turn = 0
     /// Messages that came behind a token that is being looked at: what one read brought.
-    private var waiting: [[UInt8]] = []
+    var waiting: [[UInt8]] = []
 
     init(id: UInt64, switchboard: Switchboard, now: Duration) {
         self.id = id
@@ -84,7 +84,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.connectionEnded(now: now)
         endSubscriptions()
         switchboard.remove(self)
-        if isAdmitted, let user = principal.user { gateway.left(user) }
+        if let key { gateway.left(place, as: key) }
+        giveSeatBack()
         log(.debug, "disconnected")
     }
 
@@ -135,20 +136,21 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context?.read()
     }
 
-    private func received(_ text: [UInt8]) {
+    func received(_ text: [UInt8]) {
         do {
             let frame = try decoder.clientFrame(text)
-            if case .hello(let hello) = frame { noteHello(hello) }
+            if case .hello(let hello) = frame { logHello(hello) }
             perform(machine.frameReceived(frame, now: now), for: frame)
         } catch {
             unreadable(text, error)
         }
     }
 
-    private func perform(_ verdict: ConnectionMachine.Verdict, for frame: ClientFrame?) {
+    func perform(_ verdict: ConnectionMachine.Verdict, for frame: ClientFrame?) {
         switch verdict {
         case .identify(let token): identify(token)
-        case .welcome: welcome()
+        case .takeOver(let device): takeOver(as: device)
+        case .welcome: if admit() { welcome() }
         case .authenticated: if let session { send(.authenticated(session)) }
         case .accept: if let frame { accept(frame) }
         case .ignore: break
@@ -178,61 +180,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         violated(.malformedFrame, error?.message ?? "The frame cannot be read.")
     }
 
-    // MARK: Who it is
+    // MARK: Hello
 
-    private func identify(_ token: AccessToken?) {
-        let shard = switchboard.shard
-        gateway.identify(token) { [id] answer in shard.post(.identified(id, answer)) }
-    }
-
-    func identified(_ answer: Result<Principal, RepriseError>) {
-        let ends = (try? answer.get())?.expires.map { expires in
-            now + gateway.clock.wall().duration(to: expires) + gateway.leeway
-        }
-        let before = principal
-        switch machine.identified(answer, ends: ends, now: now) {
-        case .welcome: if admit() { welcome() }
-        case let verdict: perform(verdict, for: nil)
-        }
-        if principal.isAdmin != before.isAdmin, before.user != nil { rightsChanged() }
-        lookLater()
-        receiveWaiting()
-        submitPublishes()
-        askForAccess()
-        readAgain()
-    }
-
-    /// Takes it in as one more connection of its user, if there may be one more.
-    private func admit() -> Bool {
-        guard let user = principal.user else { return true }
-        guard gateway.admits(user) else {
-            violated(.tooManyConnections, "This user has too many connections.")
-            return false
-        }
-        isAdmitted = true
-        log(.debug, "identified", ["user": "\(user)"])
-        switchboard.identified(self, as: user)
-        if let device { gateway.sawDevice(device, of: user) }
-        return true
-    }
-
-    private func receiveWaiting() {
-        var messages = waiting[...]
-        waiting = []
-        while !machine.mustWait, machine.maySend, let message = messages.popFirst() {
-            received(message)
-        }
-        if machine.mustWait { waiting = Array(messages) }
-    }
-
-    /// As the client is told it.
-    private var session: ServerFrame.Session? {
-        guard let user = principal.user, let expires = principal.expires else { return nil }
-        return ServerFrame.Session(user: user, expires: expires)
-    }
-
-    private func noteHello(_ hello: ClientFrame.Hello) {
-        device = hello.device
+    private func logHello(_ hello: ClientFrame.Hello) {
         log(.debug, "hello", ["device": "\(hello.device)", "client": "\(hello.client)"])
     }
 
@@ -320,7 +270,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context?.close(promise: nil)
     }
 
-    private func perform(_ action: ConnectionMachine.Action?) {
+    func perform(_ action: ConnectionMachine.Action?) {
         switch action {
         case nil: break
         case .ping: write(WebSocketFraming.control(.ping))
@@ -356,7 +306,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if self.turn == turn { lookLater() }
     }
 
-    private func lookLater() {
+    func lookLater() {
         turn = switchboard.look(at: self, after: machine.nextTick(limits, now: now))
     }
 

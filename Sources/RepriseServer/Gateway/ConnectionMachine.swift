@@ -1,7 +1,7 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides about one WebSocket connection: `awaitingHello → identifying → open → draining → closing`.
+/// Decides about one WebSocket connection: `awaitingHello → identifying → takingOver → open → draining → closing`.
 ///
 /// A close is begun once, for whichever reason came first. After it nothing that the peer sends is looked at, but it is
 /// still read: closing a socket with unread bytes would take the close frame away from the peer.
@@ -20,6 +20,8 @@ package struct ConnectionMachine: Sendable {
     package enum Verdict: Equatable, Sendable {
         /// Find out whose token it is.
         case identify(AccessToken?)
+        /// End the older connections of the device; answered by `takeOver(from:now:)` with how many there are.
+        case takeOver(EntryID)
         case welcome
         /// Say that the fresh token was taken.
         case authenticated
@@ -58,6 +60,8 @@ package struct ConnectionMachine: Sendable {
         case awaitingHello
         /// Hello was said; who it is is being found out.
         case identifying
+        /// So many older connections of the device may still take something.
+        case takingOver(Int)
         case open
         /// The server is shutting down; what was accepted is still answered.
         case draining
@@ -75,6 +79,8 @@ package struct ConnectionMachine: Sendable {
     private var sent: Duration
     private var pinged: Duration?
     private var publishesInFlight = 0
+    /// The device, as it said in its hello.
+    package private(set) var device: EntryID?
 
     /// - Parameters:
     ///   - now: the uptime.
@@ -92,7 +98,7 @@ package struct ConnectionMachine: Sendable {
         switch phase {
         case .awaitingHello, .identifying, .open:
             !session.isAsking && publishesInFlight < limits.publishesInFlight
-        case .draining: false
+        case .takingOver, .draining: false
         case .closing, .closed: true
         }
     }
@@ -100,7 +106,7 @@ package struct ConnectionMachine: Sendable {
     /// Whether frames may still be sent.
     package var maySend: Bool {
         switch phase {
-        case .awaitingHello, .identifying, .open, .draining: true
+        case .awaitingHello, .identifying, .takingOver, .open, .draining: true
         case .closing, .closed: false
         }
     }
@@ -108,10 +114,12 @@ package struct ConnectionMachine: Sendable {
     /// Whose connection it is.
     package var principal: Principal { asksWho ? session.principal ?? .nobody : .open }
 
-    /// Whether frames wait because a token is being looked at.
+    /// Whether frames wait because a token is being looked at, or an older connection of the device has not ended.
     ///
     /// The socket is not read meanwhile, so what waits is what came with the token.
-    package var mustWait: Bool { session.isAsking && maySend }
+    package var mustWait: Bool {
+        if case .takingOver = phase { true } else { session.isAsking && maySend }
+    }
 
     /// Whether it has said hello and nothing has ended it.
     package var isOpen: Bool { phase == .open }
@@ -136,15 +144,16 @@ package struct ConnectionMachine: Sendable {
                     .unsupportedVersion,
                     "This server speaks version \(ClientFrame.Hello.currentVersion).", now)
             }
+            device = hello.device
             guard asksWho else {
-                enter(.open, now)
-                return .welcome
+                enter(.takingOver(0), now)
+                return .takeOver(hello.device)
             }
             enter(.identifying, now)
             session.askingBegan()
             return .identify(hello.token)
         case (.awaitingHello, _): return refuse(.outOfOrder, "The first frame is hello.", now)
-        case (.identifying, _):
+        case (.identifying, _), (.takingOver, _):
             preconditionFailure("driver bug: a frame that must wait was handed in")
         case (.open, .hello): return refuse(.outOfOrder, "Hello was said before.", now)
         case (.open, .authenticate(let token)):
@@ -170,13 +179,43 @@ package struct ConnectionMachine: Sendable {
         guard phase == .identifying || phase == .open else { return .ignore }
         switch outcome {
         case .begins:
-            enter(.open, now)
-            return .welcome
+            guard let device else { preconditionFailure("driver bug: identified without a hello") }
+            enter(.takingOver(0), now)
+            return .takeOver(device)
         case .goesOn: return .authenticated
         case .refused(.tokenExpired, let message): return refuse(.tokenExpired, message, now)
         case .refused(.unauthorized, let message): return refuse(.unauthorized, message, now)
         case .refused(_, let message): return refuse(.unavailable, message, now)
         }
+    }
+
+    /// The device's older connections are being ended.
+    ///
+    /// Nothing is taken from it before they have stopped to take anything: its device goes on with what was unanswered there.
+    ///
+    /// - Parameters:
+    ///   - count: how many of them there are; each is answered by `olderEnded(now:)`.
+    ///   - now: the uptime.
+    /// - Returns: what to tell the peer.
+    package mutating func takeOver(from count: Int, now: Duration) -> Verdict {
+        guard case .takingOver = phase else { return .ignore }
+        guard count > 0 else {
+            enter(.open, now)
+            return .welcome
+        }
+        enter(.takingOver(count), now)
+        return .ignore
+    }
+
+    /// An older connection of the device takes nothing any more.
+    package mutating func olderEnded(now: Duration) -> Verdict {
+        guard case .takingOver(let count) = phase else { return .ignore }
+        return takeOver(from: count - 1, now: now)
+    }
+
+    /// The device has said hello on a newer connection.
+    package mutating func replaced(now: Duration) -> Action? {
+        violated(.replaced, "This device has connected again.", now: now)
     }
 
     /// The peer, or the server itself, did what ends a connection.
@@ -202,7 +241,7 @@ package struct ConnectionMachine: Sendable {
         case .open where publishesInFlight > 0:
             enter(.draining, now)
             return nil
-        case .awaitingHello, .identifying, .open:
+        case .awaitingHello, .identifying, .takingOver, .open:
             return violated(.goingAway, Self.goodbye, now: now)
         case .draining, .closing, .closed: return nil
         }
@@ -227,6 +266,7 @@ package struct ConnectionMachine: Sendable {
             guard now - phaseBegan >= limits.handshake else { return nil }
             return violated(.handshakeTimedOut, "No hello came in time.", now: now)
         case .identifying: return nil  // the authenticator's own bounds end it
+        case .takingOver: return nil  // as soon as each loop has had a turn
         case .open:
             guard !session.hasEnded(now: now) else {
                 return violated(.tokenExpired, "The token has ended. Bring another.", now: now)
@@ -253,7 +293,7 @@ package struct ConnectionMachine: Sendable {
     package func nextTick(_ limits: Limits, now: Duration) -> Duration {
         switch phase {
         case .awaitingHello: phaseBegan + limits.handshake - now
-        case .identifying: limits.idle
+        case .identifying, .takingOver: limits.idle
         case .open:
             min(
                 session.ends ?? now + limits.idle, sent + limits.heartbeat,

@@ -32,6 +32,27 @@ extension Gateway {
         }
     }
 
+    // MARK: Devices
+
+    typealias Roster = DeviceRoster<Place>
+
+    /// Where a connection lives.
+    struct Place: Equatable, Sendable {
+        let id: UInt64
+        let shard: Shard
+
+        static func == (left: Place, right: Place) -> Bool { left.id == right.id }
+    }
+
+    /// - Returns: the device's older connections.
+    func arrived(_ place: Place, as key: Roster.Key) -> [Place] {
+        roster.withLock { $0.arrived(place, as: key) }
+    }
+
+    func left(_ place: Place, as key: Roster.Key) {
+        roster.withLock { $0.left(place, as: key) }
+    }
+
     func sawDevice(_ device: EntryID, of user: UserID) {
         guard let accounts else { return }
         Task {

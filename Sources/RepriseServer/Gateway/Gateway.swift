@@ -24,6 +24,7 @@ package final class Gateway: Sendable {
 
     let log: any MessageLog
     let users: Mutex<[UserID: Int]> = Mutex([:])
+    let roster = Mutex(Roster())
     let subscriptions = Atomic<Int>(0)
     let catchUps = Atomic<Int>(0)
     private let state = Mutex((lastID: UInt64(0), connections: 0, isQuiescing: false))

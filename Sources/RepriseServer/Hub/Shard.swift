@@ -20,6 +20,9 @@ final class Shard: Sendable {
         case moveFailed(UInt64, ClientFrame.Receipt)
         case typing(TypingBoard.Told)
         case identified(UInt64, Result<Principal, RepriseError>)
+        /// A connection's device has connected again; the newer one is told when the older takes nothing more.
+        case replace(UInt64, by: Gateway.Place)
+        case olderEnded(UInt64)
         case cutAll
     }
 

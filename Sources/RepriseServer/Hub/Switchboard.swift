@@ -108,6 +108,10 @@ final class Switchboard {
             case .moveFailed(let id, let receipt): connections[id]?.moveFailed(receipt)
             case .typing(let told): tell(told)
             case .identified(let id, let answer): connections[id]?.identified(answer)
+            case .replace(let id, let newer):
+                connections[id]?.replaced()
+                newer.shard.post(.olderEnded(newer.id))
+            case .olderEnded(let id): connections[id]?.olderEnded()
             case .cutAll: for connection in Array(connections.values) { connection.cut() }
             }
         }

@@ -168,6 +168,7 @@ package final class ServerMetrics: Sendable {
         .protocolError, .notText, .invalidText, .frameTooLarge, .idle, .notReading,
         .handshakeTimedOut, .tokenExpired, .goingAway, .overloaded, .tooManyConnections,
         .malformedFrame, .outOfOrder, .unsupportedVersion, .unauthorized, .unavailable,
+        .replaced,
     ]
 
     private static func counters(

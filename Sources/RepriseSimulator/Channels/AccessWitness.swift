@@ -38,7 +38,7 @@ final class AccessWitness {
 
     func changed(_ change: SimulatedServer.MemberChange) {
         switch change {
-        case .began(let seat, let from): began(seat, from: from)
+        case .began(let seat): began(seat)
         case .ended(let seat): end(seat)
         case .unknown: compare()
         }
@@ -47,10 +47,10 @@ final class AccessWitness {
     /// He is not let in, or nobody knows whether he was.
     func mayBeOutside(_ seat: SimulatedAccounts.Seat) { wereOutside.insert(seat) }
 
-    private func began(_ seat: SimulatedAccounts.Seat, from: Duration) {
+    private func began(_ seat: SimulatedAccounts.Seat) {
         guard let row = accounts.members.rows[seat] else { return }
         if firstSeated[seat] == nil { firstSeated[seat] = simulation.now }
-        stays[seat, default: [:]][row.number] = Stay(began: from, joined: row.member.joined)
+        stays[seat, default: [:]][row.number] = Stay(began: row.from, joined: row.member.joined)
     }
 
     private func end(_ seat: SimulatedAccounts.Seat) {
@@ -66,9 +66,9 @@ final class AccessWitness {
     private func compare() {
         for seat in stays.keys { end(seat) }
         for (seat, row) in accounts.members.rows {
-            let began = stays[seat]?[row.number]?.began ?? simulation.now
+            // One whose sync had failed is there from when it was asked for, as its rows say: not from the restart.
             stays[seat, default: [:]][row.number] = Stay(
-                began: began, joined: row.member.joined)
+                began: row.from, joined: row.member.joined)
         }
     }
 

@@ -16,6 +16,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case fanOutBeforeCommit, acknowledgeBeforeCommitOnServer, keepHeadsAfterFailedCommit
     case forgetIDs, registerAfterRead, silentDoubt, trimWithoutFloor, restoreKeepsEpoch
     case serverSkipsSync, earlySyncComplete, deletionKeepsBody, shutdownUnanswered
+    case olderConnectionsStay
     // People.
     case removalUntold, joinedForgotten, deskKeepsAnswers, renewalIgnored
     // Typing.
@@ -118,6 +119,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .chainNextForgotten: "the end of a chain does not begin the next of its name"
         case .chainAbandonedCounts: "what a worker says that was given up counts"
         case .deletionKeepsBody: "the log keeps the body of what is deleted"
+        case .olderConnectionsStay: "a device's older connections go on when it says hello again"
         case .shutdownUnanswered: "a shutdown does not wait for what was accepted"
         }
     }

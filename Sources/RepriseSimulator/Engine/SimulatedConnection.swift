@@ -46,6 +46,8 @@ package final class SimulatedSocket {
     package var closed: (CloseCode?) -> Void = { _ in }
     /// The peer's transport has taken bytes that were unsent.
     package var taken: (() -> Void)?
+    /// Whether anybody waits for that.
+    package var isTakenAwaited = false
     /// The peer has answered a ping.
     package var ponged: () -> Void = {}
     /// While it is false, what arrives waits.
@@ -205,7 +207,7 @@ package final class SimulatedSocket {
                 inbound.removeFirst(count)
                 peer.unsentBytes -= frames.reduce(0) { $0 + $1.count }
                 let peer = peer
-                if peer.taken != nil {
+                if peer.isTakenAwaited {
                     network.simulation.after(.zero, on: peer.process) {
                         if !peer.isOver { peer.taken?() }
                     }

@@ -174,7 +174,7 @@ extension Duration {
     }
 
     fileprivate var nanosecondsRoundedUp: Int64 {
-        let whole = wholeNanoseconds
-        return components.attoseconds % 1_000_000_000 > 0 ? whole + 1 : whole
+        let (seconds, attoseconds) = components
+        return seconds &* 1_000_000_000 &+ (attoseconds &+ 999_999_999) / 1_000_000_000
     }
 }

@@ -33,20 +33,22 @@ package final class SimulatedJournal {
     package var recorded: ([String: Int64]) -> Void = { _ in }
 
     let simulation: Simulation
-    private let kinds: [String: EntryKind]
-    private let families: KindFamilies
-    private var handlers: [String: Handler] = [:]
+    let kinds: [String: EntryKind]
+    let families: KindFamilies
+    var handlers: [String: Handler] = [:]
     private var queue = WriteQueue<Job>()
+    /// Nothing waits for the disk: what comes before then is written then, and nobody looks whether anything has.
+    private var resting: Duration?
     private var armed: Duration?
-    private var random: SeededRandom
-    private var running = Set<Int64>()
+    var random: SeededRandom
+    var running = Set<Int64>()
     /// What handlers of batches have, by its row: as which attempt.
-    private var lent: [Int64: Int] = [:]
+    var lent: [Int64: Int] = [:]
     /// What is to be written with the end of an entry, by its row.
-    private var alongside: [Int64: StoreJob] = [:]
+    var alongside: [Int64: StoreJob] = [:]
     /// Who is told once that is durable.
-    private var written: [Int64: () -> Void] = [:]
-    private let life: Int
+    var written: [Int64: () -> Void] = [:]
+    let life: Int
 
     /// Opens the journal in `store` for this life of `process`.
     package init(
@@ -128,18 +130,22 @@ package final class SimulatedJournal {
     private static var closed: RepriseError { WriteQueue<Job>.closed }
 
     private func enqueue(_ job: Job, last: Bool = false) {
+        if let resting, resting < simulation.now { _ = queue.nextGroup() }  // nothing has come
         switch queue.add(job, last: last) {
         case .begin: commitNext()
-        case .wait: break
+        case .wait: if let resting { commit(at: resting) }
         case .refuse(let error):
             simulation.after(.zero, on: process) { job.finish(.failure(error)) }
         }
     }
 
-    private func commitNext() {
-        simulation.after(random.spread(.microseconds(50), .milliseconds(20)), on: process) {
-            [self] in commitGroup()
-        }
+    private func commitNext() { commit(at: simulation.now + latency()) }
+
+    private func latency() -> Duration { random.spread(.microseconds(50), .milliseconds(20)) }
+
+    private func commit(at moment: Duration) {
+        resting = nil
+        simulation.after(moment - simulation.now, on: process) { [self] in commitGroup() }
     }
 
     private func commitGroup() {
@@ -177,7 +183,7 @@ package final class SimulatedJournal {
             if (error as? RepriseError)?.code == .ownershipLost { lostOwnership() }
         }
         guard process.state != .dead, process.life == life else { return }
-        commitNext()
+        if queue.count > 0 { commitNext() } else { resting = simulation.now + latency() }
     }
 
     // MARK: Hand-over
@@ -222,7 +228,7 @@ package final class SimulatedJournal {
         write({ try $0.serverTimeReceived(time) }, then: { _ in })
     }
 
-    private func happened(_ event: (inout HandOverMachine) -> Void) {
+    func happened(_ event: (inout HandOverMachine) -> Void) {
         event(&machine)
         switch machine.next(now: now) {
         case .perform(let turn): perform(turn)
@@ -300,87 +306,6 @@ package final class SimulatedJournal {
                 $0.turnFailed(isFinal: HandOverMachine.isFinal(error), now: now, jitter: jitter)
             }
         }
-    }
-
-    // MARK: Handlers
-
-    private func start(_ taken: SimulatedTurn.Taken) {
-        guard process.state == .running, process.life == life,
-            case .effect(let isApplied, let body)? = handlers[taken.entry.kind],
-            process.survives("handing over \(taken.entry.id)")
-        else { return }
-        if taken.entry.mayHaveTakenEffect, let isApplied, isApplied(taken.entry.id) {
-            return settle(taken, .appliedBefore)
-        }
-        simulation.trace(
-            process.name, "hands over \(taken.entry.id), attempt \(taken.entry.attempt)")
-        running.insert(taken.seq)
-        body(taken.entry) { [unowned self] error in
-            guard process.life == life, running.remove(taken.seq) != nil else { return }
-            settle(taken, verdict(taken, error))
-        }
-    }
-
-    /// Gives the handlers of batches what is theirs.
-    private func lend(_ taken: [SimulatedTurn.Taken]) {
-        for kind in handlers.keys.sorted() {
-            guard case .batch(let body)? = handlers[kind] else { continue }
-            let batch = taken.filter { families.leader(of: $0.entry.kind) == kind }
-            guard !batch.isEmpty, process.state == .running, process.life == life,
-                process.survives("handing over \(batch.count) of \(kind)")
-            else { continue }
-            body(batch.map(loan))
-        }
-    }
-
-    private func loan(_ taken: SimulatedTurn.Taken) -> SimulatedLent {
-        lent[taken.seq] = taken.entry.attempt
-        return SimulatedLent(
-            entry: taken.entry, whenWritten: { [unowned self] in written[taken.seq] = $0 }
-        ) { [unowned self] ending, job in
-            guard process.life == life, process.state != .dead,
-                lent[taken.seq] == taken.entry.attempt
-            else { return }
-            lent[taken.seq] = nil
-            switch ending {
-            case .applied: returned(taken, .applied, job)
-            case .failed(let error): returned(taken, verdict(taken, error), nil)
-            case .ended(let outcome, let reason):
-                returned(taken, .ended(outcome, reason: reason), job)
-            case .back(let reason, let isInDoubt):
-                returned(taken, .back(reason: reason, isInDoubt: isInDoubt), nil)
-            case .again(let wait, let reason):
-                returned(taken, .retry(after: wait, countsAsFailure: true, reason: reason), job)
-            case .postponed(let wait, let reason):
-                returned(taken, .retry(after: wait, countsAsFailure: false, reason: reason), nil)
-            }
-        }
-    }
-
-    private func returned(
-        _ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict, _ job: StoreJob?
-    ) {
-        alongside[taken.seq] = job
-        settle(taken, verdict)
-    }
-
-    private func verdict(_ taken: SimulatedTurn.Taken, _ error: (any Error)?)
-        -> Settlement.Verdict
-    {
-        guard let error else { return .applied }
-        guard let kind = kinds[taken.entry.kind] else { return .notStarted }
-        return .after(error, kind: kind, failures: taken.failures, jitter: random.fraction())
-    }
-
-    private func settle(_ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict) {
-        happened { $0.handlerEnded(settlement(taken, verdict)) }
-    }
-
-    private func settlement(_ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict)
-        -> Settlement
-    {
-        Settlement(
-            seq: taken.seq, kind: taken.entry.kind, lane: taken.entry.lane, verdict: verdict)
     }
 
     // MARK: End

@@ -86,8 +86,8 @@ extension ServerConnection {
     private func sendPage(_ frames: [SimulatedFrame]) {
         guard !frames.isEmpty else { return }
         turns.pageSent()
+        pageEnds.append(written + outboxBytes + frames.reduce(0) { $0 + $1.bytes.count })
         send(frames[...])
-        pageEnds.append(written + outboxBytes)
     }
 
     private func endTooEarly(_ subscription: ServerSubscription, _ target: ChannelState) {

@@ -20,6 +20,8 @@ final class ServerConnection {
     private var outbox: [SimulatedFrame] = []
     var outboxBytes = 0
     var isWritable = true
+    /// Where it stands in the roster of devices; nil before it is known whose it is.
+    private var key: DeviceRoster<Int>.Key?
     private var hasEnded = false
     /// Bytes handed to the network since the beginning.
     var written = 0
@@ -76,6 +78,7 @@ final class ServerConnection {
     private func perform(_ verdict: ConnectionMachine.Verdict, for frame: ClientFrame?) {
         switch verdict {
         case .identify(let token): life.identify(token, for: id)
+        case .takeOver(let device): takeOver(as: device)
         case .welcome: welcome()
         case .authenticated: if let session { send(.authenticated(session)) }
         case .accept: if let frame { accept(frame) }
@@ -91,10 +94,15 @@ final class ServerConnection {
                 + (life.server.accounts?.leeway ?? .zero)
         }
         let verdict = machine.identified(answer, ends: ends, now: life.now)
-        if let user = machine.principal.user, verdict == .welcome {
+        if let user = machine.principal.user, case .takeOver = verdict {
             life.server.observer(.identified(user, connection: id))
         }
         perform(verdict, for: nil)
+        goOn()
+    }
+
+    /// What waited for an answer about it may go on.
+    private func goOn() {
         lookLater()
         var frames = waiting[...]
         waiting = []
@@ -105,6 +113,24 @@ final class ServerConnection {
         updateReading()
     }
 
+    // MARK: The device's other connections
+
+    private func takeOver(as device: EntryID) {
+        let key = DeviceRoster<Int>.Key(user: machine.principal.user, device: device)
+        self.key = key
+        var older = life.roster.arrived(id, as: key)
+        if life.mutation == .olderConnectionsStay { older = [] }
+        for other in older { life.post(.replace(other, by: id)) }
+        perform(machine.takeOver(from: older.count, now: life.now), for: nil)
+    }
+
+    func replaced() { perform(machine.replaced(now: life.now)) }
+
+    func olderEnded() {
+        perform(machine.olderEnded(now: life.now), for: nil)
+        goOn()
+    }
+
     private var session: ServerFrame.Session? {
         guard let user = machine.principal.user, let expires = machine.principal.expires else {
             return nil
@@ -113,6 +139,9 @@ final class ServerConnection {
     }
 
     private func welcome() {
+        if let device = machine.device {
+            life.server.observer(.welcomed(device, connection: id))
+        }
         send(
             .welcome(
                 .init(
@@ -144,6 +173,7 @@ final class ServerConnection {
         let messages = publishes
         publishes = []
         machine.publishesAccepted(messages.count)
+        life.server.observer(.took(messages.count, connection: id))
         life.submit(messages) { [life, id] result in
             life.post(.answers(to: id, messages, result))
         }
@@ -181,6 +211,7 @@ final class ServerConnection {
         }
         outbox.append(contentsOf: frames)
         if socket.unsentBytes + outboxBytes > limits.unsentBytes { isWritable = false }
+        awaitTaken()
     }
 
     func flush() {
@@ -211,8 +242,12 @@ final class ServerConnection {
             updateReading()
             for subscription in subscriptions { readIfWanted(subscription) }
         }
+        awaitTaken()
         readNext()
     }
+
+    /// Being told of every byte is half of what happens on a network, and matters to few.
+    private func awaitTaken() { socket.isTakenAwaited = !isWritable || !pageEnds.isEmpty }
 
     func updateReading() {
         guard !hasEnded else { return }
@@ -267,6 +302,7 @@ final class ServerConnection {
         guard !hasEnded else { return }
         hasEnded = true
         machine.connectionEnded(now: life.now)
+        if let key { life.roster.left(id, as: key) }
         for subscription in subscriptions { life.remove(subscription) }
         subscriptions = []
         turns.left { _ in true }

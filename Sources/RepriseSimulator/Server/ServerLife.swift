@@ -14,6 +14,8 @@ final class ServerLife {
         case answers(to: Int, [NewMessage], Result<[AppendResult], RepriseError>)
         case read(by: Int, ReadAnswer)
         case identified(Int, Result<Principal, RepriseError>)
+        case replace(Int, by: Int)
+        case olderEnded(Int)
         case access(to: Int, [AccessAnswer])
         case accessChanged(SimulatedAccounts.Seat)
     }
@@ -35,6 +37,7 @@ final class ServerLife {
     unowned let server: SimulatedServer
     let connectionLimits: ConnectionMachine.Limits
     var queue: Queue
+    var roster = DeviceRoster<Int>()
     private(set) var isStoring = false
     /// How many submissions were taken in and are not answered.
     private(set) var unanswered = 0
@@ -84,7 +87,7 @@ final class ServerLife {
     }
 
     func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
-        simulation.after(server.random.spread(from, to), on: process, work)
+        simulation.after(server.random.latency(from, to), on: process, work)
     }
 
     // MARK: Committing
@@ -214,6 +217,10 @@ final class ServerLife {
             connections[id]?.publishesAnswered(messages, result)
         case .read(let id, let answer): connections[id]?.readAnswered(answer)
         case .identified(let id, let answer): connections[id]?.identified(answer)
+        case .replace(let id, let newer):
+            connections[id]?.replaced()
+            post(.olderEnded(newer))
+        case .olderEnded(let id): connections[id]?.olderEnded()
         case .access(let id, let answers): connections[id]?.accessAnswered(answers)
         case .accessChanged(let seat):
             for connection in connections(of: seat.user) { connection.accessChanged(seat.channel) }
@@ -291,14 +298,14 @@ final class ServerLife {
                 Member(user: seat.user, role: $0, joined: head, since: process.clock.wall())
             }
             let isDurable =
-                member.map { accounts.seat(seat, as: $0, fate) }
+                member.map { accounts.seat(seat, as: $0, from: from, fate) }
                 ?? accounts.unseat(seat, fate)
             guard let isDurable else { return reply(true) }
             guard isDurable else { return reply(false) }
             simulation.trace(
                 server.name, "\(seat.user) is \(role == nil ? "no" : "a") member of \(seat.channel)"
             )
-            if role != nil { server.membersChanged(.began(seat, from: from)) }
+            if role != nil { server.membersChanged(.began(seat)) }
             later(.microseconds(10), .milliseconds(1)) { [self] in
                 if role == nil { server.membersChanged(.ended(seat)) }
                 if mutation != .removalUntold { post(.accessChanged(seat)) }

@@ -9,6 +9,7 @@ package import RepriseWire
 /// - an epoch names one history: a sequence is one message for ever, an id is stored once;
 /// - answers tile what was missing: nothing twice, nothing left out at `sync_complete`, no head told below which something was not sent;
 /// - a body that is deleted does not leave any more, but for what was on its way;
+/// - once a device is welcomed on a connection, nothing more is taken from an older one of it;
 /// - what retention took is told `gone(retention)`, and nothing else is gone;
 /// - what is durable stays, but for retention and for a log that is replaced.
 package final class ServerWitness {
@@ -46,6 +47,9 @@ package final class ServerWitness {
     private var replacedAway: Set<EntryID> = []
     private var epoch: Epoch?
     private var sent: [Slot: Sent] = [:]
+    private var devices: [Int: EntryID] = [:]
+    /// The connection on which each device was welcomed last.
+    private var welcomed: [EntryID: Int] = [:]
     /// Called with each message that becomes durable.
     var stores: (EntryID) -> Void = { _ in }
     /// Who watches who gets what, where the server asks who they are.
@@ -93,6 +97,10 @@ package final class ServerWitness {
         case .asked(let ask, let connection):
             sent[Slot(connection: connection, channel: ask.channel), default: Sent()].ask = ask
         case .identified(let user, let connection): access?.identified(user, connection)
+        case .welcomed(let device, let connection):
+            devices[connection] = device
+            welcomed[device] = connection
+        case .took(let count, let connection): took(count, connection)
         case .left(let channel, let connection):
             sent[Slot(connection: connection, channel: channel)] = nil
         case .sent(let frame, let connection): left(frame, connection)
@@ -206,6 +214,16 @@ package final class ServerWitness {
         // Retention may have taken the message; its id is still known, and then it was durable once.
         guard meanings.values.allSatisfy({ !$0.values.contains { $0[seq] == id } }) else { return }
         simulation.violated(.durable, "\(id) is acknowledged as \(seq), and is not durable")
+    }
+
+    private func took(_ count: Int, _ connection: Int) {
+        guard let device = devices[connection], let newest = welcomed[device],
+            newest != connection
+        else { return }
+        simulation.violated(
+            .order,
+            "\(count) messages of \(device) are taken from connection \(connection), and it was "
+                + "welcomed on \(newest) since")
     }
 
     // MARK: Sending

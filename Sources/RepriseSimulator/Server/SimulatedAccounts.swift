@@ -15,6 +15,8 @@ final class SimulatedAccounts {
     struct Membership: Hashable {
         var number: Int
         var member: Member
+        /// When the head was read behind which he joins: what is published from then on is his.
+        var from: Duration
     }
 
     static let audience = "reprise"
@@ -62,10 +64,12 @@ final class SimulatedAccounts {
     /// Who is there already stays as he is.
     ///
     /// - Returns: whether it is durable; nil if nothing was to be written.
-    func seat(_ seat: Seat, as member: Member, _ fate: () -> SimulatedDisk.Fate) -> Bool? {
+    func seat(
+        _ seat: Seat, as member: Member, from: Duration, _ fate: () -> SimulatedDisk.Fate
+    ) -> Bool? {
         guard members.rows[seat] == nil else { return nil }
         numbers += 1
-        return members.write(seat, Membership(number: numbers, member: member), fate())
+        return members.write(seat, Membership(number: numbers, member: member, from: from), fate())
     }
 
     /// - Returns: whether it is durable; nil if nothing was to be written.

@@ -21,6 +21,10 @@ package final class SimulatedServer {
         case asked(ClientFrame.Subscription, connection: Int)
         /// It is known whose connection it is.
         case identified(UserID, connection: Int)
+        /// A device is welcomed: it goes on here with what was unanswered elsewhere.
+        case welcomed(EntryID, connection: Int)
+        /// So many messages of a device are about to be stored.
+        case took(Int, connection: Int)
         /// A device wants nothing more of a channel.
         case left(ChannelName, connection: Int)
         /// A frame leaves for a device.
@@ -215,8 +219,7 @@ package final class SimulatedServer {
     // MARK: Members
 
     enum MemberChange {
-        /// The head was read at `from`; what is published from then on is the member's.
-        case began(SimulatedAccounts.Seat, from: Duration)
+        case began(SimulatedAccounts.Seat)
         /// Those who are connected are being told.
         case ended(SimulatedAccounts.Seat)
         case unknown
@@ -232,7 +235,7 @@ package final class SimulatedServer {
             isAnswered = true
             then(isDone)
         }
-        let way = random.spread(.microseconds(300), .milliseconds(40))
+        let way = random.latency(.microseconds(300), .milliseconds(40))
         simulation.after(settings.patience) { answer(false) }
         simulation.after(way) { [self] in
             guard process.state != .dead else { return answer(false) }
@@ -312,7 +315,7 @@ package final class SimulatedServer {
         then: @escaping (Result<[AppendResult], RepriseError>) -> Void
     ) {
         let id = requests.add(messages, then)
-        let way = random.spread(.microseconds(300), .milliseconds(40))
+        let way = random.latency(.microseconds(300), .milliseconds(40))
         simulation.after(settings.patience) { [self] in
             answer(id, messages, .failure(Self.lost))
         }
@@ -323,7 +326,7 @@ package final class SimulatedServer {
             simulation.after(.zero, on: process) { [self] in
                 life?.submit(messages) { [self] result in
                     observer(.answered(messages, result))
-                    let back = random.spread(.microseconds(300), .milliseconds(40))
+                    let back = random.latency(.microseconds(300), .milliseconds(40))
                     simulation.after(back) { [self] in answer(id, messages, result) }
                 }
             }

@@ -23,9 +23,12 @@ enum Garbage {
         \r\n
         """.utf8)
 
-    /// The first frame.
-    static let hello = Array(
-        #"{"type":"hello","version":1,"device":"garbage","client":"garbage"}"#.utf8)
+    /// The first frame, of a device that no other one is.
+    static func hello(_ random: inout Seeded) -> [UInt8] {
+        let device = UInt64.random(in: 0...UInt64.max, using: &random)
+        return Array(
+            #"{"type":"hello","version":1,"device":"garbage-\#(device)","client":"garbage"}"#.utf8)
+    }
 
     static func client(_ random: inout Seeded) -> Script {
         var bytes: [UInt8] = []
@@ -35,10 +38,10 @@ enum Garbage {
             bytes =
                 upgrade.prefix(Int.random(in: 1..<upgrade.count, using: &random)) + noise(&random)
         case 2: bytes = upgrade + noise(&random)
-        case 3: bytes = upgrade + frame(hello) + noise(&random)
-        case 4: bytes = upgrade + frame(hello) + badFrame(&random)
+        case 3: bytes = upgrade + frame(hello(&random)) + noise(&random)
+        case 4: bytes = upgrade + frame(hello(&random)) + badFrame(&random)
         default:
-            let whole = upgrade + frame(hello) + frame(json(&random))
+            let whole = upgrade + frame(hello(&random)) + frame(json(&random))
             bytes = Array(whole.prefix(Int.random(in: upgrade.count...whole.count, using: &random)))
         }
         return Script(

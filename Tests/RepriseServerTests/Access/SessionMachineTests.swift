@@ -22,7 +22,9 @@ struct SessionMachineTests {
         var machine = ConnectionMachine(now: .zero, asksWho: true)
         _ = machine.frameReceived(ConnectionMachineTests.hello, now: .zero)
         #expect(
-            machine.identified(.success(ada), ends: .seconds(100), now: .zero) == .welcome)
+            machine.identified(.success(ada), ends: .seconds(100), now: .zero)
+                == .takeOver(ConnectionMachineTests.device))
+        #expect(machine.takeOver(from: 0, now: .zero) == .welcome)
         return machine
     }
 
@@ -34,7 +36,10 @@ struct SessionMachineTests {
         #expect(machine.mustWait)
         #expect(!machine.mayRead(Self.limits))
         #expect(!machine.isOpen)
-        #expect(machine.identified(.success(ada), ends: nil, now: .zero) == .welcome)
+        #expect(
+            machine.identified(.success(ada), ends: nil, now: .zero)
+                == .takeOver(ConnectionMachineTests.device))
+        #expect(machine.takeOver(from: 0, now: .zero) == .welcome)
         #expect(!machine.mustWait)
         #expect(machine.mayRead(Self.limits))
         #expect(machine.isOpen)
@@ -44,8 +49,10 @@ struct SessionMachineTests {
     @Test("where access is open nobody is asked, and a token is no reason to")
     func open() throws {
         var machine = ConnectionMachine(now: .zero)
-        let hello = ClientFrame.hello(.init(device: .random(), client: "", token: try token()))
-        #expect(machine.frameReceived(hello, now: .zero) == .welcome)
+        let device = EntryID.random()
+        let hello = ClientFrame.hello(.init(device: device, client: "", token: try token()))
+        #expect(machine.frameReceived(hello, now: .zero) == .takeOver(device))
+        #expect(machine.takeOver(from: 0, now: .zero) == .welcome)
         #expect(machine.principal == .open)
         #expect(machine.frameReceived(.authenticate(try token()), now: .zero) == .ignore)
     }

@@ -10,11 +10,13 @@ struct ConnectionMachineTests {
         idle: .seconds(90), notReading: .seconds(60), closeHandshake: .seconds(1),
         draining: .seconds(2),
         publishesInFlight: 4)
-    static let hello = ClientFrame.hello(.init(device: EntryID.random(), client: ""))
+    static let device = EntryID.random()
+    static let hello = ClientFrame.hello(.init(device: device, client: ""))
 
     static func open(at now: Duration = .zero) -> ConnectionMachine {
         var machine = ConnectionMachine(now: now)
-        #expect(machine.frameReceived(hello, now: now) == .welcome)
+        #expect(machine.frameReceived(hello, now: now) == .takeOver(device))
+        #expect(machine.takeOver(from: 0, now: now) == .welcome)
         return machine
     }
 
@@ -45,6 +47,53 @@ struct ConnectionMachineTests {
         var twice = Self.open()
         #expect(twice.frameReceived(.unsubscribe([]), now: .zero) == .accept)
         #expect(Self.code(twice.frameReceived(Self.hello, now: .zero)) == .outOfOrder)
+    }
+
+    @Test("a device is welcomed when its older connections take nothing any more, not before")
+    func takesOver() {
+        var older = Self.open()
+        older.publishesAccepted(1)
+        var machine = ConnectionMachine(now: .zero)
+        #expect(machine.frameReceived(Self.hello, now: .zero) == .takeOver(Self.device))
+        #expect(machine.takeOver(from: 2, now: .zero) == .ignore)
+        #expect(machine.mustWait)
+        #expect(!machine.mayRead(Self.limits))
+        #expect(Self.code(older.replaced(now: .zero)) == .replaced)
+        #expect(older.frameReceived(.unsubscribe([]), now: .zero) == .ignore)
+        #expect(!older.maySend)
+        #expect(machine.olderEnded(now: .zero) == .ignore)
+        #expect(!machine.isOpen)
+        #expect(machine.olderEnded(now: .zero) == .welcome)
+        #expect(machine.isOpen && !machine.mustWait)
+        #expect(machine.olderEnded(now: .zero) == .ignore)
+    }
+
+    @Test("one that waits for older ones can itself be the older one, or be sent away")
+    func replacedMeanwhile() {
+        var machine = ConnectionMachine(now: .zero)
+        _ = machine.frameReceived(Self.hello, now: .zero)
+        _ = machine.takeOver(from: 1, now: .zero)
+        var quiescing = machine
+        #expect(Self.code(machine.replaced(now: .zero)) == .replaced)
+        #expect(machine.olderEnded(now: .zero) == .ignore)
+        #expect(!machine.isOpen && !machine.mustWait)
+        #expect(Self.code(quiescing.quiesceRequested(now: .zero)) == .goingAway)
+    }
+
+    @Test("the roster names all older connections of a device, and none of another user's")
+    func roster() throws {
+        var roster = DeviceRoster<Int>()
+        let mine = DeviceRoster<Int>.Key(user: try UserID("ada"), device: Self.device)
+        let other = DeviceRoster<Int>.Key(user: try UserID("ben"), device: Self.device)
+        #expect(roster.arrived(1, as: mine) == [])
+        #expect(roster.arrived(2, as: other) == [])
+        #expect(roster.arrived(3, as: mine) == [1])
+        #expect(roster.arrived(4, as: mine) == [1, 3], "they have not ended yet")
+        roster.left(1, as: mine)
+        roster.left(3, as: mine)
+        roster.left(4, as: mine)
+        #expect(roster.arrived(5, as: mine) == [])
+        #expect(roster.arrived(6, as: other) == [2])
     }
 
     @Test("the first reason to close is the only one")
@@ -167,6 +216,7 @@ struct ConnectionMachineTests {
         var machine = ConnectionMachine(now: .zero)
         #expect(machine.nextTick(Self.limits, now: .seconds(4)) == .seconds(6))
         _ = machine.frameReceived(Self.hello, now: .zero)
+        _ = machine.takeOver(from: 0, now: .zero)
         #expect(machine.nextTick(Self.limits, now: .zero) <= .seconds(15))
         _ = machine.violated(.notText, "", now: .seconds(7))
         #expect(machine.nextTick(Self.limits, now: .seconds(7)) == .seconds(1))

@@ -54,8 +54,11 @@ struct RunningServer: Sendable {
         return logger
     }()
 
-    func client(hello: Bool = true, receiveBuffer: Int32? = nil) async throws -> TestClient {
-        try await TestClient.connect(port: port, hello: hello, receiveBuffer: receiveBuffer)
+    func client(
+        hello: Bool = true, device: EntryID = .random(), receiveBuffer: Int32? = nil
+    ) async throws -> TestClient {
+        try await TestClient.connect(
+            port: port, hello: hello, device: device, receiveBuffer: receiveBuffer)
     }
 }
 

@@ -121,10 +121,11 @@ extension RunningServer {
 
     /// A client whose user has that name; an admin's if told so.
     func client(
-        as name: String, isAdmin: Bool = false, receiveBuffer: Int32? = nil
+        as name: String, isAdmin: Bool = false, device: EntryID = .random(),
+        receiveBuffer: Int32? = nil
     ) async throws -> TestClient {
         let client = try await client(hello: false, receiveBuffer: receiveBuffer)
-        try await client.hello(as: name, isAdmin: isAdmin)
+        try await client.hello(as: name, isAdmin: isAdmin, device: device)
         guard case .welcome(let welcome) = try await client.nextFrame(),
             welcome.session?.user.text == name
         else { throw PlainSocket.Failure(description: "no welcome for \(name)") }
@@ -133,9 +134,11 @@ extension RunningServer {
 }
 
 extension TestClient {
-    func hello(as name: String, isAdmin: Bool = false) async throws {
+    func hello(
+        as name: String, isAdmin: Bool = false, device: EntryID = .random()
+    ) async throws {
         let token = try AccessToken("\(isAdmin ? "admin" : "user").\(name).x")
-        try await send(.hello(.init(device: .random(), client: "test", token: token)))
+        try await send(.hello(.init(device: device, client: "test", token: token)))
     }
 
     /// Subscribes and reads up to `sync_complete`.

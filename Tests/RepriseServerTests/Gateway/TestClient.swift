@@ -31,7 +31,7 @@ final class TestClient {
 
     /// Connects, and says hello unless told not to.
     static func connect(
-        port: Int, hello: Bool = true, receiveBuffer: Int32? = nil
+        port: Int, hello: Bool = true, device: EntryID = .random(), receiveBuffer: Int32? = nil
     ) async throws -> TestClient {
         let client = TestClient(
             socket: try PlainSocket(port: port, receiveBuffer: receiveBuffer))
@@ -41,7 +41,7 @@ final class TestClient {
             throw PlainSocket.Failure(description: client.response)
         }
         guard hello else { return client }
-        try await client.send(.hello(.init(device: .random(), client: "test")))
+        try await client.send(.hello(.init(device: device, client: "test")))
         guard case .frame(.welcome) = try await client.next() else {
             throw PlainSocket.Failure(description: "no welcome")
         }

@@ -1,0 +1,88 @@
+import Logging
+import RepriseCore
+import RepriseWire
+
+/// Whose connection it is: the user by the token, the device by the hello, of whose connections the newest one counts.
+extension ConnectionHandler {
+    func identify(_ token: AccessToken?) {
+        let shard = switchboard.shard
+        gateway.identify(token) { [id] answer in shard.post(.identified(id, answer)) }
+    }
+
+    func identified(_ answer: Result<Principal, RepriseError>) {
+        let ends = (try? answer.get())?.expires.map { expires in
+            now + gateway.clock.wall().duration(to: expires) + gateway.leeway
+        }
+        let before = principal
+        perform(machine.identified(answer, ends: ends, now: now), for: nil)
+        if principal.isAdmin != before.isAdmin, before.user != nil { rightsChanged() }
+        goOn()
+    }
+
+    /// What waited for an answer about it may go on.
+    private func goOn() {
+        lookLater()
+        receiveWaiting()
+        submitPublishes()
+        askForAccess()
+        readAgain()
+    }
+
+    /// Ends the device's older connections, whichever loops they are on; it is welcomed when all have said that they are over.
+    func takeOver(as device: EntryID) {
+        let key = Gateway.Roster.Key(user: principal.user, device: device)
+        self.key = key
+        let older = gateway.arrived(place, as: key)
+        for other in older { other.shard.post(.replace(other.id, by: place)) }
+        perform(machine.takeOver(from: older.count, now: now), for: nil)
+    }
+
+    /// The device has connected again: nothing more is taken from here.
+    func replaced() {
+        perform(machine.replaced(now: now))
+        giveSeatBack()
+    }
+
+    /// One of the older connections takes nothing any more.
+    func olderEnded() {
+        perform(machine.olderEnded(now: now), for: nil)
+        goOn()
+    }
+
+    var place: Gateway.Place { .init(id: id, shard: switchboard.shard) }
+
+    func giveSeatBack() {
+        guard isAdmitted, let user = principal.user else { return }
+        isAdmitted = false
+        gateway.left(user)
+    }
+
+    /// Takes it in as one more connection of its user, if there may be one more.
+    func admit() -> Bool {
+        guard let user = principal.user else { return true }
+        guard gateway.admits(user) else {
+            violated(.tooManyConnections, "This user has too many connections.")
+            return false
+        }
+        isAdmitted = true
+        log(.debug, "identified", ["user": "\(user)"])
+        switchboard.identified(self, as: user)
+        if let device = machine.device { gateway.sawDevice(device, of: user) }
+        return true
+    }
+
+    private func receiveWaiting() {
+        var messages = waiting[...]
+        waiting = []
+        while !machine.mustWait, machine.maySend, let message = messages.popFirst() {
+            received(message)
+        }
+        if machine.mustWait { waiting = Array(messages) }
+    }
+
+    /// As the client is told it.
+    var session: ServerFrame.Session? {
+        guard let user = principal.user, let expires = principal.expires else { return nil }
+        return ServerFrame.Session(user: user, expires: expires)
+    }
+}
