@@ -143,8 +143,9 @@ struct FormsBench {
     }
 
     private func bare<T>(
-        _ body: (any WebView, inout AsyncStream<WebViewEvent>.Iterator, BareStorage) async throws ->
-            T
+        _ body: (
+            any HostedWebView, inout AsyncStream<WebViewEvent>.Iterator, BareStorage
+        ) async throws -> T
     ) async throws -> T {
         try await withFolder { folder in
             let storage = try BareStorage(folder: folder.path)
@@ -157,7 +158,7 @@ struct FormsBench {
 
     /// A page of its own, and its end.
     private func onFreshPage<T>(
-        _ body: (any WebView, inout AsyncStream<WebViewEvent>.Iterator) async throws -> T
+        _ body: (any HostedWebView, inout AsyncStream<WebViewEvent>.Iterator) async throws -> T
     ) async throws -> T {
         let views = ChromiumWebViews(address: chromium.address, app: "bare")
         let view = try await views.open(BarePage.page)

@@ -20,7 +20,7 @@ final class WatchedViews: WebViewHost {
             bufferingPolicy: .bufferingNewest(100_000))
     }
 
-    func open(_ page: WebPage) async throws -> any WebView {
+    func open(_ page: HostedWebPage) async throws -> any HostedWebView {
         Watched(try await host.open(page), note)
     }
 
@@ -32,11 +32,11 @@ final class WatchedViews: WebViewHost {
         noted.yield(Crossing(type: String(decoding: type, as: UTF8.self), text: text, at: at))
     }
 
-    private final class Watched: WebView {
-        private let view: any WebView
+    private final class Watched: HostedWebView {
+        private let view: any HostedWebView
         private let note: @Sendable ([UInt8]) -> Void
 
-        init(_ view: any WebView, _ note: @escaping @Sendable ([UInt8]) -> Void) {
+        init(_ view: any HostedWebView, _ note: @escaping @Sendable ([UInt8]) -> Void) {
             (self.view, self.note) = (view, note)
         }
 
@@ -68,7 +68,7 @@ final class WatchedViews: WebViewHost {
 
 /// A page that does nothing but answer: at once, or when two frames have been drawn.
 enum BarePage {
-    static let page = WebPage(
+    static let page = HostedWebPage(
         files: [
             "/": .init(
                 type: "text/html; charset=utf-8",
