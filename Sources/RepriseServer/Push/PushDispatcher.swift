@@ -38,6 +38,8 @@ package actor PushDispatcher {
     private var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
     var walks: [ChannelName: Walk] = [:]
     private var unsettled: [PushSettled] = []
+    /// When the first of them was answered.
+    private var unsettledSince: Duration?
     /// Addresses that have just died, until nothing in memory can be older than that.
     private var died: [PushAddress: Duration] = [:]
     private var isSettling = false
@@ -146,8 +148,8 @@ package actor PushDispatcher {
             machine.othersQueued(dueAfter: PushLimits.dismissAfter, now: now)
         }
         for action in machine.next(now: now) { perform(action, &group) }
-        settle(&group)
-        arm(machine.wake(now: now))
+        let settles = settle(&group, now)
+        arm([machine.wake(now: now), settles].compactMap(\.self).min())
         let figures = (machine.queued, machine.downCount)
         shown.withLock { $0 = figures }
     }
@@ -301,25 +303,35 @@ package actor PushDispatcher {
 
     private func note(_ due: DuePush, _ settlement: PushMachine.Settlement) {
         metrics?.pushed(provider.service, settlement)
+        if unsettled.isEmpty { unsettledSince = clock.uptime() }
         unsettled.append(
             PushSettled(entry: due.entry, address: due.address, settlement: settlement))
     }
 
-    private func settle(_ group: inout DiscardingTaskGroup) {
-        guard !unsettled.isEmpty, !isSettling else { return }
+    /// Writes down what was answered once that is much, or old, or nothing else is under way.
+    ///
+    /// - Returns: when to look again.
+    private func settle(_ group: inout DiscardingTaskGroup, _ now: Duration) -> Duration? {
+        guard !isSettling, let since = unsettledSince else { return nil }
+        let latest = since + PushLimits.settledWithin
+        let isWorth = unsettled.count >= PushLimits.settledTogether || machine.underWay == 0
+        guard isWorth || latest <= now else { return latest }
         isSettling = true
         group.addTask { await self.settleAll() }
+        return nil
     }
 
     private func settleAll() async {
         let batch = unsettled
         unsettled = []
+        unsettledSince = nil
         do {
             try await accounts.settlePushes(batch, now: clock.wall())
             settled(batch)
         } catch {
             failed("writing down what became of pushes", error)
             unsettled = batch + unsettled
+            unsettledSince = clock.uptime()
             try? await clock.sleep(for: PushLimits.afterFailure)
         }
         isSettling = false

@@ -2,7 +2,6 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import NIOSSL
 import RepriseCore
 
@@ -21,6 +20,7 @@ enum PushHTTP {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = TimeAmount(PushLimits.connect)
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.http2ConnectionDebugInitializer = gather
         // A push is not idempotent to who counts it; ours may be repeated, but by us.
         if let authorities {
             var tls = TLSConfiguration.makeClientConfiguration()
@@ -36,10 +36,18 @@ enum PushHTTP {
         return configuration
     }
 
+    /// Puts ``GatheredWrites`` into a connection that speaks HTTP/2, before it is used.
+    @Sendable static func gather(_ channel: any Channel) -> EventLoopFuture<Void> {
+        channel.eventLoop.submit {
+            let pipeline = channel.pipeline.syncOperations
+            let tls = try pipeline.handler(type: NIOSSLClientHandler.self)
+            try pipeline.addHandler(GatheredWrites(), position: .after(tls))
+        }
+    }
+
     static func client(_ configuration: HTTPClient.Configuration) -> HTTPClient {
         HTTPClient(
-            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),
-            configuration: configuration)
+            eventLoopGroupProvider: .shared(PushLoop.loop), configuration: configuration)
     }
 
     /// - Throws: what the client throws, and `CancellationError`.

@@ -177,11 +177,14 @@ package actor UnreadCounts {
 
     /// Forgets those that were not asked for the longest, until half of the room is free.
     private func makeRoom() {
-        guard size + kept.count > limit else { return }
+        guard room > limit else { return }
         let oldest = kept.filter { counting[$0.key] == nil }
             .sorted { $0.value.used < $1.value.used }
-        for (user, _) in oldest where size + kept.count > limit / 2 { forget(user) }
+        for (user, _) in oldest where room > limit / 2 { forget(user) }
     }
+
+    /// What is kept takes the room of so many channels.
+    private var room: Int { size + kept.count * PushLimits.badgeUserRoom }
 
     /// How many channels are kept, of all users together.
     package var keptChannels: Int { size }

@@ -138,7 +138,6 @@ package final class APNsProvider: PushProvider {
             "apns-priority": priority,
             "apns-expiration": "\(max(0, push.expires.milliseconds / 1_000))",
             "apns-collapse-id": Self.collapse(push.collapse),
-            "apns-id": UUID().uuidString.lowercased(),
             "content-type": "application/json",
         ]
         request.body = .bytes(ByteBuffer(bytes: APNsPayload.json(push)))

@@ -59,7 +59,9 @@ package final class WebPushProvider: PushProvider {
             return channel.eventLoop.makeFailedFuture(PrivateEndpoint())
         }
         configuration.http1_1ConnectionDebugInitializer = look
-        configuration.http2ConnectionDebugInitializer = look
+        configuration.http2ConnectionDebugInitializer = { channel in
+            look(channel).flatMap { PushHTTP.gather(channel) }
+        }
         client = PushHTTP.client(configuration)
     }
 
