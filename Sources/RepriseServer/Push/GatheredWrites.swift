@@ -56,8 +56,9 @@ package final class GatheredWrites: ChannelOutboundHandler, RemovableChannelHand
             for promise in promises { written.futureResult.cascade(to: promise) }
             promises.removeAll(keepingCapacity: true)
             context.write(wrapOutboundOut(gathered), promise: written)
-            // The one that was written is in use by TLS until it is on its way.
-            gathered = ByteBuffer()
+            // TLS has sealed what it was given by the time at which the flush returns.
+            context.flush()
+            return gathered.clear()
         }
         context.flush()
     }

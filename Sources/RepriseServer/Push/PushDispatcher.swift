@@ -24,7 +24,7 @@ package actor PushDispatcher {
     let maker: PushMaker
     private let unread: UnreadCounts
     let log: any MessageLog
-    private let metrics: ServerMetrics?
+    let metrics: ServerMetrics?
     let clock: any Timekeeper
     private let logger: Logger
     private let mail = Mutex(Mail())
@@ -35,14 +35,14 @@ package actor PushDispatcher {
     var machine: PushMachine
     private var calendar: WallClockGuard
     /// Pushes in memory, by row.
-    private var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
+    var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
     var walks: [ChannelName: Walk] = [:]
-    private var unsettled: [PushSettled] = []
+    var unsettled: [PushSettled] = []
     /// When the first of them was answered.
-    private var unsettledSince: Duration?
+    var unsettledSince: Duration?
     /// Addresses that have just died, until nothing in memory can be older than that.
     private var died: [PushAddress: Duration] = [:]
-    private var isSettling = false
+    var isSettling = false
     var isStopping = false
     private var timer: (moment: Duration, task: Task<Void, Never>)?
 
@@ -297,65 +297,5 @@ package actor PushDispatcher {
                 "pushes wait: the provider does not know us; check key, key id, team and topic",
                 metadata: ["service": "\(provider.service.rawValue)", "reason": "\(why)"])
         }
-    }
-
-    // MARK: Writing down
-
-    private func note(_ due: DuePush, _ settlement: PushMachine.Settlement) {
-        metrics?.pushed(provider.service, settlement)
-        if unsettled.isEmpty { unsettledSince = clock.uptime() }
-        unsettled.append(
-            PushSettled(entry: due.entry, address: due.address, settlement: settlement))
-    }
-
-    /// Writes down what was answered once that is much, or old, or nothing else is under way.
-    ///
-    /// - Returns: when to look again.
-    private func settle(_ group: inout DiscardingTaskGroup, _ now: Duration) -> Duration? {
-        guard !isSettling, let since = unsettledSince else { return nil }
-        let latest = since + PushLimits.settledWithin
-        let isWorth = unsettled.count >= PushLimits.settledTogether || machine.underWay == 0
-        guard isWorth || latest <= now else { return latest }
-        isSettling = true
-        group.addTask { await self.settleAll() }
-        return nil
-    }
-
-    private func settleAll() async {
-        let batch = unsettled
-        unsettled = []
-        unsettledSince = nil
-        do {
-            try await accounts.settlePushes(batch, now: clock.wall())
-            settled(batch)
-        } catch {
-            failed("writing down what became of pushes", error)
-            unsettled = batch + unsettled
-            unsettledSince = clock.uptime()
-            try? await clock.sleep(for: PushLimits.afterFailure)
-        }
-        isSettling = false
-        signal.yield()
-    }
-
-    private func settled(_ batch: [PushSettled]) {
-        var removed = 0
-        var soonest: Duration?
-        for one in batch {
-            pushes[one.entry.number] = nil
-            if one.isRemoved, one.entry.kind == .alert { removed += 1 }
-            guard case .again(let wait, _) = one.settlement else { continue }
-            soonest = min(soonest ?? wait, wait)
-        }
-        let now = clock.uptime()
-        machine.settled(
-            batch.map(\.entry.number), removed: removed, next: soonest.map { now + $0 })
-    }
-
-    /// At the end: what was answered is written down, if the disk lets it; what is not is pushed once more.
-    private func settleRest() async {
-        guard !unsettled.isEmpty else { return }
-        try? await accounts.settlePushes(unsettled, now: clock.wall())
-        unsettled = []
     }
 }

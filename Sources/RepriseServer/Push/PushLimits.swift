@@ -73,7 +73,9 @@ package enum PushLimits {
     /// A user who is kept takes the room of so many of them, beside their channels.
     package static let badgeUserRoom = 8
     /// How many users are counted together.
-    package static let badgeUsers = 32
+    package static let badgeUsers = 512
+    /// So many channels of theirs end it: those of one user more.
+    package static let badgeStarts = 100_000
     /// How long a store that failed is left alone.
     package static let afterFailure: Duration = .seconds(1)
     /// The most bytes of a title.

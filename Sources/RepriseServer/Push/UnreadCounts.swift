@@ -81,12 +81,12 @@ package actor UnreadCounts {
 
     /// Counts for many users together, as far as that is necessary; what fails is counted when it is asked for.
     package func prepare(_ users: Set<UserID>) async {
-        var rest = Array(users)[...]
-        while !rest.isEmpty {
-            let some = rest.prefix(PushLimits.badgeUsers)
-            rest = rest.dropFirst(some.count)
-            let missing = some.filter { counting[$0] == nil && current($0) == nil }
-            if !missing.isEmpty { _ = try? await start(missing).value }
+        var rest = users
+        while true {
+            rest = rest.filter { counting[$0] == nil && current($0) == nil }
+            let some = Array(rest.prefix(PushLimits.badgeUsers))
+            guard !some.isEmpty, let counted = try? await start(some).value else { return }
+            rest.subtract(counted.keys)
         }
     }
 
@@ -115,7 +115,10 @@ package actor UnreadCounts {
         let jobs = users.map(job)
         do {
             let (accounts, log) = (accounts, log)
-            let starts = try await accounts.unreadStarts(jobs.map { ($0.user, $0.channels) })
+            let starts = try await accounts.unreadStarts(
+                jobs.map { ($0.user, $0.channels) }, atMost: PushLimits.badgeStarts)
+            // Those for whom there was no room; what had moved for them is not noted any more.
+            for job in jobs.dropFirst(starts.count) { forget(job.user) }
             let asked = zip(jobs, starts).flatMap { job, starts in
                 starts.map { UnreadQuestion(user: job.user, channel: $0.0, after: $0.after) }
             }
