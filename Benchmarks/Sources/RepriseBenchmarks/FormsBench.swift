@@ -143,9 +143,9 @@ struct FormsBench {
     }
 
     private func bare<T>(
-        _ body: (any HostedWebView, inout AsyncStream<WebViewEvent>.Iterator, BareStorage)
-            async throws ->
-            T
+        _ body: (
+            any HostedWebView, inout AsyncStream<WebViewEvent>.Iterator, BareStorage
+        ) async throws -> T
     ) async throws -> T {
         try await withFolder { folder in
             let storage = try BareStorage(folder: folder.path)

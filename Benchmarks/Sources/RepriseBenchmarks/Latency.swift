@@ -21,6 +21,8 @@ struct Latency {
     struct Outcome {
         /// Milliseconds from sending to the arrival of the frame, over all connections, at p99.
         var arrival: Double
+        /// The same at the median.
+        var median: Double
         /// Milliseconds from sending until message and position are durable and a transactional reader has had it, at p99.
         var applied: Double
         /// Messages per second that were sent.
@@ -28,9 +30,10 @@ struct Latency {
     }
 
     func run() async throws -> Outcome {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         defer { Task { try? await group.shutdownGracefully() } }
-        let loop = group.next()
+        // Who publishes has a thread of his own: behind a thousand readers the steady rate would come in bursts.
+        let (loop, pace) = (group.next(), group.next())
         let state = try await loop.submit { NIOLoopBound(State(), eventLoop: loop) }.get()
         for index in 0..<connections {
             let connection = try await RawConnection.open(
@@ -43,7 +46,9 @@ struct Latency {
                 state.value.readers.append(connection.value)
             }.get()
         }
-        let publisher = try await RawConnection.open(to: server, device: "pub", on: loop)
+        let publisher = try await RawConnection.open(to: server, device: "pub", on: pace)
+        let pacer = try await pace.submit { NIOLoopBound(Pacer(publisher.value), eventLoop: pace) }
+            .get()
         let channels10 = (0..<10).map { "steady\($0)" }
         let device: any AppliedClock =
             isBare
@@ -53,28 +58,29 @@ struct Latency {
         let (channels, perSecond, isBare) = (channels, perSecond, isBare)
         let run = UInt32.random(in: 0 ... .max)
         let start = NIODeadline.now()
-        let pacer = loop.scheduleRepeatedTask(
+        let ticks = pace.scheduleRepeatedTask(
             initialDelay: .zero, delay: .milliseconds(1)
         ) { _ in
             // By the clock, not by ticks: a tick that is late makes up for it.
             let due = Int((NIODeadline.now() - start).nanoseconds) * perSecond / 1_000_000_000
-            state.value.send(due - state.value.sent, channels, run, publisher.value, isBare)
+            pacer.value.send(due - pacer.value.sent, channels, run, isBare)
         }
         try await Task.sleep(for: .seconds(1))
-        let sent = try await loop.submit {
-            state.value.latency.reset()
-            device.reset()
-            return (state.value.sent, NIODeadline.now())
-        }.get()
+        try await loop.submit { state.value.latency.reset() }.get()
+        let sent = try await pace.submit { (pacer.value.sent, NIODeadline.now()) }.get()
+        device.reset()
         try await Task.sleep(for: duration)
-        let outcome = try await loop.submit {
+        let rate = try await pace.submit {
             let seconds = Double((NIODeadline.now() - sent.1).nanoseconds) / 1e9
-            return Outcome(
-                arrival: Double(state.value.latency.valueAtPercentile(99)) / 1e6,
-                applied: device.p99,
-                rate: Double(state.value.sent - sent.0) / seconds)
+            return Double(pacer.value.sent - sent.0) / seconds
         }.get()
-        pacer.cancel()
+        let outcome = try await loop.submit {
+            Outcome(
+                arrival: Double(state.value.latency.valueAtPercentile(99)) / 1e6,
+                median: Double(state.value.latency.valueAtPercentile(50)) / 1e6,
+                applied: device.p99, rate: rate)
+        }.get()
+        ticks.cancel()
         await device.stop()
         return outcome
     }
@@ -82,11 +88,20 @@ struct Latency {
     private final class State {
         var readers: [RawConnection] = []
         var latency = Histogram<UInt64>(highestTrackableValue: 60_000_000_000)
+
+        func arrived(_ text: ByteBufferView) {
+            guard let sent = MonotonicTime.sent(in: text) else { return }
+            latency.record(UInt64(max(0, MonotonicTime.now - sent)))
+        }
+    }
+
+    private final class Pacer {
+        private let publisher: RawConnection
         private(set) var sent = 0
 
-        func send(
-            _ count: Int, _ channels: Int, _ run: UInt32, _ publisher: RawConnection, _ isBare: Bool
-        ) {
+        init(_ publisher: RawConnection) { self.publisher = publisher }
+
+        func send(_ count: Int, _ channels: Int, _ run: UInt32, _ isBare: Bool) {
             for _ in 0..<max(0, count) {
                 sent += 1
                 let frame =
@@ -96,11 +111,6 @@ struct Latency {
                 publisher.send(frame, flush: false)
             }
             publisher.flush()
-        }
-
-        func arrived(_ text: ByteBufferView) {
-            guard let sent = MonotonicTime.sent(in: text) else { return }
-            latency.record(UInt64(max(0, MonotonicTime.now - sent)))
         }
     }
 }

@@ -98,19 +98,30 @@ extension Accounts {
 
     /// The channels of users, each with the last message before those that can be unread; at most ``PushLimits/badgeChannels`` a user.
     ///
-    /// - Parameter users: each with the channels that are asked about, or nil for all.
-    /// - Returns: for each user those of the channels of which he is a member, of one moment.
+    /// - Parameters:
+    ///   - users: each with the channels that are asked about, or nil for all.
+    ///   - limit: no user is begun with beyond so many channels.
+    /// - Returns: for the users from the first on those of the channels of which each is a member, of one moment.
     /// - Throws: ``RepriseCore/RepriseError``.
     package func unreadStarts(
-        _ users: [(UserID, channels: [ChannelName]?)]
+        _ users: [(UserID, channels: [ChannelName]?)], atMost limit: Int = .max
     ) async throws -> [[(ChannelName, after: Int64)]] {
         try await read { db in
-            try users.map { user, channels in
-                guard let channels else { return try Self.unreadStarts(of: user, db) }
-                return try channels.compactMap { channel in
-                    try Self.unreadStart(of: user, in: channel, db).map { (channel, after: $0) }
-                }
+            var (all, count) = ([[(ChannelName, after: Int64)]](), 0)
+            for (user, channels) in users where count < limit {
+                let starts =
+                    if let channels {
+                        try channels.compactMap { channel in
+                            try Self.unreadStart(of: user, in: channel, db)
+                                .map { (channel, after: $0) }
+                        }
+                    } else {
+                        try Self.unreadStarts(of: user, db)
+                    }
+                count += starts.count
+                all.append(starts)
             }
+            return all
         }
     }
 

@@ -97,7 +97,9 @@ package final class Committer: Sendable {
     /// Cancelling it means the same as `shutdown()`. Called once.
     package func run() async {
         await withTaskCancellationHandler {
-            while let batch = await nextBatch() { await store(batch) }
+            await withTaskExecutorPreference(log.executor) {
+                while let batch = await nextBatch() { await store(batch) }
+            }
         } onCancel: {
             shutdown()
         }

@@ -17,6 +17,9 @@ package protocol MessageLog: Sendable {
     /// what the log remembered of the heads is discarded.
     func append(_ batch: [NewMessage]) async throws -> [AppendResult]
 
+    /// Where to append from, so that no thread is woken between one batch and the next; nil for anywhere.
+    var executor: (any TaskExecutor)? { get }
+
     /// Proves that the log can be written, by a durable write that no reader sees.
     func probe() async throws
 
@@ -78,6 +81,9 @@ package protocol MessageLog: Sendable {
 }
 
 extension MessageLog {
+    /// Anywhere.
+    package var executor: (any TaskExecutor)? { nil }
+
     /// ``trim(_:now:overrides:)`` where no channel has a policy of its own.
     package func trim(_ policy: RetentionPolicy, now: WallTime) async throws {
         try await trim(policy, now: now, overrides: nil)

@@ -44,7 +44,8 @@ package final class SQLiteMessageLog: MessageLog {
     private let memory = Mutex<LogMemory?>(nil)
     private let changes = Mutex(ChannelChanges())
     /// Where writes wait for the disk, so that no thread of Swift's pool does.
-    private let writing = DispatchQueue(label: "reprise.log.writer")
+    private let writing: DispatchQueue
+    package let executor: (any TaskExecutor)?
 
     /// Opens the log in a folder, and creates both where there is nothing yet.
     ///
@@ -74,6 +75,8 @@ package final class SQLiteMessageLog: MessageLog {
         settings.busyMode = .timeout(5)
         self.folder = folder
         self.configuration = configuration
+        writing = DispatchQueue(label: "reprise.log.writer")
+        executor = QueueExecutor(writing)
         pool = try DatabasePool(path: folder.database, configuration: settings)
         try ServerDatabase.log.prepare(
             pool, LogSchema.migrator(newEpoch: configuration.newEpoch))

@@ -13,6 +13,8 @@ package struct MeasuredLog: MessageLog {
         self.clock = clock
     }
 
+    package var executor: (any TaskExecutor)? { log.executor }
+
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
         let began = clock.uptime()
         do {

@@ -24,7 +24,7 @@ package actor PushDispatcher {
     let maker: PushMaker
     private let unread: UnreadCounts
     let log: any MessageLog
-    private let metrics: ServerMetrics?
+    let metrics: ServerMetrics?
     let clock: any Timekeeper
     private let logger: Logger
     private let mail = Mutex(Mail())
@@ -35,12 +35,14 @@ package actor PushDispatcher {
     var machine: PushMachine
     private var calendar: WallClockGuard
     /// Pushes in memory, by row.
-    private var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
+    var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
     var walks: [ChannelName: Walk] = [:]
-    private var unsettled: [PushSettled] = []
+    var unsettled: [PushSettled] = []
+    /// When the first of them was answered.
+    var unsettledSince: Duration?
     /// Addresses that have just died, until nothing in memory can be older than that.
     private var died: [PushAddress: Duration] = [:]
-    private var isSettling = false
+    var isSettling = false
     var isStopping = false
     private var timer: (moment: Duration, task: Task<Void, Never>)?
 
@@ -146,8 +148,8 @@ package actor PushDispatcher {
             machine.othersQueued(dueAfter: PushLimits.dismissAfter, now: now)
         }
         for action in machine.next(now: now) { perform(action, &group) }
-        settle(&group)
-        arm(machine.wake(now: now))
+        let settles = settle(&group, now)
+        arm([machine.wake(now: now), settles].compactMap(\.self).min())
         let figures = (machine.queued, machine.downCount)
         shown.withLock { $0 = figures }
     }
@@ -295,55 +297,5 @@ package actor PushDispatcher {
                 "pushes wait: the provider does not know us; check key, key id, team and topic",
                 metadata: ["service": "\(provider.service.rawValue)", "reason": "\(why)"])
         }
-    }
-
-    // MARK: Writing down
-
-    private func note(_ due: DuePush, _ settlement: PushMachine.Settlement) {
-        metrics?.pushed(provider.service, settlement)
-        unsettled.append(
-            PushSettled(entry: due.entry, address: due.address, settlement: settlement))
-    }
-
-    private func settle(_ group: inout DiscardingTaskGroup) {
-        guard !unsettled.isEmpty, !isSettling else { return }
-        isSettling = true
-        group.addTask { await self.settleAll() }
-    }
-
-    private func settleAll() async {
-        let batch = unsettled
-        unsettled = []
-        do {
-            try await accounts.settlePushes(batch, now: clock.wall())
-            settled(batch)
-        } catch {
-            failed("writing down what became of pushes", error)
-            unsettled = batch + unsettled
-            try? await clock.sleep(for: PushLimits.afterFailure)
-        }
-        isSettling = false
-        signal.yield()
-    }
-
-    private func settled(_ batch: [PushSettled]) {
-        var removed = 0
-        var soonest: Duration?
-        for one in batch {
-            pushes[one.entry.number] = nil
-            if one.isRemoved, one.entry.kind == .alert { removed += 1 }
-            guard case .again(let wait, _) = one.settlement else { continue }
-            soonest = min(soonest ?? wait, wait)
-        }
-        let now = clock.uptime()
-        machine.settled(
-            batch.map(\.entry.number), removed: removed, next: soonest.map { now + $0 })
-    }
-
-    /// At the end: what was answered is written down, if the disk lets it; what is not is pushed once more.
-    private func settleRest() async {
-        guard !unsettled.isEmpty else { return }
-        try? await accounts.settlePushes(unsettled, now: clock.wall())
-        unsettled = []
     }
 }

@@ -2,7 +2,6 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import NIOSSL
 import RepriseCore
 
@@ -21,6 +20,7 @@ enum PushHTTP {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = TimeAmount(PushLimits.connect)
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.http2ConnectionDebugInitializer = gather
         // A push is not idempotent to who counts it; ours may be repeated, but by us.
         if let authorities {
             var tls = TLSConfiguration.makeClientConfiguration()
@@ -36,29 +36,88 @@ enum PushHTTP {
         return configuration
     }
 
+    /// Puts ``GatheredWrites`` into a connection that speaks HTTP/2, before it is used.
+    @Sendable static func gather(_ channel: any Channel) -> EventLoopFuture<Void> {
+        channel.eventLoop.submit {
+            let pipeline = channel.pipeline.syncOperations
+            let tls = try pipeline.handler(type: NIOSSLClientHandler.self)
+            try pipeline.addHandler(GatheredWrites(), position: .after(tls))
+        }
+    }
+
     static func client(_ configuration: HTTPClient.Configuration) -> HTTPClient {
         HTTPClient(
-            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),
-            configuration: configuration)
+            eventLoopGroupProvider: .shared(PushLoop.loop), configuration: configuration)
     }
 
     /// - Throws: what the client throws, and `CancellationError`.
     static func send(
-        _ request: HTTPClientRequest, by client: HTTPClient,
+        _ request: HTTPClient.Request, by client: HTTPClient,
         within time: Duration = PushLimits.answer, now: Date
     ) async throws -> PushAnswer {
-        let response = try await client.execute(
-            request, timeout: TimeAmount(time))
-        var bytes: [UInt8] = []
-        // Read to its end, so that the connection can be used again; what is too long ends it.
-        for try await piece in response.body {
-            bytes.append(contentsOf: piece.readableBytesView)
-            guard bytes.count <= PushLimits.answerBytes else { break }
+        try Task.checkCancellation()
+        // By delegate: the client's own `async` makes a task and two changes of thread of each request.
+        let task = client.execute(
+            request: request, delegate: AnswerReader(), deadline: .now() + TimeAmount(time))
+        do {
+            let answer = try await withTaskCancellationHandler {
+                try await task.futureResult.get()
+            } onCancel: {
+                task.cancel()
+            }
+            return self.answer(answer, now: now)
+        } catch let tooLong as TooLong {
+            return answer(tooLong.read, now: now)
         }
-        return PushAnswer(
-            status: Int(response.status.code),
-            retryAfter: retryAfter(response.headers.first(name: "retry-after"), now: now),
-            body: Array(bytes.prefix(PushLimits.answerBytes)))
+    }
+
+    private static func answer(_ read: Read, now: Date) -> PushAnswer {
+        PushAnswer(
+            status: Int(read.head.status.code),
+            retryAfter: retryAfter(read.head.headers.first(name: "retry-after"), now: now),
+            body: read.body)
+    }
+
+    private struct Read: Sendable {
+        var head: HTTPResponseHead
+        var body: [UInt8]
+    }
+
+    /// Ends a request whose answer is longer than what is read.
+    private struct TooLong: Error {
+        let read: Read
+    }
+
+    /// Reads an answer to its end, so that the connection can be used again; what is too long ends it.
+    // Unchecked: it is called on its task's event loop alone.
+    private final class AnswerReader: HTTPClientResponseDelegate, @unchecked Sendable {
+        typealias Response = Read
+
+        private var head: HTTPResponseHead?
+        private var body: [UInt8] = []
+
+        func didReceiveHead(
+            task: HTTPClient.Task<Response>, _ head: HTTPResponseHead
+        ) -> EventLoopFuture<Void> {
+            self.head = head
+            return task.eventLoop.makeSucceededVoidFuture()
+        }
+
+        func didReceiveBodyPart(
+            task: HTTPClient.Task<Response>, _ buffer: ByteBuffer
+        ) -> EventLoopFuture<Void> {
+            let room = PushLimits.answerBytes - body.count
+            body += buffer.readableBytesView.prefix(room)
+            guard buffer.readableBytes > room, let head else {
+                return task.eventLoop.makeSucceededVoidFuture()
+            }
+            return task.eventLoop.makeFailedFuture(TooLong(read: Read(head: head, body: body)))
+        }
+
+        func didFinishRequest(task: HTTPClient.Task<Response>) throws -> Response {
+            guard let head else { throw HTTPClientError.remoteConnectionClosed }
+            return Read(head: head, body: body)
+        }
     }
 
     /// RFC 9110 §10.2.3.

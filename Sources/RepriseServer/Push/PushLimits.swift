@@ -18,6 +18,10 @@ package enum PushLimits {
     package static let queued = 10_000
     /// How many pushes are read from the disk at a time.
     package static let page = 512
+    /// So many answers are written down together, or those of so long; or at once, if nothing else is under way.
+    package static let settledTogether = 256
+    /// See ``settledTogether``: what was answered in it is sent again after a kill.
+    package static let settledWithin: Duration = .milliseconds(50)
     /// How long a push may wait in memory before it is read again: so old may be what is known of it.
     package static let waitsInMemory: Duration = .seconds(2)
     /// How many channels are looked through at a time when the server starts.
@@ -66,8 +70,12 @@ package enum PushLimits {
     package static let badgeChannels = 10_000
     /// How many channels' counts are kept for badges, of all users together: with their names some 10 MB.
     package static let badgeKept = 100_000
+    /// A user who is kept takes the room of so many of them, beside their channels.
+    package static let badgeUserRoom = 8
     /// How many users are counted together.
-    package static let badgeUsers = 32
+    package static let badgeUsers = 512
+    /// So many channels of theirs end it: those of one user more.
+    package static let badgeStarts = 100_000
     /// How long a store that failed is left alone.
     package static let afterFailure: Duration = .seconds(1)
     /// The most bytes of a title.

@@ -68,8 +68,11 @@ struct Pushing: Sendable {
 
     /// Pushes until ``stop()``.
     func run() async {
-        await withTaskGroup(of: Void.self) { group in
-            for dispatcher in dispatchers { group.addTask { await dispatcher.run() } }
+        guard !dispatchers.isEmpty else { return }
+        await withTaskExecutorPreference(PushLoop.executor) {
+            await withTaskGroup(of: Void.self) { group in
+                for dispatcher in dispatchers { group.addTask { await dispatcher.run() } }
+            }
         }
         for provider in providers { await provider.close() }
     }

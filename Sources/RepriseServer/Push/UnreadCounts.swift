@@ -81,12 +81,12 @@ package actor UnreadCounts {
 
     /// Counts for many users together, as far as that is necessary; what fails is counted when it is asked for.
     package func prepare(_ users: Set<UserID>) async {
-        var rest = Array(users)[...]
-        while !rest.isEmpty {
-            let some = rest.prefix(PushLimits.badgeUsers)
-            rest = rest.dropFirst(some.count)
-            let missing = some.filter { counting[$0] == nil && current($0) == nil }
-            if !missing.isEmpty { _ = try? await start(missing).value }
+        var rest = users
+        while true {
+            rest = rest.filter { counting[$0] == nil && current($0) == nil }
+            let some = Array(rest.prefix(PushLimits.badgeUsers))
+            guard !some.isEmpty, let counted = try? await start(some).value else { return }
+            rest.subtract(counted.keys)
         }
     }
 
@@ -115,7 +115,10 @@ package actor UnreadCounts {
         let jobs = users.map(job)
         do {
             let (accounts, log) = (accounts, log)
-            let starts = try await accounts.unreadStarts(jobs.map { ($0.user, $0.channels) })
+            let starts = try await accounts.unreadStarts(
+                jobs.map { ($0.user, $0.channels) }, atMost: PushLimits.badgeStarts)
+            // Those for whom there was no room; what had moved for them is not noted any more.
+            for job in jobs.dropFirst(starts.count) { forget(job.user) }
             let asked = zip(jobs, starts).flatMap { job, starts in
                 starts.map { UnreadQuestion(user: job.user, channel: $0.0, after: $0.after) }
             }
@@ -177,11 +180,14 @@ package actor UnreadCounts {
 
     /// Forgets those that were not asked for the longest, until half of the room is free.
     private func makeRoom() {
-        guard size + kept.count > limit else { return }
+        guard room > limit else { return }
         let oldest = kept.filter { counting[$0.key] == nil }
             .sorted { $0.value.used < $1.value.used }
-        for (user, _) in oldest where size + kept.count > limit / 2 { forget(user) }
+        for (user, _) in oldest where room > limit / 2 { forget(user) }
     }
+
+    /// What is kept takes the room of so many channels.
+    private var room: Int { size + kept.count * PushLimits.badgeUserRoom }
 
     /// How many channels are kept, of all users together.
     package var keptChannels: Int { size }

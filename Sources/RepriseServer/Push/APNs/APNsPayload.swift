@@ -43,7 +43,7 @@ package enum APNsPayload {
     ) -> [UInt8] {
         var hint = push.hint
         hint.isCut = isCut
-        var json = JSONWriter(reserving: 1_024)
+        var json = JSONWriter(reserving: 768)
         json.object { payload in
             payload.key("aps")
             payload.object { write(push, title, body, to: &$0) }

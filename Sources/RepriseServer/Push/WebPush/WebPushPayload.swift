@@ -16,7 +16,7 @@ package enum WebPushPayload {
     ) -> [UInt8] {
         var hint = push.hint
         hint.isCut = isCut
-        var json = JSONWriter(reserving: 1_024)
+        var json = JSONWriter(reserving: 768)
         json.object { payload in
             payload.key("title")
             payload.string(title)

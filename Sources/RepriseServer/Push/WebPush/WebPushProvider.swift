@@ -59,7 +59,9 @@ package final class WebPushProvider: PushProvider {
             return channel.eventLoop.makeFailedFuture(PrivateEndpoint())
         }
         configuration.http1_1ConnectionDebugInitializer = look
-        configuration.http2ConnectionDebugInitializer = look
+        configuration.http2ConnectionDebugInitializer = { channel in
+            look(channel).flatMap { PushHTTP.gather(channel) }
+        }
         client = PushHTTP.client(configuration)
     }
 
@@ -111,14 +113,12 @@ package final class WebPushProvider: PushProvider {
 
     private func request(
         _ push: Push, _ subscription: WebPushSubscription
-    ) throws -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: subscription.endpoint)
-        request.method = .POST
+    ) throws -> HTTPClient.Request {
         let life = clock.wall().duration(to: push.expires).milliseconds / 1_000
         let authorization = try vapid.withLock {
             try $0.authorization(for: subscription.origin, clock: clock)
         }
-        request.headers = [
+        let headers: HTTPHeaders = [
             "authorization": authorization,
             "ttl": "\(max(0, life))",
             "urgency": push.isQuiet ? "low" : "high",
@@ -127,8 +127,9 @@ package final class WebPushProvider: PushProvider {
             "content-type": "application/octet-stream",
         ]
         let sealed = try WebPushSeal.seal(WebPushPayload.json(push), for: subscription)
-        request.body = .bytes(ByteBuffer(bytes: sealed))
-        return request
+        return try HTTPClient.Request(
+            url: subscription.endpoint, method: .POST, headers: headers,
+            body: .byteBuffer(ByteBuffer(bytes: sealed)))
     }
 
     /// At most 32 characters of base64url (RFC 8030 §5.4).

@@ -1,0 +1,65 @@
+package import NIOCore
+
+/// Stands between HTTP/2 and TLS and hands on together what was written in one turn of the event loop.
+///
+/// The HTTP client flushes three times a request, each time with a record of TLS and a call of the system. Many pushes are made in one
+/// turn, so that here their frames share both.
+///
+///     HTTP/2 → GatheredWrites → TLS → socket
+package final class GatheredWrites: ChannelOutboundHandler, RemovableChannelHandler {
+    package typealias OutboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
+
+    /// So much is handed on without waiting for the end of the turn.
+    private static let mostBytes = 65_536
+
+    private var gathered = ByteBuffer()
+    private var promises: [EventLoopPromise<Void>] = []
+    private var isFlushScheduled = false
+
+    package init() {}
+
+    package func write(
+        context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
+    ) {
+        var bytes = unwrapOutboundIn(data)
+        gathered.writeBuffer(&bytes)
+        if let promise { promises.append(promise) }
+        if gathered.readableBytes >= Self.mostBytes { handOn(context) }
+    }
+
+    package func flush(context: ChannelHandlerContext) {
+        guard !isFlushScheduled else { return }
+        isFlushScheduled = true
+        context.eventLoop.assumeIsolated().execute {
+            self.isFlushScheduled = false
+            self.handOn(context)
+        }
+    }
+
+    package func close(
+        context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
+    ) {
+        handOn(context)
+        context.close(mode: mode, promise: promise)
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        for promise in promises { promise.fail(ChannelError.ioOnClosedChannel) }
+        promises = []
+        gathered.clear()
+    }
+
+    private func handOn(_ context: ChannelHandlerContext) {
+        if gathered.readableBytes > 0 {
+            let written = context.eventLoop.makePromise(of: Void.self)
+            for promise in promises { written.futureResult.cascade(to: promise) }
+            promises.removeAll(keepingCapacity: true)
+            context.write(wrapOutboundOut(gathered), promise: written)
+            // TLS has sealed what it was given by the time at which the flush returns.
+            context.flush()
+            return gathered.clear()
+        }
+        context.flush()
+    }
+}

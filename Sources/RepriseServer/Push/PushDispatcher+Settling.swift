@@ -1,0 +1,63 @@
+import RepriseCore
+import RepriseWire
+
+/// What became of pushes is written down.
+extension PushDispatcher {
+    func note(_ due: DuePush, _ settlement: PushMachine.Settlement) {
+        metrics?.pushed(provider.service, settlement)
+        if unsettled.isEmpty { unsettledSince = clock.uptime() }
+        unsettled.append(
+            PushSettled(entry: due.entry, address: due.address, settlement: settlement))
+    }
+
+    /// Writes down what was answered once that is much, or old, or nothing else is under way.
+    ///
+    /// - Returns: when to look again.
+    func settle(_ group: inout DiscardingTaskGroup, _ now: Duration) -> Duration? {
+        guard !isSettling, let since = unsettledSince else { return nil }
+        let latest = since + PushLimits.settledWithin
+        let isWorth = unsettled.count >= PushLimits.settledTogether || machine.underWay == 0
+        guard isWorth || latest <= now else { return latest }
+        isSettling = true
+        group.addTask { await self.settleAll() }
+        return nil
+    }
+
+    private func settleAll() async {
+        let batch = unsettled
+        unsettled = []
+        unsettledSince = nil
+        do {
+            try await accounts.settlePushes(batch, now: clock.wall())
+            settled(batch)
+        } catch {
+            failed("writing down what became of pushes", error)
+            unsettled = batch + unsettled
+            unsettledSince = clock.uptime()
+            try? await clock.sleep(for: PushLimits.afterFailure)
+        }
+        isSettling = false
+        signal.yield()
+    }
+
+    private func settled(_ batch: [PushSettled]) {
+        var removed = 0
+        var soonest: Duration?
+        for one in batch {
+            pushes[one.entry.number] = nil
+            if one.isRemoved, one.entry.kind == .alert { removed += 1 }
+            guard case .again(let wait, _) = one.settlement else { continue }
+            soonest = min(soonest ?? wait, wait)
+        }
+        let now = clock.uptime()
+        machine.settled(
+            batch.map(\.entry.number), removed: removed, next: soonest.map { now + $0 })
+    }
+
+    /// At the end: what was answered is written down, if the disk lets it; what is not is pushed once more.
+    func settleRest() async {
+        guard !unsettled.isEmpty else { return }
+        try? await accounts.settlePushes(unsettled, now: clock.wall())
+        unsettled = []
+    }
+}

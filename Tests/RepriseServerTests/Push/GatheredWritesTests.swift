@@ -1,0 +1,76 @@
+import NIOCore
+import NIOEmbedded
+import RepriseServer
+import Testing
+
+@Suite("What several pushes write in one turn")
+struct GatheredWritesTests {
+    private let channel = EmbeddedChannel(handler: GatheredWrites())
+
+    /// Connected, as the transport is before it is used.
+    private func connect() throws {
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    }
+
+    private func write(_ text: String) -> EventLoopFuture<Void> {
+        let promise = channel.eventLoop.makePromise(of: Void.self)
+        channel.writeAndFlush(ByteBuffer(string: text), promise: promise)
+        return promise.futureResult
+    }
+
+    private func written() throws -> String? {
+        try channel.readOutbound(as: ByteBuffer.self).map { String(buffer: $0) }
+    }
+
+    @Test("is handed on at its end, as one, in order, and whoever wrote hears of it")
+    func together() throws {
+        try connect()
+        var done = 0
+        for text in ["a", "b", "c"] { write(text).assumeIsolated().whenSuccess { done += 1 } }
+        #expect(try written() == nil && done == 0)
+        channel.embeddedEventLoop.run()
+        #expect(try written() == "abc" && done == 3)
+        #expect(try written() == nil)
+        _ = write("d")
+        channel.embeddedEventLoop.run()
+        #expect(try written() == "d")
+        _ = try channel.finish()
+    }
+
+    @Test("is handed on before the connection is closed")
+    func closing() throws {
+        try connect()
+        let last = write("bye")
+        channel.close(promise: nil)
+        #expect(try written() == "bye")
+        channel.embeddedEventLoop.run()
+        try last.wait()
+    }
+
+    @Test("does not wait for its end once it is much")
+    func much() throws {
+        try connect()
+        channel.write(ByteBuffer(repeating: 0, count: 70_000), promise: nil)
+        channel.pipeline.flush()
+        channel.embeddedEventLoop.run()
+        #expect(try channel.readOutbound(as: ByteBuffer.self)?.readableBytes == 70_000)
+        channel.write(ByteBuffer(repeating: 0, count: 60_000), promise: nil)
+        channel.write(ByteBuffer(repeating: 0, count: 60_000), promise: nil)
+        #expect(try channel.readOutbound(as: ByteBuffer.self)?.readableBytes == 120_000)
+        _ = try channel.finish()
+    }
+
+    @Test("fails for whoever wrote it when the connection ends first")
+    func ended() throws {
+        try connect()
+        var failed = 0
+        let promise = channel.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenFailure { _ in failed += 1 }
+        channel.write(ByteBuffer(string: "never"), promise: promise)
+        let sync = channel.pipeline.syncOperations
+        let removed = sync.removeHandler(try sync.handler(type: GatheredWrites.self))
+        channel.embeddedEventLoop.run()
+        try removed.wait()
+        #expect(failed == 1)
+    }
+}
