@@ -30,7 +30,8 @@ public actor RepriseAccounts {
     /// It is called for every account that gets its turn.
     public typealias Prepare = @Sendable (Reprise) async throws -> Void
 
-    private let folders: AccountFolders
+    private let journals: AccountJournals
+    private var folders: AccountFolders { journals.folders }
     private let server: String
     private let dialer: any SocketDialer
     private let configuration: Reprise.Configuration
@@ -58,7 +59,7 @@ public actor RepriseAccounts {
         configuration: Reprise.Configuration, tokens: @escaping TokenProvider,
         prepare: @escaping Prepare
     ) {
-        self.folders = folders
+        journals = AccountJournals(folders: folders, configuration: configuration)
         self.server = server
         self.dialer = dialer
         self.configuration = configuration
@@ -137,13 +138,13 @@ public actor RepriseAccounts {
                 return client
             }
             // What cannot be opened must not cost the account that is open.
-            let journal = try await openJournal(of: user)
+            let journal = try await journals.open(of: user)
             return try await replace {
                 do {
-                    try await adopt(by: user, into: journal)
+                    try await journals.adopt(by: user, into: journal)
                     if try folders.give(to: user.text) {
                         try folders.write(.init(user: user.text))
-                        try await adopt(by: user, into: journal)
+                        try await journals.adopt(by: user, into: journal)
                     } else {
                         try folders.write(.init(user: user.text))
                     }
@@ -172,8 +173,9 @@ public actor RepriseAccounts {
             }
             return try await replace {
                 try folders.write(.init(leaving: user))
-                let sum = try await finishLeaving(user)
-                try await begin(try await openJournal(of: nil), of: nil)
+                let sum = try await journals.finishLeaving(user)
+                finalLedger = sum
+                try await begin(try await journals.open(of: nil), of: nil)
                 return sum
             }
         }
@@ -204,15 +206,15 @@ public actor RepriseAccounts {
     private func resume() async throws {
         let state = try folders.state()
         if let leaving = state.leaving {
-            try await finishLeaving(leaving)
-            try await begin(try await openJournal(of: nil), of: nil)
+            finalLedger = try await journals.finishLeaving(leaving)
+            try await begin(try await journals.open(of: nil), of: nil)
             return
         }
         finalLedger = state.final?.sum
         let user = try state.user.map { try UserID($0) }
-        let journal = try await openJournal(of: user)
+        let journal = try await journals.open(of: user)
         do {
-            if let user { try await adopt(by: user, into: journal) }
+            if let user { try await journals.adopt(by: user, into: journal) }
         } catch {
             await journal.close()
             throw error
@@ -247,56 +249,6 @@ public actor RepriseAccounts {
         runner?.cancel()
         _ = await runner?.result
         await former?.close()
-    }
-
-    private func openJournal(of user: UserID?) async throws -> Journal {
-        try await Reprise.openJournal(
-            at: folders.journal(of: user?.text), settings(shared: folders.shared(of: user?.text)))
-    }
-
-    private func settings(shared: URL?) -> Reprise.Configuration {
-        var settings = configuration
-        settings.journal.sharedFolder = shared
-        return settings
-    }
-
-    private func adopt(by user: UserID, into journal: Journal) async throws {
-        guard let folder = folders.adopting(by: user.text) else { return }
-        let source = try await Reprise.openJournal(
-            at: folder, settings(shared: folders.shared(of: nil)))
-        do {
-            _ = try await journal.adopt(from: source)
-        } catch {
-            await source.close()
-            throw error
-        }
-        await source.close()
-        try folders.remove(folder)
-    }
-
-    /// The steps after the one that cannot be taken back; each may have been made before.
-    @discardableResult
-    private func finishLeaving(_ user: String) async throws -> LedgerSum {
-        var state = try folders.state()
-        if state.final == nil {
-            let id = try UserID(user)
-            let journal = try await openJournal(of: id)
-            do {
-                try await adopt(by: id, into: journal)
-                state.final = FinalLedger(try await journal.endAll(reason: "loggedOut"))
-            } catch {
-                await journal.close()
-                throw error
-            }
-            await journal.close()
-            try folders.write(state)
-        }
-        try folders.wipe(user)
-        state.leaving = nil
-        try folders.write(state)
-        let sum = state.final?.sum ?? LedgerSum()
-        finalLedger = sum
-        return sum
     }
 
     // MARK: Running

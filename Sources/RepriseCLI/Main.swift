@@ -36,8 +36,10 @@ enum Main {
         guard RepriseCommand.exitCode(for: error) == .validationFailure else {
             fail("\(error)".firstLine, .internal)
         }
-        let message = RepriseCommand.message(for: error).firstLine
-        let end = message.hasSuffix(".") ? "" : "."
+        let message =
+            CommandNames.complaint(about: CommandLine.arguments.dropFirst().first)
+            ?? RepriseCommand.message(for: error).firstLine
+        let end = message.hasSuffix(".") || message.hasSuffix("?") ? "" : "."
         fail("\(message)\(end) See `\(helpCommand)`.", .usage)
     }
 

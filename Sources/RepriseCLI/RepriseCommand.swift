@@ -9,7 +9,7 @@ struct RepriseCommand: AsyncParsableCommand {
             TRY IT
               reprise demo                               all five doors, with real kills
               reprise simulate                           look for a broken promise
-              reprise reach                              what arrives when, with and without push
+              reprise reach                              what arrives with and without push
               reprise serve &                            a server on port 8080
               reprise listen general --journal ./inbox & a device
               reprise publish general "Hello"            a message

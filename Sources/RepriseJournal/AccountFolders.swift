@@ -57,11 +57,11 @@ package final class AccountFolders: Sendable {
     private var file: String { home.appendingPathComponent("account.json").path }
 
     package func state() throws -> State {
-        guard let bytes = try DurableFile.read(file, limit: 65_536) else { return State() }
         let state: State
         do {
+            guard let bytes = try DurableFile.read(file, limit: 65_536) else { return State() }
             state = try ForeignJSON.decode(State.self, from: bytes)
-        } catch {
+        } catch let error where Self.isOfTheFile(error) {
             throw RepriseError(
                 .corrupt, "account.json cannot be read.",
                 remedy: "Move it away: then nobody is signed in, and the journals stay.",
@@ -71,6 +71,12 @@ package final class AccountFolders: Sendable {
             throw RepriseError(.journalNewer, "account.json is of a newer version of Reprise.")
         }
         return state
+    }
+
+    /// Not of the disk, which may be well again the next time.
+    private static func isOfTheFile(_ error: any Error) -> Bool {
+        guard let error = error as? RepriseError else { return true }
+        return error.code == .tooLarge || error.code == .malformed
     }
 
     package func write(_ state: State) throws {

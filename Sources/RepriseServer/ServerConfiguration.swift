@@ -40,7 +40,7 @@ public struct ServerConfiguration: Hashable, Sendable {
     public var push = PushConfiguration()
     private var makesChannels: Bool?
 
-    /// Whether a channel that nobody made is public, and made by its first publish.
+    /// Whether a channel that nobody made is public.
     ///
     /// Unless it is set: where access is open or for development.
     public var implicitChannels: Bool {

@@ -37,6 +37,17 @@ struct BadInputTests {
         try await refused(arguments, status: 64, saying: "--help")
     }
 
+    @Test(
+        "a slip in a command's name is told what was meant, nonsense that it is none",
+        arguments: [
+            ("lisen", "Did you mean 'listen'?"), ("channel", "Did you mean 'channels'?"),
+            ("chta", "Did you mean 'chat'?"), ("dance", "There is no command 'dance'."),
+            (String(repeating: "x", count: 5_000), "There is no command 'xxx"),
+        ])
+    func slips(word: String, words: String) async throws {
+        try await refused([word], status: 64, saying: words, "reprise --help")
+    }
+
     @Test("no server there: 69, and how to start one")
     func noServer() async throws {
         let url = "http://127.0.0.1:\(try freePort())"

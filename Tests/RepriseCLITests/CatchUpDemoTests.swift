@@ -67,6 +67,19 @@ struct CatchUpDemoTests {
         }
     }
 
+    @Test("its timeline fits into 80 columns, whatever it has to say")
+    func timeline() throws {
+        let command = try #require(try DemoCommand.parse(["catch-up", "--json"]) as DemoCommand?)
+        let timeline = try command.catchUpScenario(isFast: true).timeline
+        let counts = Array(repeating: 99_999, count: 5)
+        for text in ["the end", "the repaired client says: complete, by its timer"] {
+            let lines = timeline.lines(counts, text, on: .plain)
+            for line in lines { #expect(line.count <= 80, "\(line)") }
+            let words = lines.map { $0.dropFirst(48) }.joined(separator: " ")
+            #expect(words == text)
+        }
+    }
+
     @Test("parallel streams change the order of a backlog, and neither what comes nor its end")
     func streams() async throws {
         let channel = try ChannelName("north")

@@ -118,6 +118,38 @@ struct PageFormTests {
         await stage.close()
     }
 
+    @Test("answers of more than 262,144 bytes are not sent, and the person is told so")
+    func tooLong() async throws {
+        let names = "ABCDEFGHIJKLMNOPQ".map { "Story \($0)" }
+        let fields = names.enumerated().map { number, name in
+            #"{"name":"f\#(number)","label":"\#(name)","type":"multiline","required":true}"#
+        }.joined(separator: ",")
+        let buttons = #""buttons":[{"label":"Send","actions":[{"type":"submit"}]}]"#
+        let stage = try await PageStage([
+            PageStage.form("a", #","fields":[\#(fields)],\#(buttons)"#)
+        ])
+        try await stage.show("a")
+        let page = stage.view.page
+        // Each is as long as a text may be, and together they are too long by 5 %.
+        for name in names {
+            try await page.click(name, role: "textbox")
+            try await page.type(String(repeating: "\u{1F600}", count: 4_000))
+        }
+        try await page.click("Send")
+        try await stage.saysNothing()
+        #expect(
+            try await page.form()?.contains("Your answers are too long to be sent.") == true)
+        for name in names.prefix(2) {
+            try await page.click(name, role: "textbox")
+            try await page.evaluate("document.execCommand('selectAll'); 0")
+            try await page.type("short")
+        }
+        try await page.click("Send")
+        let submit = try await stage.says("submit")
+        #expect(submit["answers"]?["f0"]?.text == "short")
+        await stage.close()
+    }
+
     @Test("a refused submit says so, and trying again is the same submit")
     func refused() async throws {
         let stage = try await stage()

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTesting
 import Testing
 
 /// The web view's port on a real browser.
@@ -109,6 +110,58 @@ struct ChromiumTests {
             }
             #expect(events.count <= 1_026)
             await webViews.close()
+        }
+    }
+
+    @Test(
+        "a page that never loads, a call that is not answered, one call too many and too large an answer are typed errors"
+    )
+    func patience() async throws {
+        let address = try await Self.browser.value.address
+        let webViews = ChromiumWebViews(address: address, app: "tests")
+        let hanging = Self.page("for (;;) {}")
+        await #expect(throws: RepriseError(.timedOut, "")) {
+            try await webViews.openPage(hanging, within: .milliseconds(500))
+        }
+        let view = try await webViews.openPage(Self.page(Self.echo))
+        let never: DevToolsValue = ["expression": "new Promise(() => {})", "awaitPromise": true]
+        await #expect(throws: RepriseError(.timedOut, "")) {
+            try await view.page.call("Runtime.evaluate", never, within: .milliseconds(200))
+        }
+        let refused = await withTaskGroup(of: RepriseError.Code?.self) { group in
+            for _ in 0..<1_026 {
+                group.addTask {
+                    do {
+                        try await view.page.call("Runtime.evaluate", never, within: .seconds(5))
+                        return nil
+                    } catch { return (error as? RepriseError)?.code }
+                }
+            }
+            var counts: [RepriseError.Code: Int] = [:]
+            for await code in group { if let code { counts[code, default: 0] += 1 } }
+            return counts
+        }
+        #expect(refused == [RepriseError.Code.full: 2, RepriseError.Code.timedOut: 1_024])
+        await #expect(throws: RepriseError(.closed, "")) {
+            try await view.page.evaluate("'x'.repeat(67108864)")
+        }
+        await webViews.close()
+    }
+
+    @Test("a browser that says nothing at its start is ended, and one that ends is unavailable")
+    func start() async throws {
+        let folder = try TemporaryFolder()
+        let program = folder.appending("browser")
+        for (script, code) in [
+            ("sleep 60", RepriseError.Code.timedOut), ("exit 0", .unavailable),
+        ] {
+            try Data("#!/bin/sh\n\(script)\n".utf8).write(to: program)
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o755], ofItemAtPath: program.path)
+            await #expect(throws: RepriseError(code, "")) {
+                try await Chromium.start(
+                    executable: program.path, within: .milliseconds(500))
+            }
         }
     }
 

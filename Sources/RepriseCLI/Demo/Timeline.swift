@@ -27,11 +27,19 @@ struct Timeline: Sendable {
 
     func row(_ counts: [Int], _ what: String) throws {
         guard !isQuiet else { return }
-        let numbers = zip(counts, columns).reduce(elapsed.shown.right(7)) { row, column in
-            row + column.0.grouped.right(column.1.width)
-        }
+        for line in lines(counts, what, on: Terminal.output) { try StandardOutput.write(line) }
+    }
+
+    /// What does not fit beside the numbers goes below, so that no line has more than 80 columns.
+    func lines(_ counts: [Int], _ what: String, on terminal: Terminal) -> [String] {
+        let numbers =
+            zip(counts, columns).reduce(elapsed.shown.right(7)) { row, column in
+                row + column.0.grouped.right(column.1.width)
+            } + "  "
         let isKill = what.hasPrefix("SIGKILL")
-        try StandardOutput.write(
-            numbers + "  " + (isKill ? Terminal.output.paint(what, .red) : what))
+        return what.wrapped(80 - numbers.columns).enumerated().map { number, text in
+            (number == 0 ? numbers : "".left(numbers.columns))
+                + (isKill ? terminal.paint(text, .red) : text)
+        }
     }
 }

@@ -24,7 +24,8 @@ struct ChannelsCommand: AsyncParsableCommand {
             Without a name it lists the channels that you are a member of, with what is
             unread; an admin sees all. With a name alone it shows one channel. With
             settings it makes the channel, or sets all of them anew: what is not given
-            gets its default. Who makes a channel owns it.
+            gets its default. Who makes a channel owns it. A channel that nobody made, as
+            a --dev server lets you publish to, is in no list.
 
             EXAMPLES
               reprise channels --as ada

@@ -24,7 +24,12 @@ struct Listing: Sendable {
                     "GET", path, query: ["after": after, "limit": "200"])
             else { return }
             let elements = try page.list(name)
-            if isJSON {
+            if elements.isEmpty, after == nil, !isJSON {
+                // A person would wonder; a pipe gets what there is.
+                if Terminal.output.isInteractive {
+                    Terminal.error.writeLine("There is nothing to list.")
+                }
+            } else if isJSON {
                 for element in elements { try StandardOutput.write(Self.line(element)) }
             } else {
                 let rows = try elements.map { cells(try JSONMembers($0)).map(\.printable) }

@@ -25,7 +25,8 @@ struct DebugView: Sendable {
         let head =
             "channel".left(14) + "mode".left(12) + "coverage".left(14) + "head".right(8)
             + "holes".right(7) + "/s".right(7) + "received".right(10) + "twice".right(7)
-        let state = "connection: \(connection.words), \(reconnects.grouped) reconnects"
+        let times = reconnects == 1 ? "reconnect" : "reconnects"
+        let state = "connection: \(connection.words), \(reconnects.grouped) \(times)"
         var lines = [state.printable.fitting(80), head]
         for row in rows {
             lines.append(

@@ -41,7 +41,9 @@ struct PublishSummary {
             text += first == last ? " at \(first)" : " at \(first)–\(last)"
         }
         text += String(format: ", %.2f s, %@/s", duration.inSeconds, rate.grouped)
-        if reconnects > 0 { text += "; reconnected \(reconnects) times" }
+        if reconnects > 0 {
+            text += "; reconnected " + (reconnects == 1 ? "once" : "\(reconnects) times")
+        }
         return text + "."
     }
 

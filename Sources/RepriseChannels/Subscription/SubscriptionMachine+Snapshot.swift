@@ -6,12 +6,14 @@ extension SubscriptionMachine {
         /// What the app loads must contain everything up to here; the subscription goes on after it.
         package var position: Int64
         /// What was missing; of the former log, if that was replaced.
+        ///
+        /// As many as a row holds: the ledger has all.
         package var lost: [SequenceRange]
         package var reason: Gone.Reason
 
         package init(position: Int64, lost: [SequenceRange], reason: Gone.Reason) {
             self.position = position
-            self.lost = lost
+            self.lost = Array(lost.prefix(WireLimits.coverageRanges))
             self.reason = reason
         }
 

@@ -79,7 +79,7 @@ package final class ChromiumPage: Sendable {
     package func letGo() async { await devTools.close() }
 
     @discardableResult
-    func call(
+    package func call(
         _ method: String, _ parameters: DevToolsValue = [:], within limit: Duration = .seconds(10)
     ) async throws -> DevToolsValue {
         try await devTools.call(method, parameters, session: session, within: limit)

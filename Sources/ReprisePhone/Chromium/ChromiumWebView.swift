@@ -9,7 +9,7 @@ package final class ChromiumWebView: HostedWebView {
     /// The largest message of the page.
     static let maximumMessageBytes = 1_048_576
     /// How long a page may take to load.
-    static let patience = Duration.seconds(20)
+    package static let patience = Duration.seconds(20)
 
     private static let binding = "__reprise"
     /// Makes of the browser's binding what a page finds in a `WKWebView`, and takes the binding itself away.
@@ -42,7 +42,8 @@ package final class ChromiumWebView: HostedWebView {
     }
 
     static func open(
-        _ page: HostedWebPage, origin: String, screen: ChromiumWebViews.Screen, devTools: DevTools
+        _ page: HostedWebPage, origin: String, screen: ChromiumWebViews.Screen,
+        devTools: DevTools, within limit: Duration
     ) async throws -> ChromiumWebView {
         struct Context: Decodable { let browserContextId: String }
         struct Target: Decodable { let targetId: String }
@@ -59,7 +60,7 @@ package final class ChromiumWebView: HostedWebView {
             let chromiumPage = try await ChromiumPage.attach(to: target, of: devTools, sink.heard)
             let view = ChromiumWebView(page: chromiumPage, context: context, sink: sink)
             try await view.prepare(screen)
-            try await view.load(origin + "/")
+            try await view.load(origin + "/", within: limit)
             return view
         } catch {
             _ = try? await devTools.call(
@@ -78,16 +79,16 @@ package final class ChromiumWebView: HostedWebView {
         try await page.call("Fetch.enable", ["patterns": [["urlPattern": "*"]]])
     }
 
-    private func load(_ url: String) async throws {
+    private func load(_ url: String, within limit: Duration) async throws {
         let answer = try await page.call(
-            "Page.navigate", ["url": .string(url)], within: Self.patience)
+            "Page.navigate", ["url": .string(url)], within: limit)
         if let text = answer["errorText"]?.text {
             throw RepriseError(.unavailable, "The page could not be loaded: \(text).")
         }
         guard let loader = answer["loaderId"]?.text else {
             throw RepriseError(.internal, "Chromium has not said what it loads.")
         }
-        try await sink.loaded(loader, within: Self.patience)
+        try await sink.loaded(loader, within: limit)
     }
 
     /// Calls `repriseReceive`; the message is an argument and never a part of a script.

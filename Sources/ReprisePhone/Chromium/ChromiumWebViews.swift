@@ -58,9 +58,11 @@ public actor ChromiumWebViews: WebViewHost {
     }
 
     /// The same, for those who want to look at it from outside too.
-    package func openPage(_ page: HostedWebPage) async throws -> ChromiumWebView {
+    package func openPage(
+        _ page: HostedWebPage, within limit: Duration = ChromiumWebView.patience
+    ) async throws -> ChromiumWebView {
         try await ChromiumWebView.open(
-            page, origin: Self.origin(app), screen: screen, devTools: connection())
+            page, origin: Self.origin(app), screen: screen, devTools: connection(), within: limit)
     }
 
     /// Ends all of them with the connection.

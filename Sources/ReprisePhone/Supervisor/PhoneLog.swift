@@ -4,10 +4,10 @@ import RepriseCore
 import RepriseJournal
 
 /// The newest events of a phone, in memory and in two files that take turns.
-struct PhoneLog {
+package struct PhoneLog {
     private let folder: PhoneFolder
     /// In order of their numbers, which have no gap.
-    private(set) var events: ArraySlice<PhoneEvent> = []
+    package private(set) var events: ArraySlice<PhoneEvent> = []
     private var half = 0
     private var inHalf = 0
     private var file: FileHandle?
@@ -16,10 +16,10 @@ struct PhoneLog {
     /// Never reached by ``halfCount`` events of their greatest size.
     private static let fileLimit = PhoneLimits.events * 8_192
 
-    var last: Int { events.last?.number ?? 0 }
+    package var last: Int { events.last?.number ?? 0 }
 
     /// Reads what a former life of the phone has left; a line that was cut short is none.
-    init(_ folder: PhoneFolder) throws {
+    package init(_ folder: PhoneFolder) throws {
         self.folder = folder
         let halves = try (0...1).map { try Self.read(folder.log($0)) }
         half = (halves[0].last?.number ?? 0) >= (halves[1].last?.number ?? 0) ? 0 : 1
@@ -57,7 +57,7 @@ struct PhoneLog {
     }
 
     /// Writes events, which have their numbers; a process that is killed loses none of them.
-    mutating func append(_ new: [PhoneEvent]) throws {
+    package mutating func append(_ new: [PhoneEvent]) throws {
         for event in new {
             if inHalf >= Self.halfCount {
                 half = 1 - half

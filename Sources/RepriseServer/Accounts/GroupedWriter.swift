@@ -1,12 +1,12 @@
 import Dispatch
-import GRDB
+package import GRDB
 import RepriseCore
 import Synchronization
 
 /// Commits what waits together: writes that come while a commit runs share the next one.
 ///
 /// The log has `Committer` for that, which also keeps what belongs together and tells who listens. Here every write stands for itself.
-final class GroupedWriter: Sendable {
+package final class GroupedWriter: Sendable {
     /// Writes, and returns what is to be done once that is durable, or is known to have failed.
     private typealias Write = @Sendable (Database) throws -> @Sendable (RepriseError?) -> Void
 
@@ -27,7 +27,7 @@ final class GroupedWriter: Sendable {
     private let state = Mutex(State())
     private let waitingLimit: Int
 
-    init(_ pool: DatabasePool, waitingLimit: Int = AccountLimits.waitingWrites) {
+    package init(_ pool: DatabasePool, waitingLimit: Int = AccountLimits.waitingWrites) {
         self.pool = pool
         self.waitingLimit = waitingLimit
     }
@@ -38,7 +38,7 @@ final class GroupedWriter: Sendable {
     /// error undoes the whole transaction, and all who shared it hear of it.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full` if too much waits, `.closed`; what `body` or the disk throws.
-    func write<Value: Sendable>(
+    package func write<Value: Sendable>(
         committed: @escaping @Sendable (Value) -> Void = { _ in },
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
@@ -58,7 +58,7 @@ final class GroupedWriter: Sendable {
     }
 
     /// Takes nothing in from now on, and returns once what was taken in is done.
-    func close() async {
+    package func close() async {
         state.withLock { $0.isOpen = false }
         await withCheckedContinuation { done in queue.async { done.resume() } }
     }

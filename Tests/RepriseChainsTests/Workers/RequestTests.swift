@@ -113,6 +113,25 @@ struct RequestTests {
         }
     }
 
+    @Test("of more than 1 MiB are not sent")
+    func bodyIsBounded() async throws {
+        let bench = try WorkBench()
+        let asked = Mutex(0)
+        try await OddServer.run { _, answer in
+            asked.withLock { $0 += 1 }
+            try await answer.head(200, ["Content-Length: 0"])
+        } test: { url, host, _ in
+            for (bytes, code) in [(1_048_576, nil), (1_048_577, "tooLarge")] as [(Int, String?)] {
+                let error = await bench.failure(
+                    HTTPRequestWorker.self,
+                    .init("POST", url: url, body: Data(repeating: 1, count: bytes)),
+                    of: bench.standard(allowing: host))
+                #expect(error?.permanentCode == code)
+            }
+        }
+        #expect(asked.withLock { $0 } == 1)
+    }
+
     @Test(
         "of methods that nobody has heard of are not sent", arguments: ["get", "G ET", "CONNECT"])
     func checkMethods(_ method: String) async throws {

@@ -27,11 +27,12 @@ final class Door: Sendable {
         events: [FormsEvent] = [], timekeeper: (any Timekeeper)? = nil,
         answers: Forms.Answers? = nil,
         late: (@Sendable (FormsOccurrence) async throws -> Void)? = nil,
-        patience: Duration = .seconds(20)
+        patience: Duration = .seconds(20), jitter: (@Sendable () -> Double)? = nil
     ) async throws {
         var configuration = Forms.Configuration()
         configuration.events = events
         configuration.late = late
+        if let jitter { configuration.jitter = jitter }
         configuration.helloPatience = patience
         configuration.eventsPatience = patience
         configuration.appearPatience = patience

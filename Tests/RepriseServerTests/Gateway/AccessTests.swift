@@ -119,6 +119,30 @@ struct AccessTests {
         }
     }
 
+    @Test("a connection asks about 32 channels in a turn, and then it is the turn of others")
+    func turns() async throws {
+        var limits = ServerLimits()
+        limits.logReaders = 1
+        try await RunningServer.withUsers(limits) { server, accounts in
+            accounts.change { $0.delay = .milliseconds(2) }
+            let (ada, ben) = (
+                try await server.client(as: "ada"), try await server.client(as: "ben")
+            )
+            try await ada.send(
+                .subscribe(
+                    (0..<100).map {
+                        .init(channel: channel("ada-\($0)"), epoch: nil, coverage: .init())
+                    }))
+            while accounts.state.withLock({ $0.asked.isEmpty }) {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            try await ben.subscribe(channel("ben"))
+            let asked = accounts.state.withLock { $0.asked }
+            let place = try #require(asked.firstIndex(of: channel("ben")))
+            #expect(place.isMultiple(of: 32) && place < 100, "it was asked after \(place)")
+        }
+    }
+
     @Test("an unsubscribe does not overtake the subscribe that waits")
     func unsubscribeWaits() async throws {
         try await RunningServer.withUsers { server, accounts in

@@ -20,6 +20,7 @@ final class ScriptedAccounts: ChannelAccounts {
         var failures = 0
         var moveFailures = 0
         var questions = 0
+        var asked: [ChannelName] = []
         var moves = 0
         var devices: Set<EntryID> = []
     }
@@ -41,6 +42,7 @@ final class ScriptedAccounts: ChannelAccounts {
         if let delay = state.withLock({ $0.delay }) { try await Task.sleep(for: delay) }
         return try state.withLock { state in
             state.questions += 1
+            state.asked.append(channel)
             guard state.failures == 0 else {
                 state.failures -= 1
                 throw RepriseError(.diskFailed, "The disk failed, as the test wants.")

@@ -151,6 +151,42 @@ struct PushMachineTests {
         #expect(machine.next(now: .zero) == [.postpone(1, .milliseconds(900)), .send(2)])
     }
 
+    @Test("of 10,000 push services that fail one more is as if none did")
+    func manyLanes() {
+        var machine = machine()
+        func fails(_ lane: Int) {
+            for _ in 0..<5 {
+                _ = machine.answered(
+                    .unavailable(nil, "down"), lane: "https://\(lane)", attempts: 0, now: .zero,
+                    jitter: 0.9)
+            }
+        }
+        for lane in 0..<10_000 { fails(lane) }
+        #expect(machine.downCount == 10_000)
+        fails(3)
+        #expect(machine.downCount == 10_000, "one that is known takes no place")
+        fails(10_000)
+        #expect(machine.downCount == 1)
+    }
+
+    @Test(
+        "two channels are walked at a time, and 65,536 messages are noted: then all are looked at")
+    func walks() {
+        var machine = machine()
+        for number in 0..<65_536 {
+            machine.stored(1, in: channel("c\(number)"), now: .zero)
+        }
+        #expect(!machine.next(now: .zero).contains(.recover))
+        machine.stored(1, in: channel("one-more"), now: .zero)
+        #expect(machine.next(now: .zero) == [.recover])
+        machine.recovered(succeeded: true, now: .zero)
+        let walks = machine.next(now: wait)
+        #expect(walks == [.walk(channel("c0"), through: 1), .walk(channel("c1"), through: 1)])
+        #expect(machine.next(now: wait).isEmpty)
+        machine.walked(channel("c1"), added: 0, through: 1)
+        #expect(machine.next(now: wait) == [.walk(channel("c2"), through: 1)])
+    }
+
     @Test("a row that was settled while the queue was being read is not taken for a new one")
     func settledMeanwhile() {
         var machine = machine()

@@ -88,7 +88,7 @@ extension DemoCommand {
         let timeline = Timeline(
             isQuiet: json,
             columns: [
-                ("stored", 7), ("first", 7), ("repaired", 10), ("+ signal", 10), ("reprise", 9),
+                ("stored", 7), ("first", 6), ("repaired", 9), ("+ signal", 9), ("reprise", 8),
             ])
         try timeline.title([
             "Reprise demo: catch-up, seed \(seed)",

@@ -1,0 +1,64 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// The journals of a device's accounts, as they lie in their folders: opening them, and the steps of a change that a kill may interrupt.
+///
+/// Each step may have been made before.
+struct AccountJournals: Sendable {
+    let folders: AccountFolders
+    let configuration: Reprise.Configuration
+
+    /// Opens a user's journal, or nobody's.
+    func open(of user: UserID?) async throws -> Journal {
+        try await Reprise.openJournal(
+            at: folders.journal(of: user?.text), settings(shared: folders.shared(of: user?.text)))
+    }
+
+    /// Of a shared folder each account has a folder of its own.
+    private func settings(shared: URL?) -> Reprise.Configuration {
+        var settings = configuration
+        settings.journal.sharedFolder = shared
+        return settings
+    }
+
+    /// Moves what was recorded before sign-in into the user's journal.
+    func adopt(by user: UserID, into journal: Journal) async throws {
+        guard let folder = folders.adopting(by: user.text) else { return }
+        let source = try await Reprise.openJournal(
+            at: folder, settings(shared: folders.shared(of: nil)))
+        do {
+            _ = try await journal.adopt(from: source)
+        } catch {
+            await source.close()
+            throw error
+        }
+        await source.close()
+        try folders.remove(folder)
+    }
+
+    /// Ends what the user has not sent, and removes the journal: the steps after the one that cannot be taken back.
+    ///
+    /// - Returns: what became of everything that it had accepted.
+    func finishLeaving(_ user: String) async throws -> LedgerSum {
+        var state = try folders.state()
+        if state.final == nil {
+            let id = try UserID(user)
+            let journal = try await open(of: id)
+            do {
+                try await adopt(by: id, into: journal)
+                state.final = FinalLedger(try await journal.endAll(reason: "loggedOut"))
+            } catch {
+                await journal.close()
+                throw error
+            }
+            await journal.close()
+            try folders.write(state)
+        }
+        try folders.wipe(user)
+        state.leaving = nil
+        try folders.write(state)
+        return state.final?.sum ?? LedgerSum()
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Synchronization
+import Testing
+
+/// Says a lot, and keeps a lot.
+private struct Verbose: Worker {
+    static let identifier = "verbose"
+    let witness: Witness
+
+    func run(_ bytes: Int, _ work: WorkContext) async throws -> Int {
+        for number in 0..<110 { await work.log("\(number) " + String(repeating: "ä", count: 300)) }
+        await work.progress(0.5, String(repeating: "ä", count: 200))
+        do {
+            // As JSON a text has two quotation marks more.
+            try await work.checkpoint(String(repeating: "x", count: bytes - 2))
+            witness.add("kept")
+        } catch {
+            witness.add("\((error as? RepriseError)?.code.name ?? "another")")
+        }
+        throw HandOverFailure.permanent(String(repeating: "ä", count: 1_000))
+    }
+}
+
+/// How many are at work, and how many were at most.
+private final class AtWork: Sendable {
+    private let state = Mutex<(now: Int, most: Int)>((0, 0))
+
+    var most: Int { state.withLock { $0.most } }
+
+    func began() { state.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) } }
+    func ended() { state.withLock { $0.now -= 1 } }
+}
+
+/// Is at work for a moment.
+private struct Busy: Worker {
+    static let identifier = "busy"
+    let atWork: AtWork
+
+    func run(_ number: Int, _ work: WorkContext) async throws -> Int {
+        atWork.began()
+        defer { atWork.ended() }
+        try await Task.sleep(for: .milliseconds(5))
+        return number
+    }
+}
+
+@Suite("Bounds of chains", .timeLimit(.minutes(1)))
+struct ChainBoundTests {
+    @Test(
+        "A checkpoint has 8,192 bytes, a note 256, a line of the log 512, an error 1,024, and the log 100 lines",
+        arguments: [(8_192, "kept"), (8_193, "tooLarge")])
+    func texts(_ bytes: Int, _ outcome: String) async throws {
+        let desk = try EngineDesk()
+        let chain = Chain<Int>("verbose") { bytes in Work("a", Verbose.self) { _ in bytes } }
+        let chains = try await desk.open([chain], workers: [Verbose(witness: desk.witness)])
+        let id = try await chains.start(chain, input: bytes)
+        try await chains.wait(id, for: .failed)
+        #expect(desk.witness.all == [outcome])
+        let status = try #require(try await chains.status(id))
+        // The chain itself says something about its end.
+        let lines = status.log.filter { $0.first?.isNumber == true }
+        #expect(status.log.count == 100)
+        #expect(lines.allSatisfy { (500...512).contains($0.utf8.count) } && lines.count > 90)
+        let note = try #require(status.tasks[0].note)
+        #expect((250...256).contains(note.utf8.count))
+        let error = try #require(status.tasks[0].error)
+        #expect((1_000...1_024).contains(error.utf8.count))
+        await desk.close()
+    }
+
+    @Test("A task whose input is more than 262,144 bytes fails for good, and is not run")
+    func taskInput() async throws {
+        let desk = try EngineDesk()
+        let chain = Chain<Int>("large") { bytes in
+            Work("a", Say.self) { _ in .init(line: String(repeating: "x", count: bytes)) }
+        }
+        let chains = try await desk.open([chain])
+        let small = try await chains.start(chain, input: 262_000)
+        try await chains.wait(small, for: .succeeded)
+        let large = try await chains.start(chain, input: 262_144)
+        try await chains.wait(large, for: .failed)
+        #expect(desk.witness.all.count == 1)
+        #expect(try await chains.status(large)?.reason?.contains("The input cannot") == true)
+        await desk.close()
+    }
+
+    @Test("Of many tasks as many run at the same time as the app says, 8 by default")
+    func concurrency() async throws {
+        for (configured, most) in [(nil, 8), (3, 3)] as [(Int?, Int)] {
+            let desk = try EngineDesk()
+            let atWork = AtWork()
+            let chain = Chain<Int>("many") { count in
+                Together {
+                    for number in 0..<count { Work("\(number)", Busy.self) { _ in number } }
+                }
+            }
+            let chains = try await desk.open([chain], workers: [Busy(atWork: atWork)]) {
+                if let configured { $0.concurrency = configured }
+            }
+            try await chains.wait(try await chains.start(chain, input: 60), for: .succeeded)
+            #expect(atWork.most == most)
+            await desk.close()
+        }
+        var configuration = Chains.Configuration()
+        configuration.concurrency = 65
+        #expect(throws: RepriseError(.badConfiguration, "")) { try configuration.check() }
+    }
+
+    @Test("Who reads progress slowly gets the newest 64 changes")
+    func progress() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script()
+        let chains = try await desk.open([chain])
+        let steps = (0..<200).map { [Say.Input(line: "\($0)")] }
+        let id = try await chains.start(chain, input: .init(steps: steps))
+        let progress = chains.progress(of: id)
+        try await chains.wait(id, for: .succeeded)
+        try await until("the watcher has it all") { desk.witness.all.count == 200 }
+        try await Task.sleep(for: .milliseconds(100))
+        var seen: [ChainProgress] = []
+        for await change in progress { seen.append(change) }
+        #expect(seen.count == 64)
+        #expect(seen.last?.state == .succeeded && seen.last?.done == 200)
+        await desk.close()
+    }
+
+    @Test("100,000 chains have not ended: no other is started until one of them has")
+    func open() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script()
+        let before = try await desk.open([chain], runs: false)
+        let first = try await before.start(chain, input: .init(steps: [[.init(line: "a")]]))
+        await desk.close()
+        // Paused ones, that take no part in anything.
+        try desk.sqlite(
+            """
+            UPDATE chain SET state = 2;
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99998)
+            INSERT INTO chain (id, definition, version, hash, state, input, tasks, needs,
+                needsBytes, startedAt)
+            SELECT printf('%032x', i), 'script', version, hash, 2, input, tasks, needs,
+                needsBytes, startedAt FROM n, (SELECT * FROM chain LIMIT 1);
+            """)
+        let chains = try await desk.open([chain], runs: false)
+        let last = try await chains.start(chain, input: .init(steps: [[.init(line: "b")]]))
+        await #expect(throws: RepriseError(.full, "")) {
+            try await chains.start(chain, input: .init(steps: [[.init(line: "c")]]))
+        }
+        #expect(try await chains.status(first) != nil)
+        #expect(try await chains.status(last) != nil)
+        await desk.close()
+        try desk.sqlite("UPDATE chain SET state = 12 WHERE seq = 5")
+        let after = try await desk.open([chain], runs: false)
+        try await after.start(chain, input: .init(steps: [[.init(line: "c")]]))
+        await desk.close()
+    }
+}

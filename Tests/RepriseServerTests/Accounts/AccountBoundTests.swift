@@ -1,0 +1,112 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseServer
+import RepriseTesting
+import RepriseWire
+import Synchronization
+import Testing
+
+@Suite("Bounds of the accounts", .timeLimit(.minutes(1)))
+struct AccountBoundTests {
+    @Test(
+        "a channel of 100,000 members takes no more, and those who are there can still be changed")
+    func members() async throws {
+        let test = try await AccountsUnderTest(implicitChannels: true)
+        let room = try ChannelName("room")
+        let (ada, bob, eve) = (try UserID("ada"), try UserID("bob"), try UserID("eve"))
+        let accounts = test.accounts
+        try await accounts.setMember(ada, role: .member, joined: 0, in: room, at: now)
+        let other = try DatabaseQueue(path: test.folder.path + "/accounts.sqlite")
+        try await other.write { db in
+            try db.execute(sql: "UPDATE channels SET members = 99999 WHERE name = 'room'")
+        }
+        try other.close()
+        try await accounts.setMember(bob, role: .member, joined: 0, in: room, at: now)
+        await #expect(throws: RepriseError(.full, "")) {
+            try await accounts.setMember(eve, role: .member, joined: 0, in: room, at: now)
+        }
+        #expect(try await accounts.member(eve, in: room) == nil)
+        try await accounts.setMember(ada, role: .owner, joined: 0, in: room, at: now)
+        try await accounts.removeMember(ada, from: room)
+        try await accounts.setMember(eve, role: .member, joined: 0, in: room, at: now)
+        #expect(try await accounts.memberCount(of: room) == 100_000)
+        await test.remove()
+    }
+
+    @Test("65,536 changes wait for the disk, one more is refused and stores nothing")
+    func waiting() async throws {
+        let folder = TestFolder()
+        try FileManager.default.createDirectory(
+            atPath: folder.path, withIntermediateDirectories: true)
+        let pool = try DatabasePool(path: folder.path + "/waiting.sqlite")
+        try await pool.write { try $0.execute(sql: "CREATE TABLE change (number INTEGER)") }
+        let writer = GroupedWriter(pool)
+        let answers = Answers()
+        let (isHeld, mayGoOn) = (Gate(), Gate())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await writer.write { _ in
+                    isHeld.open()
+                    mayGoOn.wait()
+                }
+            }
+            await isHeld.opened()
+            for number in 0..<65_537 {
+                group.addTask {
+                    do {
+                        try await writer.write { db in
+                            try db.execute(
+                                sql: "INSERT INTO change VALUES (?)", arguments: [number])
+                        }
+                        answers.add(nil)
+                    } catch let error as RepriseError {
+                        answers.add(error)
+                    }
+                }
+            }
+            while answers.refused.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            mayGoOn.open()
+            try await group.waitForAll()
+        }
+        #expect(answers.refused == [RepriseError(.full, "")])
+        #expect(answers.stored == 65_536)
+        let count = try await pool.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM change") }
+        #expect(count == 65_536)
+        await writer.close()
+        try pool.close()
+        folder.remove()
+    }
+}
+
+/// What became of changes.
+private final class Answers: Sendable {
+    private let state = Mutex<(stored: Int, refused: [RepriseError])>((0, []))
+
+    var stored: Int { state.withLock { $0.stored } }
+    var refused: [RepriseError] { state.withLock { $0.refused } }
+
+    func add(_ refusal: RepriseError?) {
+        state.withLock { state in
+            if let refusal { state.refused.append(refusal) } else { state.stored += 1 }
+        }
+    }
+}
+
+/// Holds a thread until somebody opens it.
+private final class Gate: Sendable {
+    private let semaphore = DispatchSemaphore(value: 0)
+    private let isOpen = Mutex(false)
+
+    func open() {
+        isOpen.withLock { $0 = true }
+        semaphore.signal()
+    }
+
+    /// Blocks: for a queue's thread alone.
+    func wait() { semaphore.wait() }
+
+    func opened() async {
+        while !isOpen.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
+    }
+}
