@@ -72,8 +72,8 @@ final class ChannelsWorld {
             simulation, network: network, devices: machines, servers: [server.machine])
         for (index, device) in devices.enumerated() {
             handlers.watch(device, index: index)
-            device.acknowledged = { [producers] _, id in producers.heard(id) }
-            device.refused = { [producers] _, id, code in producers.refused(id, code) }
+            device.acknowledged = { [unowned producers] _, id in producers.heard(id) }
+            device.refused = { [unowned producers] _, id, code in producers.refused(id, code) }
         }
     }
 

@@ -3,7 +3,7 @@ import RepriseJournal
 
 /// One life of an app: a journal, readiness that comes and goes, handlers.
 final class GatesApp {
-    let device: GatesDevice
+    unowned let device: GatesDevice
     let process: SimulatedProcess
     private(set) var journal: SimulatedJournal?
     private(set) var ready: Set<Readiness> = []

@@ -67,7 +67,8 @@ package final class SimulatedJournal {
         simulation.trace(process.name, "opens the journal, incarnation \(opened.incarnation)")
         simulation.whenEnded { [self] in
             (handlers, committed, lostOwnership) = ([:], { _ in }, {})
-            (recorded, written) = ({ _ in }, [:])
+            (recorded, written, alongside) = ({ _ in }, [:], [:])
+            queue = WriteQueue()
         }
         happened { $0.readinessOpened(.journal) }
         if simulation.mutation == .sleepReleases { openAll(after: .seconds(3)) }
