@@ -67,7 +67,6 @@ struct ChannelsTests {
             (.orderedBeyondHoles, 1),
             (.snapshotUnwritten, 4_164),
             (.shutdownUnanswered, 428),
-            (.olderConnectionsStay, 355),
         ] as [(Mutation, UInt64)])
     func mutation(_ mutation: Mutation, near seed: UInt64) {
         let first = seed > 2 ? seed - 2 : 1
