@@ -66,8 +66,6 @@ struct ChannelsTests {
             (.orderedGoesOn, 1),
             (.orderedBeyondHoles, 1),
             (.snapshotUnwritten, 4_164),
-            (.shutdownUnanswered, 428),
-            (.olderConnectionsStay, 355),
         ] as [(Mutation, UInt64)])
     func mutation(_ mutation: Mutation, near seed: UInt64) {
         let first = seed > 2 ? seed - 2 : 1
