@@ -42,47 +42,6 @@ struct DeviceBoundTests {
         try await bench.finish()
     }
 
-    @Test("Promise 6: an ordered reader counts 1,024 epochs; what comes later is for the others")
-    func epochs() async throws {
-        let bench = try await Bench()
-        // A log for each epoch, and a message in each: as they lie after so many restores.
-        try await bench.journal.write { db in
-            for log in 1...1_030 {
-                try db.execute(
-                    sql: """
-                        INSERT INTO channelsLog (id, channel, epoch, coverage, head, version, accepted)
-                        VALUES (?, 'general', ?, ?, 1, 1, 1)
-                        """,
-                    arguments: [log, "e\(log)", Coverage(through: 1).description])
-                try db.execute(
-                    sql: """
-                        INSERT INTO channelsMessage (arrival, log, seq, id, time, body)
-                        VALUES (?, ?, 1, ?, 1, ?)
-                        """,
-                    arguments: [Int64(log) << 40 + 1, log, "m\(log)", Data("\(log)".utf8)])
-            }
-        }
-        let (ordered, arrival) = (Observer(), Observer())
-        try await bench.general.read(
-            "ordered", options: ReaderOptions(order: .ordered),
-            inTransaction: { _, messages in for message in messages { ordered.see(message) } })
-        try await bench.general.read(
-            "arrival",
-            inTransaction: { _, messages in for message in messages { arrival.see(message) } })
-        bench.start()
-        try await eventually("the others go on") { arrival.messages.count == 1_030 }
-        try await eventually("it comes to its bound") { ordered.messages.count == 1_024 }
-        let ids = (1...1_024).map { "m\($0)" }
-        #expect(ordered.messages.map(\.id.text) == ids)
-        try await eventually("the rest is pending for it") {
-            try await bench.journal.ledger().pending == 6
-        }
-        try await bench.general.forget("ordered")
-        #expect(try await bench.journal.ledger().pending == 0)
-        #expect(try await bench.journal.ledger().isBalanced)
-        try await bench.finish()
-    }
-
     @Test("Promise 6: a snapshot's request names 256 lost ranges, the ledger has all")
     func lostRanges() async throws {
         let bench = try await Bench()
