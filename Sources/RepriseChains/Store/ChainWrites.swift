@@ -270,7 +270,11 @@ enum ChainWriting {
 }
 
 extension String {
+    /// At most so many bytes, and no half of a character's scalar.
     func limited(to bytes: Int) -> String {
-        utf8.count <= bytes ? self : String(decoding: utf8.prefix(bytes), as: UTF8.self)
+        guard utf8.count > bytes else { return self }
+        var end = utf8.index(startIndex, offsetBy: bytes)
+        while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
+        return String(self[..<end])
     }
 }

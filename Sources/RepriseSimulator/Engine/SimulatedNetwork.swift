@@ -72,8 +72,10 @@ package final class SimulatedNetwork {
         guard listener.process.state == .running else {
             return simulation.after(patience, on: process) { then(nil) }
         }
-        let life = listener.process.life
+        let (life, dialler) = (listener.process.life, process.life)
         simulation.after(latency) { [self] in
+            // Who dialled is gone; the life that has begun meanwhile has asked for nothing.
+            guard process.life == dialler else { return }
             guard listener.process.state == .running, listener.process.life == life,
                 process.state != .dead
             else {

@@ -54,6 +54,44 @@ struct SimulationTests {
         #expect(found == [true])
     }
 
+    @Test("who begins again while a former life dials gets no connection of that one")
+    func dials() {
+        let simulation = Self.simulation()
+        let network = SimulatedNetwork(simulation)
+        let server = SimulatedProcess(simulation, name: "server")
+        let device = SimulatedProcess(simulation, name: "device")
+        var answers: [String] = []
+        server.start()
+        network.listen(as: "server", on: server) { _ in answers.append("server") }
+        device.start()
+        network.dial(from: device, to: "server") { _ in answers.append("former") }
+        simulation.after(.zero) {
+            device.kill()
+            device.start()
+        }
+        simulation.run(until: .seconds(30))
+        #expect(answers.isEmpty)
+        network.dial(from: device, to: "server") { answers.append($0 == nil ? "nobody" : "new") }
+        simulation.run(until: .seconds(60))
+        #expect(answers == ["server", "new"])
+        simulation.end()
+    }
+
+    @Test("a run that is over leaves nothing behind", arguments: Workloads.all.map(\.name))
+    func memory(name: String) throws {
+        let workload = try #require(Workloads.named(name))
+        weak var left: Simulation?
+        func play() {
+            let simulation = Simulation(workload.schedule(seed: 3))
+            left = simulation
+            workload.play(simulation, on: .model)
+            simulation.end()
+        }
+        play()
+        // Whatever is left would hold the simulation, by way of its process or its clock.
+        #expect(left == nil)
+    }
+
     @Test("a loop in which no time passes is a broken promise, not a hang")
     func loop() {
         let simulation = Self.simulation()
