@@ -274,6 +274,8 @@ struct PipelineTests {
         bench.start()
         let server = try await bench.accept()
         try server.catchUp(try await server.request(), head: 0)
+        // Before the journal knows the channel's log, what is sent is in no list until its event comes.
+        try await eventually("it is live") { bench.general.state == .live }
         let id = try await bench.general.publish("1")
         let general = bench.general.name
         func pending() async throws -> [OutboxRows.Pending] {
