@@ -52,72 +52,21 @@ enum PushHTTP {
 
     /// - Throws: what the client throws, and `CancellationError`.
     static func send(
-        _ request: HTTPClient.Request, by client: HTTPClient,
+        _ request: HTTPClientRequest, by client: HTTPClient,
         within time: Duration = PushLimits.answer, now: Date
     ) async throws -> PushAnswer {
-        try Task.checkCancellation()
-        // By delegate: the client's own `async` makes a task and two changes of thread of each request.
-        let task = client.execute(
-            request: request, delegate: AnswerReader(), deadline: .now() + TimeAmount(time))
-        do {
-            let answer = try await withTaskCancellationHandler {
-                try await task.futureResult.get()
-            } onCancel: {
-                task.cancel()
-            }
-            return self.answer(answer, now: now)
-        } catch let tooLong as TooLong {
-            return answer(tooLong.read, now: now)
+        let response = try await client.execute(
+            request, timeout: TimeAmount(time))
+        var bytes: [UInt8] = []
+        // Read to its end, so that the connection can be used again; what is too long ends it.
+        for try await piece in response.body {
+            bytes.append(contentsOf: piece.readableBytesView)
+            guard bytes.count <= PushLimits.answerBytes else { break }
         }
-    }
-
-    private static func answer(_ read: Read, now: Date) -> PushAnswer {
-        PushAnswer(
-            status: Int(read.head.status.code),
-            retryAfter: retryAfter(read.head.headers.first(name: "retry-after"), now: now),
-            body: read.body)
-    }
-
-    private struct Read: Sendable {
-        var head: HTTPResponseHead
-        var body: [UInt8]
-    }
-
-    /// Ends a request whose answer is longer than what is read.
-    private struct TooLong: Error {
-        let read: Read
-    }
-
-    /// Reads an answer to its end, so that the connection can be used again; what is too long ends it.
-    // Unchecked: it is called on its task's event loop alone.
-    private final class AnswerReader: HTTPClientResponseDelegate, @unchecked Sendable {
-        typealias Response = Read
-
-        private var head: HTTPResponseHead?
-        private var body: [UInt8] = []
-
-        func didReceiveHead(
-            task: HTTPClient.Task<Response>, _ head: HTTPResponseHead
-        ) -> EventLoopFuture<Void> {
-            self.head = head
-            return task.eventLoop.makeSucceededVoidFuture()
-        }
-
-        func didReceiveBodyPart(
-            task: HTTPClient.Task<Response>, _ buffer: ByteBuffer
-        ) -> EventLoopFuture<Void> {
-            let room = PushLimits.answerBytes - body.count
-            body += buffer.readableBytesView.prefix(room)
-            guard buffer.readableBytes > room, let head else {
-                return task.eventLoop.makeSucceededVoidFuture()
-            }
-            return task.eventLoop.makeFailedFuture(TooLong(read: Read(head: head, body: body)))
-        }
-
-        func didFinishRequest(task: HTTPClient.Task<Response>) throws -> Response {
-            guard let head else { throw HTTPClientError.remoteConnectionClosed }
-            return Read(head: head, body: body)
-        }
+        return PushAnswer(
+            status: Int(response.status.code),
+            retryAfter: retryAfter(response.headers.first(name: "retry-after"), now: now),
+            body: Array(bytes.prefix(PushLimits.answerBytes)))
     }
 
     /// RFC 9110 §10.2.3.

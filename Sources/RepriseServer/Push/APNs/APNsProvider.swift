@@ -68,7 +68,7 @@ package final class APNsProvider: PushProvider {
         guard device.isApples else { return .dead(since: nil) }
         do {
             let token = try token()
-            let request = try request(push, device, token)
+            let request = request(push, device, token)
             let answer = try await PushHTTP.send(
                 request, by: client, within: answer,
                 now: Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000))
@@ -116,11 +116,13 @@ package final class APNsProvider: PushProvider {
 
     private func request(
         _ push: Push, _ device: PushToken, _ token: String
-    ) throws -> HTTPClient.Request {
+    ) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: "\(base)/3/device/\(device.text)")
+        request.method = .POST
         let isBackground = push.hint.kind == .dismiss
         // A background push that asks for more than 5 is refused.
         let priority = push.hint.kind == .alert && !push.isQuiet ? "10" : "5"
-        let headers: HTTPHeaders = [
+        request.headers = [
             "authorization": "bearer \(token)",
             "apns-topic": settings.topic,
             "apns-push-type": isBackground ? "background" : "alert",
@@ -129,9 +131,8 @@ package final class APNsProvider: PushProvider {
             "apns-collapse-id": Self.collapse(push.collapse),
             "content-type": "application/json",
         ]
-        return try HTTPClient.Request(
-            url: "\(base)/3/device/\(device.text)", method: .POST, headers: headers,
-            body: .byteBuffer(ByteBuffer(bytes: APNsPayload.json(push))))
+        request.body = .bytes(ByteBuffer(bytes: APNsPayload.json(push)))
+        return request
     }
 
     /// At most 64 bytes: an id that is longer goes by its hash.

@@ -113,12 +113,14 @@ package final class WebPushProvider: PushProvider {
 
     private func request(
         _ push: Push, _ subscription: WebPushSubscription
-    ) throws -> HTTPClient.Request {
+    ) throws -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: subscription.endpoint)
+        request.method = .POST
         let life = clock.wall().duration(to: push.expires).milliseconds / 1_000
         let authorization = try vapid.withLock {
             try $0.authorization(for: subscription.origin, clock: clock)
         }
-        let headers: HTTPHeaders = [
+        request.headers = [
             "authorization": authorization,
             "ttl": "\(max(0, life))",
             "urgency": push.isQuiet ? "low" : "high",
@@ -127,9 +129,8 @@ package final class WebPushProvider: PushProvider {
             "content-type": "application/octet-stream",
         ]
         let sealed = try WebPushSeal.seal(WebPushPayload.json(push), for: subscription)
-        return try HTTPClient.Request(
-            url: subscription.endpoint, method: .POST, headers: headers,
-            body: .byteBuffer(ByteBuffer(bytes: sealed)))
+        request.body = .bytes(ByteBuffer(bytes: sealed))
+        return request
     }
 
     /// At most 32 characters of base64url (RFC 8030 §5.4).
