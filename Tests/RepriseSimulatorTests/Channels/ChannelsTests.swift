@@ -66,6 +66,8 @@ struct ChannelsTests {
             (.orderedGoesOn, 1),
             (.orderedBeyondHoles, 1),
             (.snapshotUnwritten, 4_164),
+            (.shutdownUnanswered, 257),
+            (.olderConnectionsStay, 837),
         ] as [(Mutation, UInt64)])
     func mutation(_ mutation: Mutation, near seed: UInt64) {
         let first = seed > 2 ? seed - 2 : 1
