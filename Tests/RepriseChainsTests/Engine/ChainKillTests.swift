@@ -13,7 +13,7 @@ struct ChainKillTests {
         var attempt: Int
         var text: String
 
-        var task: String { String(key.split(separator: "/")[1]) }
+        var task: String { String(key.split(separator: "/").last ?? "") }
     }
 
     /// A chain, its journal and the file of its effects.
@@ -35,7 +35,12 @@ struct ChainKillTests {
         var lines: [Line] {
             let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
             return text.split(separator: "\n").map { line in
-                let words = line.split(separator: " ", maxSplits: 2).map(String.init)
+                let words = line.trimmingCharacters(in: .whitespaces)
+                    .split(separator: " ", maxSplits: 2).map(String.init)
+                guard words.count == 3 else {
+                    Issue.record("no effect of a task: \(line)")
+                    return Line(key: "/", attempt: 0, text: "")
+                }
                 return Line(key: words[0], attempt: Int(words[1]) ?? 0, text: words[2])
             }
         }

@@ -4,6 +4,9 @@ import RepriseCore
 import RepriseJournal
 
 /// Effects outside of the journal: a line in a file opened with O_APPEND, by one system call.
+///
+/// All lines have one length, a part of a page's: a write that crosses the end of a page can be seen,
+/// or be left by a kill, with its first half alone.
 struct Append: Worker {
     struct Input: Codable, Sendable {
         var line: String
@@ -13,6 +16,8 @@ struct Append: Worker {
     }
 
     static let identifier = "append"
+    /// In bytes.
+    static let length = 128
     let file: Int32
 
     init(_ path: String) {
@@ -22,8 +27,10 @@ struct Append: Worker {
 
     func run(_ input: Input, _ work: WorkContext) async throws -> String {
         if input.milliseconds > 0 { try await Task.sleep(for: .milliseconds(input.milliseconds)) }
-        let bytes = Array("\(work.key) \(work.attempt) \(input.line)\n".utf8)
-        guard write(file, bytes, bytes.count) == bytes.count else { exit(74) }
+        let text = Array("\(work.key) \(work.attempt) \(input.line)".utf8)
+        guard text.count < Self.length else { exit(74) }
+        let bytes = text + Array(repeating: UInt8(ascii: " "), count: Self.length - 1 - text.count)
+        guard write(file, bytes + Array("\n".utf8), Self.length) == Self.length else { exit(74) }
         if input.hangs, work.attempt == 1 { try await Task.sleep(for: .seconds(600)) }
         return input.line
     }
