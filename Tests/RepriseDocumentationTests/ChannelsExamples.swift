@@ -17,6 +17,17 @@ extension Stage {
         try await reprise.run()  // connects, catches up, stays live
     }
 
+    func standing(_ general: Channel, _ bar: any ProgressBar) async {
+        for await state in general.states {
+            switch state {
+            case .catchingUp(let received, let total): bar.show(received, of: total)
+            case .repairing(let missing), .stalled(let missing): bar.wait(for: missing)
+            case .refused(_, let message): bar.fail(message)
+            default: bar.hide()
+            }
+        }
+    }
+
     func lifecycle(_ reprise: Reprise) async {
         await reprise.background(granted: .seconds(25))
         // Everything is closed and durable: the app may be suspended.
@@ -55,4 +66,12 @@ extension Stage {
         general.typing()  // at each key
         for await users in general.typists { show(users) }
     }
+}
+
+/// An app's own view.
+protocol ProgressBar {
+    func show(_ count: Int64, of total: Int64)
+    func wait(for count: Int64)
+    func fail(_ message: String)
+    func hide()
 }
