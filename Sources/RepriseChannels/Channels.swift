@@ -143,13 +143,13 @@ extension Channels {
 
     func retry(_ id: EntryID, reader: String, in name: ChannelName) async throws {
         try await store(of: name, reader)
-            .restate(id, as: .waiting, now: configuration.timekeeper.wall())
+            .restate(id, as: .waiting, configuration.timekeeper)
         readers.signal(.init(channel: name, name: reader))
     }
 
     func discard(_ id: EntryID, reader: String, in name: ChannelName) async throws {
         try await store(of: name, reader)
-            .restate(id, as: .dead, now: configuration.timekeeper.wall())
+            .restate(id, as: .dead, configuration.timekeeper)
         readers.signal(.init(channel: name, name: reader))
     }
 

@@ -30,7 +30,8 @@ struct DamagedDatabase {
     private func isDamaged() throws -> Bool {
         do {
             return try JournalDatabase.look(folder.database) { db in
-                try String.fetchAll(db, sql: "PRAGMA integrity_check(1)") != ["ok"]
+                try SchemaSeal.check(db)
+                return try String.fetchAll(db, sql: "PRAGMA integrity_check(1)") != ["ok"]
             }
         } catch  where JournalFailure.isDamage(error) {
             return true

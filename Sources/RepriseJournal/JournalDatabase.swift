@@ -82,6 +82,7 @@ enum JournalDatabase {
                 .notAJournal, "journal.sqlite is the database of another program.",
                 remedy: "Name another folder.")
         }
+        try SchemaSeal.check(db)
         guard try !migrator.hasBeenSuperseded(db) else {
             throw RepriseError(
                 .journalNewer,

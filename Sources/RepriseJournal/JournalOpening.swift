@@ -141,6 +141,7 @@ struct JournalOpening: Sendable {
         report.interrupted = try store.putBackInterrupted(db)
         for schema in schemas { try schema.recover(db, incarnation) }
         try store.finish(db)
+        try SchemaSeal.write(db)
         return (store, report)
     }
 }

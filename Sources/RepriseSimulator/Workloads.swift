@@ -11,6 +11,7 @@ package enum Workloads {
     /// The same workloads with machines of ours, which should hold.
     package static let controls: [any Workload] = [
         GatedFormsControl(), CoverageControlWorkload(), GatedRouterControl(),
+        EntryChainsControl(),
     ]
 
     /// The workload of this name.

@@ -154,6 +154,29 @@ struct ReaderTests {
         try await bench.finish()
     }
 
+    @Test("a wait counts from its commit on, whatever calendar there was when the handler ended")
+    func calendarSetBackBeforeCommit() async throws {
+        let bench = try await Self.stocked(1)
+        let now = bench.time.wall()
+        let former = now.advanced(by: .seconds(40 * 86_400))
+        let ending = Ending.after(
+            HandOverFailure.retry(after: .seconds(20), "Later."), ReaderOptions(), failures: 0,
+            now: former, jitter: 0)
+        let rows = ReaderRows(channel: bench.general.name, name: "inbox")
+        let counts = try await bench.journal.write { db in
+            let position = try rows.begin(ReaderOptions(), now: now, db)
+            let arrived = try #require(try rows.page(after: position.cursor, db).first)
+            try rows.settle(
+                .init(arrival: arrived.arrival, first: ending), of: position.reader, now: now, db)
+            return try [19, 20].map { seconds in
+                let moment = now.advanced(by: .seconds(seconds))
+                return try rows.due(position.reader, now: moment, db).messages.count
+            }
+        }
+        #expect(counts == [0, 1])
+        try await bench.finish()
+    }
+
     @Test("a row that cannot be read is a dead letter, and the rest goes on")
     func damaged() async throws {
         let bench = try await Self.stocked(5)

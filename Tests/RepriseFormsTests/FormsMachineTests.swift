@@ -37,12 +37,12 @@ struct FormsMachineTests {
     }
 
     /// A machine whose page is ready.
-    private mutating func makeReady(at now: Duration = .zero) {
+    private mutating func makeReady(at now: Duration = .zero, protocols: String = "[1]") {
         number = 0
         _ = machine.started()
         _ = machine.viewOpened(session: "s", at: now)
         _ = machine.catalogueArrived(catalogue, at: now)
-        _ = say(#""type":"hello","runtime":"1.0","protocols":[1]"#, at: now)
+        _ = say(#""type":"hello","runtime":"1.0","protocols":\#(protocols)"#, at: now)
         _ = say(#""type":"formsData","version":"1""#, at: now)
     }
 
@@ -91,11 +91,13 @@ struct FormsMachineTests {
         #expect(sent(say(#""type":"handled","events":[{"id":"c","result":"noMatch"}]"#)) == 0)
     }
 
-    private mutating func makeReadyAgain() {
+    private mutating func makeReadyAgain(
+        protocols: String = "[1]", at now: Duration = .zero
+    ) {
         number = 0
-        _ = machine.viewOpened(session: "s", at: .zero)
-        _ = say(#""type":"hello","runtime":"1.0","protocols":[1]"#)
-        _ = say(#""type":"formsData","version":"1""#)
+        _ = machine.viewOpened(session: "s", at: now)
+        _ = say(#""type":"hello","runtime":"1.0","protocols":\#(protocols)"#, at: now)
+        _ = say(#""type":"formsData","version":"1""#, at: now)
     }
 
     private func sent(_ actions: [Action]) -> Int {
@@ -134,6 +136,47 @@ struct FormsMachineTests {
             ])
         #expect(machine.due == nil)
         #expect(machine.state == .showing("welcome"))
+    }
+
+    @Test(
+        "A page that falls silent with an event that waits for nothing is replaced, and such an event ends at last"
+    )
+    mutating func silence() throws {
+        makeReady(protocols: "[1,2]")
+        for life in 1...FormsDoorLimits.deathsOfOneEvent {
+            let minute = Duration.seconds(100 * life)
+            _ = try lend(["a"], at: minute)
+            _ = say(#""type":"waiting","events":["a"]"#, at: minute + .seconds(1))
+            #expect(machine.due == minute + .seconds(31))
+            _ = say(#""type":"log","level":"info","text":"here""#, at: minute + .seconds(11))
+            #expect(machine.due == minute + .seconds(41))
+            #expect(machine.timerFired(at: minute + .seconds(40)) == [])
+            let actions = machine.timerFired(at: minute + .seconds(41))
+            #expect(actions.contains(.open(life: life + 1)))
+            let isLast = life == FormsDoorLimits.deathsOfOneEvent
+            let ended = actions.count { if case .end = $0 { true } else { false } }
+            #expect(ended == (isLast ? 1 : 0))
+            makeReadyAgain(protocols: "[1,2]", at: minute + .seconds(42))
+        }
+    }
+
+    @Test("Behind a form, and behind a question that is not answered, a page may be silent")
+    mutating func silenceBehindForm() throws {
+        makeReady(protocols: "[1,2]")
+        _ = try lend(["a", "b"])
+        _ = say(#""type":"waiting","events":["a","b"]"#)
+        _ = say(#""type":"showing","event":"a","form":"welcome""#, at: .seconds(1))
+        #expect(machine.due == nil)
+        _ = machine.leaveDecided(
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .seconds(50))
+        #expect(machine.due == .seconds(60))
+        _ = say(
+            #""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#, at: .seconds(51))
+        #expect(machine.due == nil)
+        _ = say(
+            #""type":"formDidDismiss","form":"welcome","showing":"g","how":"button""#,
+            at: .seconds(900))
+        #expect(machine.due == .seconds(930))
     }
 
     @Test(

@@ -113,6 +113,49 @@ struct DamageTests {
         withExtendedLifetime(handle) {}
     }
 
+    /// As a letter that rots changes it, and no statement.
+    private func rot(_ table: String, _ from: String, _ to: String, _ desk: Desk) throws {
+        try desk.sqlite(
+            """
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = replace(sql, '\(from)', '\(to)') WHERE name = '\(table)';
+            """)
+    }
+
+    @Test(
+        "A letter of the schema that rots, which passes SQLite's check, is proved by its seal: who looks is told, and the owner moves it aside"
+    )
+    func rottenSchema() async throws {
+        let desk = try Desk()
+        let first = try await desk.open(kinds)
+        try await first.record(entry("a"))
+        await first.close()
+        try rot("journal", "accepted", "bccepted", desk)
+        #expect(throws: RepriseError(.corrupt, "")) { try Journal.ledger(at: desk.folder.url) }
+        let journal = try await desk.open(kinds)
+        #expect(journal.opening.setAside != nil)
+        #expect(try await journal.record(entry("b")) == .accepted)
+        await journal.close()
+        let again = try await desk.open(kinds)
+        #expect(again.opening.setAside == nil)
+        #expect(try await again.ledger().accepted == 1)
+        await again.close()
+    }
+
+    @Test("Tables that an app makes and changes break no seal, and are sealed by the next opening")
+    func foreignTables() async throws {
+        let desk = try Desk()
+        await (try desk.open(kinds)).close()
+        try desk.sqlite("CREATE TABLE notes (text); ALTER TABLE notes ADD COLUMN time")
+        let second = try await desk.open(kinds)
+        #expect(second.opening.setAside == nil)
+        await second.close()
+        try rot("notes", "time", "tile", desk)
+        let third = try await desk.open(kinds)
+        #expect(third.opening.setAside != nil)
+        await third.close()
+    }
+
     @Test("A suspicion that a check does not confirm moves nothing")
     func suspicion() async throws {
         let desk = try Desk()

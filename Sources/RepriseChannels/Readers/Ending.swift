@@ -4,10 +4,24 @@ import RepriseJournal
 /// What becomes of a message that a reader could not handle: the journal's own rule for entries.
 package struct Ending: Hashable, Sendable {
     package var state: ReaderStore.State
+    /// How long it waits, from the moment on at which that is written down: the calendar may be set before.
+    package var wait: Duration
+    /// When that is over by the calendar as it was when the handler ended: a guess, until its row is read.
     package var due: WallTime
     package var reason: String
     /// Whether it counts towards the limit of attempts.
     package var isFailure: Bool
+
+    private init(
+        _ state: ReaderStore.State, after wait: Duration, now: WallTime, _ reason: String,
+        isFailure: Bool
+    ) {
+        self.state = state
+        self.wait = wait
+        due = now.advanced(by: wait)
+        self.reason = reason
+        self.isFailure = isFailure
+    }
 
     /// What an error means for a message that had failed so many times before.
     package static func after(
@@ -17,16 +31,13 @@ package struct Ending: Hashable, Sendable {
             "channels.reader", attemptLimit: options.attemptLimit, backoff: options.backoff)
         switch Settlement.Verdict.after(error, kind: rules, failures: failures, jitter: jitter) {
         case .retry(let wait, let countsAsFailure, let reason):
-            return Ending(
-                state: .waiting, due: now.advanced(by: wait), reason: reason,
-                isFailure: countsAsFailure)
+            return Ending(.waiting, after: wait, now: now, reason, isFailure: countsAsFailure)
         case .backInLane(let wait, let reason):
-            return Ending(
-                state: .waiting, due: now.advanced(by: wait), reason: reason, isFailure: false)
+            return Ending(.waiting, after: wait, now: now, reason, isFailure: false)
         case .dead(let reason):
-            return Ending(state: .dead, due: now, reason: reason, isFailure: true)
+            return Ending(.dead, after: .zero, now: now, reason, isFailure: true)
         case .applied, .appliedBefore, .notStarted, .ended, .back:
-            return Ending(state: .waiting, due: now, reason: "\(error)", isFailure: false)
+            return Ending(.waiting, after: .zero, now: now, "\(error)", isFailure: false)
         }
     }
 }

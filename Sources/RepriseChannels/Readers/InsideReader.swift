@@ -36,7 +36,8 @@ actor InsideReader: Reader {
         let (line, effect) = (line, effect)
         let write = try await line.persist { db in
             let write = try Self.inside(line, effect, db).apply(page)
-            try line.store.rows.write(write, of: line.reader, db)
+            try line.store.rows.write(
+                write, of: line.reader, now: line.timekeeper.wall(), db)
             return write
         }
         cursor = write.cursor
@@ -57,7 +58,8 @@ actor InsideReader: Reader {
             let (line, effect) = (line, effect)
             let settlement = try await line.persist { db in
                 let settlement = try Self.inside(line, effect, db).retry(exceptional)
-                try line.store.rows.settle(settlement, of: line.reader, db)
+                try line.store.rows.settle(
+                    settlement, of: line.reader, now: line.timekeeper.wall(), db)
                 return settlement
             }
             guard let ending = settlement.ending, ending.state == .waiting else { continue }

@@ -42,7 +42,10 @@ actor OutsideReader: Reader {
                 try await line.persist { db in try rows.hand(arrival, of: line.reader, db) }
                 machine.marked()
             case .settle(let settlement):
-                try await line.persist { db in try rows.settle(settlement, of: line.reader, db) }
+                try await line.persist { db in
+                    try rows.settle(
+                        settlement, of: line.reader, now: line.timekeeper.wall(), db)
+                }
                 machine.settled()
             case .wait(let due):
                 await line.wait(until: due)
@@ -66,7 +69,8 @@ actor OutsideReader: Reader {
     private func begin(_ write: ReaderWrite) {
         writing = Task { [line] in
             try await line.persist { db in
-                try line.store.rows.write(write, of: line.reader, db)
+                try line.store.rows.write(
+                    write, of: line.reader, now: line.timekeeper.wall(), db)
             }
             self.written(write.cursor)
         }

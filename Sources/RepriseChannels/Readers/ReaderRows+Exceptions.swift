@@ -5,16 +5,20 @@ import RepriseWire
 
 /// What left the straight path.
 extension ReaderRows {
-    /// Writes down what became of messages, and where the reader stands.
-    package func write(_ write: ReaderWrite, of reader: Int64, _ db: Database) throws {
-        for settlement in write.settlements { try settle(settlement, of: reader, db) }
+    /// Writes down what became of messages, and where the reader stands; `now` is read in this transaction.
+    package func write(
+        _ write: ReaderWrite, of reader: Int64, now: WallTime, _ db: Database
+    ) throws {
+        for settlement in write.settlements { try settle(settlement, of: reader, now: now, db) }
         try move(reader, cursor: write.cursor, handing: write.handing, db)
     }
 
     /// Writes down what becomes of a message that was handed over, or removes it if it is finished.
-    package func settle(_ settlement: ReaderWrite.Settlement, of reader: Int64, _ db: Database)
-        throws
-    {
+    ///
+    /// `now` is read in this transaction: one that was read before a jump of the calendar would make it wait as long as that.
+    package func settle(
+        _ settlement: ReaderWrite.Settlement, of reader: Int64, now: WallTime, _ db: Database
+    ) throws {
         guard let ending = settlement.ending else {
             try db.cachedStatement(
                 sql: "DELETE FROM channelsException WHERE reader = ? AND arrival = ?"
@@ -29,7 +33,8 @@ extension ReaderRows {
                 """
         ).execute(arguments: [
             reader, settlement.arrival, settlement.attempts, settlement.failures,
-            ending.state.rawValue, ending.due.milliseconds, String(ending.reason.prefix(256)),
+            ending.state.rawValue, now.advanced(by: ending.wait).milliseconds,
+            String(ending.reason.prefix(256)),
         ])
     }
 

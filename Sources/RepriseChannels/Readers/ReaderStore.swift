@@ -81,8 +81,10 @@ package struct ReaderStore: Sendable {
         rows = ReaderRows(channel: channel, name: name, order: order)
     }
 
-    func begin(_ options: ReaderOptions, now: WallTime) async throws -> Position {
-        try await journal.write { [rows] db in try rows.begin(options, now: now, db) }
+    func begin(_ options: ReaderOptions, _ timekeeper: any Timekeeper) async throws -> Position {
+        try await journal.write { [rows] db in
+            try rows.begin(options, now: timekeeper.wall(), db)
+        }
     }
 
     func page(after cursor: Int64) async throws -> [Arrived] {
@@ -101,8 +103,10 @@ package struct ReaderStore: Sendable {
         try await journal.read { [rows] db in try rows.failures(limit: limit, db) }
     }
 
-    func restate(_ id: EntryID, as state: State, now: WallTime) async throws {
-        try await journal.write { [rows] db in try rows.restate(id, as: state, now: now, db) }
+    func restate(_ id: EntryID, as state: State, _ timekeeper: any Timekeeper) async throws {
+        try await journal.write { [rows] db in
+            try rows.restate(id, as: state, now: timekeeper.wall(), db)
+        }
     }
 
     func forget() async throws { try await journal.write { [rows] db in try rows.forget(db) } }

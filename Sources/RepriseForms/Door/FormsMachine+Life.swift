@@ -127,6 +127,13 @@ extension FormsMachine {
         careful = max(careful, sent.count + (showing == nil ? 0 : 1))
     }
 
+    /// The page fell silent, and what it said to wait may have made it so.
+    mutating func suspectWaiting(at now: Duration) {
+        for index in slots.indices where slots[index].stage == .waiting {
+            slots[index].stage = .sent(at: now)
+        }
+    }
+
     // MARK: Catalogues
 
     /// The source has a catalogue.

@@ -22,6 +22,7 @@ extension FormsMachine {
             return replace("A message of the page is missing or came twice.", at: now)
         }
         lastNumber = message.number
+        heardAt = now
         if case .hello(let runtime, let protocols) = message.body {
             return hello(runtime, protocols, at: now, wall: wall)
         }
@@ -45,6 +46,7 @@ extension FormsMachine {
             return [.send(HostMessage.incompatible())]
         }
         phase = .handshaken
+        givesBack = version >= 2
         let welcome: [Action] = [
             .send(HostMessage.welcome(speaking: version, now: wall, locale: locale)),
             .setReadiness(.handshake, isOpen: true),
@@ -149,6 +151,7 @@ extension FormsMachine {
         guard let index = index(of: event), slots[index].stage == .asked(form: form) else {
             return []
         }
+        heardAt = now  // it has waited for this answer
         switch leave {
         case .granted(let id):
             let showing = PageMessage.Showing(event: event, form: form, id: id)

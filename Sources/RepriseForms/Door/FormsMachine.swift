@@ -83,6 +83,14 @@ package struct FormsMachine: Sendable {
 
         /// Whether a form was granted for it that has not been heard to appear.
         var isGranted: Bool { if case .granted = stage { true } else { false } }
+
+        /// Whether the page waits for an answer, or for its form.
+        var isAboutToAppear: Bool {
+            switch stage {
+            case .asked, .granted: true
+            case .queued, .sent, .waiting: false
+            }
+        }
     }
 
     /// One alarm later than this says that the process was suspended: nobody had the time that has passed.
@@ -96,6 +104,10 @@ package struct FormsMachine: Sendable {
     package internal(set) var life = 0
     var session = ""
     var lastNumber: Int64 = 0
+    /// Whether its page gives back what has long to wait: it then has no reason to be silent for long.
+    var givesBack = false
+    /// When the page last spoke, or could not before.
+    var heardAt: Duration = .zero
     /// What the source has; the page may not have it yet.
     var newest: FormsCatalogue?
     /// What the page has been sent and has not answered, and when.
@@ -152,7 +164,8 @@ package struct FormsMachine: Sendable {
         case .loaded: return helloDue
         case .resting(let until): return until
         case .handshaken:
-            return (slots.compactMap { due(of: $0) } + [catalogueDue].compactMap { $0 }).min()
+            let others = [catalogueDue, silenceDue].compactMap { $0 }
+            return (slots.compactMap { due(of: $0) } + others).min()
         }
     }
 
@@ -162,6 +175,14 @@ package struct FormsMachine: Sendable {
     /// The first one only: a later one takes over when the screen is free, and until then there is one in use.
     private var catalogueDue: Duration? {
         inUse == nil ? offered.map { $0.at + settings.helloPatience } : nil
+    }
+
+    /// The page has said that events wait, and the screen is free: it asks for it soon, or it hangs.
+    private var silenceDue: Duration? {
+        guard givesBack, onScreen == nil, slots.contains(where: { $0.stage == .waiting }),
+            !slots.contains(where: \.isAboutToAppear)
+        else { return nil }
+        return heardAt + settings.eventsPatience
     }
 
     /// Of those that wait for the screen the page has said so.
@@ -187,6 +208,7 @@ package struct FormsMachine: Sendable {
             if let catalogueDue, catalogueDue <= now {
                 return replace("The page did not take the catalogue over.", at: now)
             }
+            if let silenceDue, silenceDue <= now { suspectWaiting(at: now) }
             return replace("The page did not say what became of an event.", at: now)
         }
     }
@@ -204,6 +226,7 @@ package struct FormsMachine: Sendable {
 
     private mutating func moveDeadlines(by step: Duration) {
         loadedAt += step
+        heardAt += step
         if let at = offered?.at { offered?.at = at + step }
         for index in slots.indices {
             switch slots[index].stage {

@@ -134,7 +134,9 @@ extension ChannelsModel {
         readers[place].exceptions[index].attempts += 1
     }
 
-    mutating func settle(of id: Int64, _ settlement: ReaderWrite.Settlement) {
+    mutating func settle(
+        of id: Int64, _ settlement: ReaderWrite.Settlement, now: WallTime
+    ) {
         let place = Int(id) - 1
         guard let ending = settlement.ending else {
             readers[place].exceptions.removeAll { $0.arrival == settlement.arrival }
@@ -143,12 +145,13 @@ extension ChannelsModel {
         readers[place].replace(
             Exception(
                 arrival: settlement.arrival, attempts: settlement.attempts,
-                failures: settlement.failures, state: ending.state, due: ending.due,
+                failures: settlement.failures, state: ending.state,
+                due: now.advanced(by: ending.wait),
                 reason: String(ending.reason.prefix(256))))
     }
 
-    mutating func write(of id: Int64, _ write: ReaderWrite) {
-        for settlement in write.settlements { settle(of: id, settlement) }
+    mutating func write(of id: Int64, _ write: ReaderWrite, now: WallTime) {
+        for settlement in write.settlements { settle(of: id, settlement, now: now) }
         readers[Int(id) - 1].cursor = write.cursor
         readers[Int(id) - 1].handing = write.handing
     }

@@ -39,11 +39,11 @@ extension GRDBTransaction: ChannelsTransaction {
     package func settle(_ reader: ReaderRows, of id: Int64, _ settlement: ReaderWrite.Settlement)
         throws
     {
-        try reader.settle(settlement, of: id, db)
+        try reader.settle(settlement, of: id, now: now, db)
     }
 
     package func write(_ reader: ReaderRows, of id: Int64, _ write: ReaderWrite) throws {
-        try reader.write(write, of: id, db)
+        try reader.write(write, of: id, now: now, db)
     }
 
     package func attempt(_ effect: () throws -> Void) throws {

@@ -32,11 +32,11 @@ extension ModelTransaction: ChannelsTransaction {
     }
 
     package func settle(_ reader: ReaderRows, of id: Int64, _ settlement: ReaderWrite.Settlement) {
-        state.channels.settle(of: id, settlement)
+        state.channels.settle(of: id, settlement, now: now)
     }
 
     package func write(_ reader: ReaderRows, of id: Int64, _ write: ReaderWrite) {
-        state.channels.write(of: id, write)
+        state.channels.write(of: id, write, now: now)
     }
 
     package func attempt(_ effect: () throws -> Void) throws { try inSavepoint(effect) }

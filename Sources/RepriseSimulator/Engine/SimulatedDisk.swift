@@ -13,7 +13,8 @@ package final class SimulatedDisk {
 
     private let simulation: Simulation
     private let kinds: (full: Fault.Kind, sync: Fault.Kind)
-    private var fullUntil: Duration = .zero
+    /// Until when nothing can be written.
+    private(set) var fullUntil: Duration = .zero
     private var failingSyncs = 0
     private var coin: SeededRandom
 

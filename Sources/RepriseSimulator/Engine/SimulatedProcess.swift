@@ -9,6 +9,8 @@ package final class SimulatedProcess {
     package private(set) var state = State.dead
     /// Counts its lives; what belongs to an earlier one never happens.
     package private(set) var life = 0
+    /// Since when it has run without a break; one that dies suspended has not run at all.
+    package private(set) var awakeSince: Duration = .zero
     /// Builds the memory of a new life.
     package var started: () -> Void = {}
     /// The memory is gone; called at the kill.
@@ -36,6 +38,7 @@ package final class SimulatedProcess {
         guard state == .dead else { return }
         life += 1
         state = .running
+        awakeSince = simulation.now
         effectsLeft = nil
         simulation.trace(name, life == 1 ? "starts" : "starts again")
         started()
@@ -45,6 +48,7 @@ package final class SimulatedProcess {
     package func kill(_ why: String = "is killed") {
         guard state != .dead else { return }
         simulation.trace(name, why)
+        if state == .suspended { awakeSince = simulation.now }
         state = .dead
         postponed = []
         effectsLeft = nil
@@ -91,6 +95,7 @@ package final class SimulatedProcess {
         guard state == .suspended else { return }
         simulation.trace(name, "is resumed")
         state = .running
+        awakeSince = simulation.now
         let late = postponed
         postponed = []
         for work in late { simulation.after(.zero, on: self, work) }

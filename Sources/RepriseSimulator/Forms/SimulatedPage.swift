@@ -30,7 +30,8 @@ final class SimulatedPage {
     let life: Int
     let session: String
     let simulation: Simulation
-    let device: FormsDevice
+    /// Whose witness remembers every page: neither may hold the other.
+    unowned let device: FormsDevice
     /// Gets each message and, with nil, the end of the page; in order.
     private let toHost: (SimulatedPage, FormsSaid?) -> Void
     var random: SeededRandom

@@ -94,7 +94,8 @@ final class TypingServer {
     }
 
     private func received(_ bytes: [UInt8], _ connection: Connection) {
-        guard !connection.hasEnded else { return }
+        // What came together with the frame that it died at has nobody to read it.
+        guard !connection.hasEnded, process.state != .dead else { return }
         switch try? decoder.clientFrame(bytes) {
         case .subscribe(let requests)?: connection.channels = requests.map(\.channel)
         case .typing(let channel, let isTyping)?:

@@ -13,6 +13,13 @@ struct ChannelsTests {
             conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
+    @Test("a calendar that is set between a failure and its commit holds nobody up (seed 247144)")
+    func calendarBeforeCommit() {
+        let schedule = workload.schedule(seed: 247_144).reduced(faults: [0, 1, 4])
+        let violation = workload.run(schedule).violation
+        #expect(violation == nil, "\(String(describing: violation))")
+    }
+
     @Test("every kind of fault that the workload knows takes effect")
     func faults() async {
         let report = await Campaign(workload: workload, seeds: 1..<101).run()

@@ -12,6 +12,12 @@ struct TypingTests {
             conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
+    @Test("a server that dies at one of two frames that came together does not take the other one")
+    func deadServer() {
+        let schedule = workload.schedule(seed: 2_109).reduced(messages: 106, faults: [1, 2])
+        #expect(workload.run(schedule).violation == nil)
+    }
+
     @Test(
         "a wrong driver is convicted",
         arguments: [

@@ -77,10 +77,7 @@ struct SimulationTests {
         simulation.end()
     }
 
-    /// All but `forms`, of which something is left: docs/reliability.md, Open.
-    @Test(
-        "a run that is over leaves nothing behind",
-        arguments: Workloads.all.map(\.name).filter { $0 != "forms" })
+    @Test("a run that is over leaves nothing behind", arguments: Workloads.all.map(\.name))
     func memory(name: String) async throws {
         let workload = try #require(Workloads.named(name))
         weak var left: Simulation?

@@ -15,6 +15,13 @@ struct FormsWorkloadTests {
             conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
+    @Test("a page that hangs once it has said that an event waits is replaced (seed 109)")
+    func silent() {
+        let schedule = workload.schedule(seed: 109).reduced(faults: [1, 3, 4, 6, 8])
+        let violation = workload.run(schedule).violation
+        #expect(violation == nil, "\(String(describing: violation))")
+    }
+
     @Test(
         "a wrong driver is convicted",
         arguments: [

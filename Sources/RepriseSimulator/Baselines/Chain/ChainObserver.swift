@@ -1,30 +1,52 @@
 /// Counts from outside which tasks ran, and which ran again though nothing obliged them to.
 ///
 /// A task that is killed before anybody could write down that it has finished must run again, with us as well. It is only
-/// held against a baseline if its process has lived on for ``patience`` since: time to write it down many times over.
+/// held against an algorithm if its process has run on for ``patience`` since, with a disk that takes what is written: time to write it
+/// down many times over.
 final class ChainObserver {
     static let patience: Duration = .seconds(1)
+    /// Whoever met a full disk may rest for so long before trying again.
+    static let rest: Duration = .seconds(30)
+
+    private struct Finish {
+        let at: Duration
+        let life: Int
+    }
+
+    /// How a life of a process ended.
+    private struct End {
+        let at: Duration
+        /// Since when it could have written.
+        let ableSince: Duration
+    }
 
     private struct Chain {
         var steps: [Int] = []
         var isAccepted = false
-        var finished: [SingleValueChains.Task: Duration] = [:]
+        var finished: [SingleValueChains.Task: Finish] = [:]
     }
 
     private let simulation: Simulation
     private let processes: [SimulatedProcess]
+    private let disks: [SimulatedDisk]
     private var chains: [[Int: Chain]]
-    /// When the process of a device was last killed.
-    private var killed: [Duration]
+    /// The lives of each device that have ended, by their numbers.
+    private var ends: [[Int: End]]
 
-    init(_ simulation: Simulation, processes: [SimulatedProcess]) {
-        self.simulation = simulation
-        self.processes = processes
+    init(_ stage: BaselineStage) {
+        simulation = stage.simulation
+        processes = stage.processes
+        disks = stage.disks
         chains = Array(repeating: [:], count: processes.count)
-        killed = Array(repeating: .zero, count: processes.count)
-        for (device, process) in processes.enumerated() {
-            process.ended = { [unowned self] in killed[device] = simulation.now }
-        }
+        ends = Array(repeating: [:], count: processes.count)
+    }
+
+    /// The process has just been killed.
+    func killed(device: Int) {
+        let full = disks[device].fullUntil
+        let able = full > .zero ? full + Self.rest : .zero
+        ends[device][processes[device].life] = End(
+            at: simulation.now, ableSince: max(processes[device].awakeSince, able))
     }
 
     func accepted(_ chain: Int, steps: [Int], device: Int) {
@@ -34,7 +56,11 @@ final class ChainObserver {
 
     func started(_ task: SingleValueChains.Task, device: Int) {
         guard let finished = chains[device][task.chain]?.finished[task] else { return }
-        let left = killed[device] - finished
+        guard let end = ends[device][finished.life] else {
+            return simulation.violated(
+                .once, "\(task.text) runs again on \(processes[device].name), which lives on")
+        }
+        let left = end.at - max(finished.at, end.ableSince)
         guard left >= Self.patience else { return }
         simulation.violated(
             .once,
@@ -43,7 +69,8 @@ final class ChainObserver {
     }
 
     func finished(_ task: SingleValueChains.Task, device: Int) {
-        chains[device][task.chain, default: Chain()].finished[task] = simulation.now
+        chains[device][task.chain, default: Chain()].finished[task] = Finish(
+            at: simulation.now, life: processes[device].life)
     }
 
     func ended(_ chain: Int, device: Int, failed: Bool) {

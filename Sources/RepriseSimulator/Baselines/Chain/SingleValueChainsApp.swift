@@ -1,8 +1,18 @@
 import Foundation
 import RepriseCore
 
+/// An app with chains that the workload of seed 003 can try.
+protocol ChainTrialApp: AnyObject {
+    /// The app starts a chain; one that does not run starts none.
+    func chainBegins(_ id: Int, steps: [Int])
+    /// The next task that finishes has failed.
+    func failNextTask()
+    /// The medium goes bad.
+    func damage(_ bits: UInt64)
+}
+
 /// An app with seed 003's chains, in virtual time.
-final class SingleValueChainsApp {
+final class SingleValueChainsApp: ChainTrialApp {
     private let simulation: Simulation
     private let process: SimulatedProcess
     private let observer: ChainObserver
@@ -30,6 +40,7 @@ final class SingleValueChainsApp {
         random = simulation.random("chains app \(device)")
         machine = SingleValueChains(version)
         process.started = { [unowned self] in launch() }
+        process.ended = { [observer] in observer.killed(device: device) }
     }
 
     private var wall: Int64 { process.clock.wall().milliseconds }
@@ -54,7 +65,6 @@ final class SingleValueChainsApp {
         return states
     }
 
-    /// The app starts a chain; one that does not run starts none.
     func chainBegins(_ id: Int, steps: [Int]) {
         guard process.state == .running else { return }
         simulation.trace(process.name, "chain \(id) begins: \(steps) tasks in its steps")
@@ -63,10 +73,12 @@ final class SingleValueChainsApp {
         if version == .first { accept(id, steps) }
     }
 
-    /// The next task that finishes has failed.
     func failNextTask() { failures += 1 }
 
-    func damage(_ bits: UInt64) { defaults.damage(bits) }
+    func damage(_ bits: UInt64) {
+        simulation.met(.damage)
+        defaults.damage(bits)
+    }
 
     // MARK: Effects
 

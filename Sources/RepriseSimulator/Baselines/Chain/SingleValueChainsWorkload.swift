@@ -16,13 +16,20 @@ package struct SingleValueChainsWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        let stage = BaselineStage(simulation)
-        let observer = ChainObserver(simulation, processes: stage.processes)
-        let apps = stage.processes.enumerated().map { device, process in
+        Self.play(simulation) { stage, observer, device in
             SingleValueChainsApp(
-                simulation, on: process, disk: stage.disks[device], device: device,
-                version: version, observer: observer)
+                simulation, on: stage.processes[device], disk: stage.disks[device],
+                device: device, version: version, observer: observer)
         }
+    }
+
+    /// Plays the workload with apps of whichever kind.
+    static func play<App: ChainTrialApp>(
+        _ simulation: Simulation, app: (BaselineStage, ChainObserver, Int) -> App
+    ) {
+        let stage = BaselineStage(simulation)
+        let observer = ChainObserver(stage)
+        let apps = stage.processes.indices.map { app(stage, observer, $0) }
         for (chain, moment) in stage.moments(from: .seconds(1), purpose: "chain").enumerated() {
             var random = simulation.random("steps of chain \(chain)")
             let steps = (0..<(1 + random.index(3))).map { _ in 1 + random.index(3) }
@@ -31,9 +38,7 @@ package struct SingleValueChainsWorkload: Workload {
         stage.play(rest: .seconds(240)) { fault, device in
             switch fault.kind {
             case .handlerThrows: apps[device].failNextTask()
-            case .damage:
-                simulation.met(.damage)
-                apps[device].damage(fault.bits)
+            case .damage: apps[device].damage(fault.bits)
             default: break
             }
         }
@@ -47,13 +52,14 @@ extension Baseline {
             name: "003-first", seed: "003",
             does: "runs chains in memory; after a kill the app begins them again from the start",
             shouldHaveKept: "a row for each task: its intent before, its outcome after (Chains)",
-            workload: SingleValueChainsWorkload(version: .first)),
+            workload: SingleValueChainsWorkload(version: .first), control: EntryChainsControl()),
         Baseline(
             name: "003-repaired", seed: "003",
             does:
                 "saves the positions of all chains as one value after each step; a failed save is "
                 + "logged, and an unreadable value cleared",
             shouldHaveKept: "a row for each task: its intent before, its outcome after (Chains)",
-            workload: SingleValueChainsWorkload(version: .repaired)),
+            workload: SingleValueChainsWorkload(version: .repaired),
+            control: EntryChainsControl()),
     ]
 }
