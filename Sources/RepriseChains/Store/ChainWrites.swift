@@ -268,13 +268,3 @@ enum ChainWriting {
                 delay: due.map { journal.now.duration(to: $0) }), in: db)
     }
 }
-
-extension String {
-    /// At most so many bytes, and no half of a character's scalar.
-    func limited(to bytes: Int) -> String {
-        guard utf8.count > bytes else { return self }
-        var end = utf8.index(startIndex, offsetBy: bytes)
-        while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
-        return String(self[..<end])
-    }
-}
