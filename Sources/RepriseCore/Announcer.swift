@@ -40,21 +40,3 @@ package final class Announcer<Value: Equatable & Sendable>: Sendable {
         return stream
     }
 }
-
-/// Wakes one task that waits for work; raised twice before it looks, it wakes once.
-package struct Signal: Sendable {
-    private let stream: AsyncStream<Void>
-    private let continuation: AsyncStream<Void>.Continuation
-
-    package init() {
-        (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    }
-
-    package func raise() { continuation.yield() }
-
-    /// - Returns: at once if it was raised since the last time; also when the task is cancelled.
-    package func wait() async {
-        var iterator = stream.makeAsyncIterator()
-        _ = await iterator.next()
-    }
-}

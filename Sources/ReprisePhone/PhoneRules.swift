@@ -156,6 +156,22 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case leavesDelivered
     }
 
+    /// What becomes of a notification in the notification centre that was tapped.
+    public enum TappedNotification: String, PhoneRuleValue {
+        /// It leaves.
+        case leaves
+        /// It stays until somebody takes it away.
+        case stays
+    }
+
+    /// What the system still knows of an app that was taken away, when it is installed again.
+    public enum RemovedApp: String, PhoneRuleValue {
+        /// Nothing.
+        case forgotten
+        /// The badge that it had.
+        case badgeKept
+    }
+
     /// What becomes of a transfer whose connection is not made, or breaks.
     public enum LostTransfer: String, PhoneRuleValue {
         /// The system tries again, until its time is over.
@@ -238,6 +254,12 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var alertsThatWake = AlertsThatWake.free
     /// A badge of zero.
     public var zeroBadge = ZeroBadge.removesDelivered
+    /// A notification that was tapped.
+    public var tappedNotification = TappedNotification.leaves
+    /// An app that was taken away, when it is installed again.
+    public var removedApp = RemovedApp.forgotten
+    /// The pause before a transfer is tried again, in seconds; it doubles with each attempt, up to five minutes.
+    public var transferRetrySeconds = 1
     /// How long an app runs in the background, in seconds; the documentation names no number to rely on.
     public var backgroundSeconds = 30
     /// How many silent pushes an app gets within an hour; the documentation advises two or three.

@@ -67,6 +67,22 @@ struct ChainsTests {
         #expect(tasks[0]["state"] as? String == "failed" && tasks[0]["attempts"] as? Int == 1)
     }
 
+    @Test("of a task that was taken back both are shown: what it was given, and what its undo was")
+    func takenBack() async throws {
+        let folder = try Folder()
+        let ids = try await Album.play(in: folder.url, ["back"])
+        let to = [ids[0], "--journal", folder.url.path]
+        let text = try await Tool.run(["chains", "show"] + to)
+        let lines = text.lines.map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(lines.contains(#"in "back""#) && lines.contains(#"undo in "not back""#))
+        for words in [["show", "--json"], ["export"]] {
+            let json = try object(try await Tool.run(["chains"] + words + to).output)
+            let task = try #require((json["tasks"] as? [[String: Any]])?.first)
+            #expect(task["input"] as? String == "back", "\(words)")
+            #expect(task["undoInput"] as? String == "not back", "\(words)")
+        }
+    }
+
     @Test(
         "an export has everything whole, files included; a damaged file is said, and the rest is there"
     )
@@ -233,8 +249,9 @@ private enum Album {
     static func chain() -> Chain<Input> {
         Chain<Input>("album", version: 3) { input in
             Work("list", Echo.self) { _ in input.word }
+                .undo(with: Echo.self) { _ in "not \(input.word)" }
             Together {
-                Work("copy-1", Echo.self) { _ in "one" }
+                Work("copy-1", Echo.self) { _ in input.word == "back" ? "trouble" : "one" }
                 Work("copy-2", Echo.self) { _ in "two" }
             }
             Wait(for: input.word == "waits" ? .session : .journal, name: "signed-in")
@@ -278,7 +295,8 @@ private enum Album {
                 let id = try await chains.start(chain(), input: Input(word: word))
                 ids.append(id.text)
                 let end: ChainState =
-                    word.hasPrefix("trouble") ? .failed : word == "waits" ? .running : .succeeded
+                    word.hasPrefix("trouble") || word == "back"
+                    ? .failed : word == "waits" ? .running : .succeeded
                 _ = try await reaches(end, id.text, chains, done: word == "waits" ? 3 : 0)
             }
         }

@@ -59,6 +59,30 @@ struct FormsStoreTests {
         await door.close()
     }
 
+    @Test("While there is no network it is asked for once a pause, after the first pause too")
+    func pauses() async throws {
+        let asked = Mutex(0)
+        let server = StandInServer { _ in
+            asked.withLock { $0 += 1 }
+            throw RepriseError(.unreachable, "No network.")
+        }
+        let time = ManualTimekeeper()
+        let door = try await Door(
+            in: folder, StandInHost(),
+            catalogue: CatalogueSource(server: "http://h", fetcher: server), timekeeper: time,
+            jitter: { 0.9 })
+        var advances = 0
+        try await eventually("it was asked for four times") {
+            time.advance(by: .seconds(1))
+            advances += 1
+            return asked.withLock { $0 } >= 4
+        }
+        // Time stands still: only what has begun may still come.
+        for _ in 0..<1_000 { await Task.yield() }
+        #expect(asked.withLock { $0 } <= advances + 2)
+        await door.close()
+    }
+
     @Test(
         "A catalogue that cannot be read is refused with a reason, and the former one stays",
         arguments: [

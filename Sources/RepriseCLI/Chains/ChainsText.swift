@@ -96,6 +96,7 @@ struct ChainsText {
             ("error", task.error), ("progress", task.shownProgress),
             ("saved", Self.words(task.checkpoint)),
             ("in", Self.words(task.input)), ("out", Self.words(task.output)),
+            ("undo in", Self.words(task.undoInput)),
         ]
         for case (let name, let value?) in details {
             lines.append(

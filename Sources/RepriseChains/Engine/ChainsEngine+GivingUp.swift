@@ -5,6 +5,7 @@ import RepriseJournal
 extension ChainsEngine {
     struct LostWork: Sendable {
         let place: Int
+        let isUndo: Bool
         let key: String
         let giveUp: WorkerRegistry.GiveUp
     }
@@ -20,12 +21,12 @@ extension ChainsEngine {
             case .ended(.failed, _, _, _, _), .ended(.cancelled, _, _, _, _):
                 guard chain.tasks[place].hasInput, let worker = task.worker else { return nil }
                 return registry?.giveUp(worker).map {
-                    LostWork(place: place, key: key(false), giveUp: $0)
+                    LostWork(place: place, isUndo: false, key: key(false), giveUp: $0)
                 }
             case .undone(.failed, _):
                 guard let worker = task.undo?.worker else { return nil }
                 return registry?.giveUp(worker).map {
-                    LostWork(place: place, key: key(true), giveUp: $0)
+                    LostWork(place: place, isUndo: true, key: key(true), giveUp: $0)
                 }
             case .ended, .undone, .held, .failure, .reset: return nil
             }
@@ -35,7 +36,9 @@ extension ChainsEngine {
     /// Called once the outcome is durable.
     nonisolated func giveUp(_ lost: [LostWork], of chain: Int64) async {
         for work in lost {
-            let found = try? await journal.read { try ChainReading.work(chain, work.place, $0) }
+            let found = try? await journal.read { db in
+                try ChainReading.work(chain, work.place, isUndo: work.isUndo, db)
+            }
             guard let input = found?.input else { continue }
             await work.giveUp(input, work.key)
         }

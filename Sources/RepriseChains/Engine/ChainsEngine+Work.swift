@@ -39,7 +39,10 @@ extension ChainsEngine {
         var checkpoint: [UInt8]?
         if kept == nil || attempts > 1 {
             do {
-                let found = try await journal.read { try ChainReading.work(seq, place, $0) }
+                let isUndo = payload.isUndo
+                let found = try await journal.read { db in
+                    try ChainReading.work(seq, place, isUndo: isUndo, db)
+                }
                 (kept, checkpoint) = (kept ?? found.input, found.checkpoint)
             } catch {
                 note(error)

@@ -184,13 +184,16 @@ package enum ChainReading {
                     """), arguments: [name, seq])
     }
 
-    /// What a task is given, and where it stood when it was interrupted.
-    package static func work(_ seq: Int64, _ place: Int, _ db: Database) throws
+    /// What a task, or its undo, is given, and where it stood when it was interrupted.
+    package static func work(_ seq: Int64, _ place: Int, isUndo: Bool, _ db: Database) throws
         -> (input: [UInt8]?, checkpoint: [UInt8]?)
     {
+        let given = isUndo ? "undoInput" : "input"
         let row = try Row.fetchOne(
             db.cachedStatement(
-                sql: "SELECT input, checkpoint FROM chainTask WHERE chain = ? AND place = ?"),
+                sql: """
+                    SELECT \(given), checkpoint FROM chainTask WHERE chain = ? AND place = ?
+                    """),
             arguments: [seq, place])
         guard let row else { return (nil, nil) }
         return (

@@ -116,10 +116,11 @@ package struct ChainWrites: Sendable {
     ) throws {
         let id = Self.entryID(self.id, place: intent.place, round: intent.round)
         let column = intent.isUndo ? "undo" : "state"
+        let given = intent.isUndo ? "undoInput" : "input"
         try db.cachedStatement(
             sql: """
                 UPDATE chainTask SET \(column) = 1, entry = ?, round = ?, hold = NULL,
-                input = COALESCE(?, input), intendedAt = CASE WHEN ? THEN ? ELSE intendedAt END,
+                \(given) = COALESCE(?, \(given)), intendedAt = CASE WHEN ? THEN ? ELSE intendedAt END,
                 deadline = ? WHERE chain = ? AND place = ?
                 """
         ).execute(arguments: [
@@ -184,8 +185,8 @@ package struct ChainWrites: Sendable {
             try db.execute(
                 sql: """
                     UPDATE chainTask SET state = 0, takenBack = takenBack + (undo = 10), undo = 0,
-                    undoAttempts = 0, entry = NULL, hold = NULL, failures = 0, round = round + 1, input = NULL, output = NULL, outputFile = NULL,
-                    outputBytes = NULL, outputHash = NULL, checkpoint = NULL, error = NULL,
+                    undoAttempts = 0, entry = NULL, hold = NULL, failures = 0, round = round + 1, input = NULL,
+                    undoInput = NULL, output = NULL, outputFile = NULL, outputBytes = NULL, outputHash = NULL, checkpoint = NULL, error = NULL,
                     intendedAt = NULL, deadline = NULL WHERE chain = ? AND place = ?
                     """, arguments: [chain, place])
         }
@@ -266,15 +267,5 @@ enum ChainWriting {
                 kind: Chains.commandKind, source: "chains",
                 payload: ChainCommand(.begin, chain: id).bytes,
                 delay: due.map { journal.now.duration(to: $0) }), in: db)
-    }
-}
-
-extension String {
-    /// At most so many bytes, and no half of a character's scalar.
-    func limited(to bytes: Int) -> String {
-        guard utf8.count > bytes else { return self }
-        var end = utf8.index(startIndex, offsetBy: bytes)
-        while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
-        return String(self[..<end])
     }
 }

@@ -10,6 +10,7 @@ extension Chains {
             migrations: [
                 { db in try db.execute(sql: ChainTables.first) },
                 { db in try db.execute(sql: ChainTables.second) },
+                { db in try db.execute(sql: ChainTables.third) },
             ],
             recover: { db, _ in try ChainTables.recover(db) },
             ledger: { db in try ChainTables.ledger(db) },
@@ -120,6 +121,14 @@ enum ChainTables {
     static let second = """
         ALTER TABLE chainTask ADD COLUMN undoAttempts INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE chainTask ADD COLUMN takenBack INTEGER NOT NULL DEFAULT 0;
+        """
+
+    /// What an undo is given stands beside what its task was given.
+    ///
+    /// It took that one's place before: of these rows the task's own is not known any more.
+    static let third = """
+        ALTER TABLE chainTask ADD COLUMN undoInput BLOB;
+        UPDATE chainTask SET undoInput = input, input = NULL WHERE undo <> 0;
         """
 
     /// What nobody will ever hand over again is over: a task whose process died too often with it has failed.

@@ -49,6 +49,8 @@ package struct ChainTaskRecord: Sendable {
     package var endedAt: WallTime?
     package var deadline: WallTime?
     package var input: StoredContent
+    /// What its undo was given.
+    package var undoInput: StoredContent
     package var output: StoredContent
     package var checkpoint: StoredContent
     package var progress: Double?

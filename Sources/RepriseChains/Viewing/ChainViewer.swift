@@ -153,6 +153,7 @@ package struct ChainViewer: Sendable {
                 SELECT place, step, name, worker, t.state AS state, undo, hold,
                     t.attempts AS attempts, t.failures AS failures, startedAt, endedAt, deadline,
                     substr(input, 1, :cut) AS input, length(input) AS inputBytes,
+                    substr(undoInput, 1, :cut) AS undoInput, length(undoInput) AS undoInputBytes,
                     substr(output, 1, :cut) AS output,
                     COALESCE(outputBytes, length(output)) AS outputBytes, outputFile, outputHash,
                     checkpoint, length(checkpoint) AS checkpointBytes, progress, note, error,
@@ -182,7 +183,8 @@ package struct ChainViewer: Sendable {
             failures: integer(row, "failures"), isInHand: entry == inHand,
             nextAttempt: entry == delayed ? time(row, "entryDue") : nil,
             startedAt: time(row, "startedAt"), endedAt: time(row, "endedAt"),
-            deadline: time(row, "deadline"), input: content(row, "input"), output: output,
+            deadline: time(row, "deadline"), input: content(row, "input"),
+            undoInput: content(row, "undoInput"), output: output,
             checkpoint: content(row, "checkpoint"),
             progress: Double.fromDatabaseValue(row["progress"]), note: text(row, "note"),
             error: text(row, "error") ?? text(row, "entryReason"))

@@ -41,8 +41,7 @@ package enum PhoneLimits {
     package static let transferMilliseconds: Int64 = 604_800_000
     /// How long nothing may come or go, by Apple's default (`timeoutIntervalForRequest`: 60 seconds).
     package static let transferPatienceMilliseconds: Int64 = 60_000
-    /// The first wait before another attempt; it doubles up to the limit.
-    package static let transferRetryMilliseconds: Int64 = 1_000
+    /// Up to which the pause before another attempt doubles.
     package static let transferRetryLimitMilliseconds: Int64 = 300_000
     package static let transferRedirects = 20
     /// The content of one transfer.

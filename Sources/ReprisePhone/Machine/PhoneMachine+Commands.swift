@@ -53,6 +53,8 @@ extension PhoneMachine {
         terminate(spec.id, "update", at: now)
         if change(spec.id, { $0.spec = spec }) == nil {
             state.apps[spec.id] = AppRecord(spec: spec)
+            let badge = state.badges.removeValue(forKey: spec.id)
+            if let badge { _ = change(spec.id) { $0.badge = badge } }
         }
         log(.installed, spec.id, spec.executable, at: now)
     }
@@ -64,9 +66,18 @@ extension PhoneMachine {
             act(.endExtension(run))
         }
         removeTransfers(app)
+        keepBadge(of: app)
         state.apps[app] = nil
         log(.uninstalled, app, at: now)
         act(.removeData(app: app))
+    }
+
+    /// For when it is installed again, if the rules say so.
+    private mutating func keepBadge(of app: String) {
+        guard state.rules.removedApp == .badgeKept, let badge = state.apps[app]?.badge, badge > 0,
+            state.badges.count < PhoneLimits.apps
+        else { return }
+        state.badges[app] = badge
     }
 
     private mutating func kill(_ app: String, at now: PhoneMoment) throws(PhoneFailure) {

@@ -182,7 +182,9 @@ extension PhoneMachine {
         let opensApp = try Self.opensApp(action, category)
         let response = NotificationResponse(notification: notification, action: action)
         log(.tapped, app, response.tapID.text, at: now)
-        removeDelivered(app, at: now) { $0 == notification }
+        if action == .dismiss || state.rules.tappedNotification == .leaves {
+            removeDelivered(app, at: now) { $0 == notification }
+        }
         guard let opensApp else { return }
         respond(app, response, opensApp: opensApp, at: now)
     }

@@ -101,8 +101,9 @@ extension PhoneMachine {
     private mutating func retryTransfer(
         _ app: String, _ number: Int, _ why: String, at now: PhoneMoment
     ) {
+        let first = Int64(state.rules.transferRetrySeconds) * 1_000
         changeTransfer(app, number) { record in
-            let doubled = PhoneLimits.transferRetryMilliseconds << min(record.failures, 16)
+            let doubled = first << min(record.failures, 16)
             record.failures += 1
             record.retry = now.after(
                 milliseconds: min(doubled, PhoneLimits.transferRetryLimitMilliseconds))

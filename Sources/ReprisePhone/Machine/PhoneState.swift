@@ -13,6 +13,8 @@ package struct PhoneState: Hashable, Sendable, Codable {
     /// What was ordered to be killed and has not been seen dead: killed at the next start, if it is still the same process.
     package var condemned: [ProcessIdentity] = []
     package var extensions: [Int: ExtensionRun] = [:]
+    /// Of apps that were taken away, where the rules keep them.
+    package var badges: [String: Int] = [:]
 
     package init() {}
 }

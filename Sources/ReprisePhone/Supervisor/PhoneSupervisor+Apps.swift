@@ -73,6 +73,6 @@ extension PhoneSupervisor {
         put(
             PhoneEvent(
                 number: 0, at: now.wall.advanced(by: .milliseconds(-late)), microseconds: when,
-                app: app, what: "app." + what.cut(to: 64), detail: detail))
+                app: app, what: "app." + what.limited(to: 64), detail: detail))
     }
 }

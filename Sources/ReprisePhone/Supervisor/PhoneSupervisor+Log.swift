@@ -11,7 +11,7 @@ extension PhoneSupervisor {
     func put(_ event: PhoneEvent) {
         var event = event
         event.number = log.last + 1
-        event.detail = event.detail.cut(to: PhoneLimits.detailBytes)
+        event.detail = event.detail.limited(to: PhoneLimits.detailBytes)
         do { try append([event]) } catch { end(error) }
     }
 

@@ -95,7 +95,7 @@ extension PhoneSupervisor {
             put(
                 PhoneEvent(
                     number: 0, at: now.wall, microseconds: now.microseconds, app: app,
-                    what: "app." + what.cut(to: 64), detail: detail))
+                    what: "app." + what.limited(to: 64), detail: detail))
         case nil: note(.nonsense, app, "A line is no message of a service extension.")
         }
     }

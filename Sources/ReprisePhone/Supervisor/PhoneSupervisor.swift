@@ -99,7 +99,7 @@ public actor PhoneSupervisor {
         var (actions, events) = next.drain()
         for index in events.indices {
             events[index].number = log.last + 1 + index
-            events[index].detail = events[index].detail.cut(to: PhoneLimits.detailBytes)
+            events[index].detail = events[index].detail.limited(to: PhoneLimits.detailBytes)
         }
         if next.state != machine.state {
             try disk.write(
@@ -207,13 +207,5 @@ public actor PhoneSupervisor {
         await phoneBrowser.end()
         try? FileManager.default.removeItem(atPath: folder.socket)
         disk.release()
-    }
-}
-
-extension String {
-    /// The beginning, at most so many bytes of UTF-8.
-    func cut(to bytes: Int) -> String {
-        guard utf8.count > bytes else { return self }
-        return String(decoding: utf8.prefix(bytes - 3), as: UTF8.self) + "…"
     }
 }

@@ -27,14 +27,16 @@ package struct RouteArrival: Hashable, Sendable {
         self.init(.tap)
         info = Self.readable(content.info)
         rang = response.notification.date
-        if !content.category.isEmpty { category = content.category.cut(to: RouteLimits.routeID) }
+        if !content.category.isEmpty {
+            category = content.category.limited(to: RouteLimits.routeID)
+        }
         switch response.action {
         case .open: return
         case .dismiss: action = ReminderActionRule.dismissal
-        case .button(let name): action = name.cut(to: RouteLimits.routeID)
+        case .button(let name): action = name.limited(to: RouteLimits.routeID)
         case .text(let name, let answer):
-            action = name.cut(to: RouteLimits.routeID)
-            self.answer = answer.cut(to: RouteLimits.answer)
+            action = name.limited(to: RouteLimits.routeID)
+            self.answer = answer.limited(to: RouteLimits.answer)
         }
         source = .action
     }
@@ -42,7 +44,7 @@ package struct RouteArrival: Hashable, Sendable {
     package init(link: String) {
         self.init(.link)
         // One byte more than may be read: then it is known to be too long.
-        self.link = link.cut(to: RouteLimits.link + 4)
+        self.link = link.limited(to: RouteLimits.link + 4)
     }
 
     package init(_ route: Route) {
@@ -107,17 +109,5 @@ extension RouteArrival {
 extension JSONMembers {
     fileprivate func text(_ key: String, limit: Int) throws -> String? {
         lacks(key) ? nil : try string(key, limit: limit)
-    }
-}
-
-extension String {
-    /// At most so many bytes, and no half characters.
-    fileprivate func cut(to bytes: Int) -> String {
-        guard utf8.count > bytes else { return self }
-        var end = utf8.index(startIndex, offsetBy: bytes)
-        while end > startIndex, end.samePosition(in: unicodeScalars) == nil {
-            end = utf8.index(before: end)
-        }
-        return String(self[..<end])
     }
 }

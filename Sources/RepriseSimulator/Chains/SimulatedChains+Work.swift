@@ -34,7 +34,9 @@ extension SimulatedChains {
         let row = chain.tasks[place]
         let key = Key(chain: seq, place: place, round: payload.round, isUndo: payload.isUndo)
         let attempts = chain.attempts(of: place, isUndo: payload.isUndo) + lent.entry.attempt
-        let kept = try? journal.read { try ChainReading.work(seq, place, shipping($0).db) }
+        let kept = try? journal.read {
+            try ChainReading.work(seq, place, isUndo: payload.isUndo, shipping($0).db)
+        }
         guard chain.inputs.removeValue(forKey: place) ?? kept?.input != nil else {
             return witness.violated(.recorded, "the input of \(row.name) is missing")
         }

@@ -164,6 +164,41 @@ struct ChainFaultTests {
         await desk.close()
     }
 
+    /// Has the name of ``Say``, and makes something else.
+    private struct Counted: Worker {
+        static let identifier = Say.identifier
+        func run(_ input: Say.Input, _ work: WorkContext) async throws -> Int { input.bytes }
+    }
+
+    @Test(
+        "An output that cannot be read is malformed: of another type, of a file that has changed or is missing"
+    )
+    func unreadableOutput() async throws {
+        let desk = try EngineDesk()
+        let chain = Chain<Int>("file") { _ in
+            Work("big", Say.self) { _ in .init(line: "big", bytes: 20_000) }
+        }
+        let chains = try await desk.open([chain])
+        let id = try await chains.start(chain, input: 1)
+        try await chains.wait(id, for: .succeeded)
+        func fault(_ worker: (some Worker).Type) async -> RepriseError.Code? {
+            let error = await #expect(throws: RepriseError.self) {
+                try await chains.output(of: "big", by: worker, in: id)
+            }
+            return error?.code
+        }
+        #expect(await fault(Counted.self) == .malformed)
+        let folder = desk.folder.appending("outputs")
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
+        let file = folder.appendingPathComponent(name)
+        try Data(repeating: 0x22, count: 20_005).write(to: file)
+        #expect(await fault(Say.self) == .malformed)
+        try FileManager.default.removeItem(at: file)
+        #expect(await fault(Say.self) == .malformed)
+        await desk.close()
+    }
+
     @Test("An output file that no row names is swept away at the next start")
     func orphan() async throws {
         let desk = try EngineDesk()

@@ -123,7 +123,8 @@ struct UndoTests {
             """
             ALTER TABLE chainTask DROP COLUMN undoAttempts;
             ALTER TABLE chainTask DROP COLUMN takenBack;
-            DELETE FROM grdb_migrations WHERE identifier = 'chains/2';
+            ALTER TABLE chainTask DROP COLUMN undoInput;
+            DELETE FROM grdb_migrations WHERE identifier IN ('chains/2', 'chains/3');
             """)
         chains = try await desk.open([chain])
         try await until("b runs again") { desk.witness.all.last == "b 2" }
@@ -135,7 +136,61 @@ struct UndoTests {
                 db,
                 sql: "SELECT identifier FROM grdb_migrations WHERE identifier LIKE 'chains/%'")
         }
-        #expect(names == ["chains/1", "chains/2"], "a new one adds its former version here")
+        #expect(
+            names == ["chains/1", "chains/2", "chains/3"], "a new one adds its former version here")
+        await desk.close()
+    }
+
+    /// A chain whose first task is taken back, by an undo that does not end.
+    private static let hanging = Chain<Int>("hanging") { _ in
+        Work("a", Say.self) { _ in .init(line: "a") }
+            .undo(with: Say.self) { _ in .init(line: "undo", hangs: true) }
+        Work("b", Say.self) { _ in .init(line: "b", isPermanent: true) }
+    }
+
+    private func shown(_ id: ChainID, of desk: EngineDesk) throws -> (task: String?, undo: String?)
+    {
+        let viewer = ChainViewer(at: desk.folder.url, schemas: [Chains.schema])
+        let task = try #require(try viewer.show(id.text).tasks.first)
+        func text(_ content: StoredContent) -> String? {
+            content.bytes.map { String(decoding: $0, as: UTF8.self) }
+        }
+        return (text(task.input), text(task.undoInput))
+    }
+
+    @Test("What a task was given stands beside what its undo is given, after a restart too")
+    func bothInputs() async throws {
+        let desk = try EngineDesk()
+        let chains = try await desk.open([Self.hanging])
+        let id = try await chains.start(Self.hanging, input: 1)
+        try await until("it is taken back") { desk.witness.all.last == "undo 1" }
+        await desk.close()
+        let given = try shown(id, of: desk)
+        #expect(given.task?.contains(#""line":"a""#) == true)
+        #expect(given.undo?.contains(#""line":"undo""#) == true)
+        try await desk.open([Self.hanging])
+        try await until("it is tried again") { desk.witness.all.last == "undo 2" }
+        await desk.close()
+    }
+
+    @Test("An undo that was under way before its input had a column of its own goes on with it")
+    func migratesUndo() async throws {
+        let desk = try EngineDesk()
+        let chains = try await desk.open([Self.hanging])
+        let id = try await chains.start(Self.hanging, input: 1)
+        try await until("it is taken back") { desk.witness.all.last == "undo 1" }
+        await desk.close()
+        try desk.sqlite(
+            """
+            UPDATE chainTask SET input = undoInput WHERE undoInput IS NOT NULL;
+            ALTER TABLE chainTask DROP COLUMN undoInput;
+            DELETE FROM grdb_migrations WHERE identifier = 'chains/3';
+            """)
+        let given = try shown(id, of: desk)
+        #expect(given.task == nil, "nobody knows it any more")
+        #expect(given.undo?.contains(#""line":"undo""#) == true)
+        try await desk.open([Self.hanging])
+        try await until("it is tried again") { desk.witness.all.last == "undo 2" }
         await desk.close()
     }
 }

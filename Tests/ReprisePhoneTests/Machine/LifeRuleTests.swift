@@ -150,6 +150,28 @@ struct LifeRuleTests {
     }
 
     @Test(
+        "an app that was taken away and is installed again has nothing, or its badge, by the rule",
+        arguments: PhoneRules.RemovedApp.allCases)
+    func removed(rule: PhoneRules.RemovedApp) throws {
+        var rules = PhoneRules()
+        rules.removedApp = rule
+        var bench = try PhoneBench(rules: rules)
+        try bench.open()
+        bench.call(.setBadge(7))
+        bench.push(push("x"))
+        for badge in [rule == .badgeKept ? 7 : 0, 0] {
+            try bench.command(.uninstall(app: nil))
+            try bench.install("a")
+            #expect(bench.record()?.badge == badge)
+            #expect(bench.delivered.isEmpty)
+            #expect(bench.record()?.settings.authorization == .notDetermined)
+            // The app says what it is now, as it does at each start; that is kept, or not, just so.
+            try bench.open()
+            bench.call(.setBadge(0))
+        }
+    }
+
+    @Test(
         "what cannot be an app is refused",
         arguments: [
             PhoneAppSpec(id: "", executable: "/a"), PhoneAppSpec(id: "../a", executable: "/a"),

@@ -233,6 +233,30 @@ struct NotificationRuleTests {
         #expect(bench.delivered.isEmpty == (rule == .removesDelivered))
     }
 
+    @Test(
+        "a notification that was tapped leaves or stays, by the rule, and a second tap is the same; one that was dismissed has left",
+        arguments: PhoneRules.TappedNotification.allCases)
+    func tapped(rule: PhoneRules.TappedNotification) throws {
+        var rules = PhoneRules()
+        rules.tappedNotification = rule
+        var bench = try PhoneBench(rules: rules)
+        for id in ["x", "y"] { bench.push(push(id)) }
+        try bench.command(.tap(app: nil, notification: "y", action: .dismiss))
+        #expect(bench.delivered == ["x"])
+        try bench.command(.tap(app: nil, notification: "x", action: .open))
+        switch rule {
+        case .leaves:
+            #expect(bench.delivered.isEmpty)
+            #expect(throws: PhoneFailure.self) {
+                try bench.command(.tap(app: nil, notification: "x", action: .open))
+            }
+        case .stays:
+            #expect(bench.delivered == ["x"])
+            try bench.command(.tap(app: nil, notification: "x", action: .open))
+            #expect(Set(bench.happened(.tapped).suffix(2)).count == 1)
+        }
+    }
+
     @Test("actions and dismissals reach the app as its category says")
     func actions() throws {
         var bench = try PhoneBench()

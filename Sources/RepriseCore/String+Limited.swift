@@ -1,0 +1,8 @@
+extension String {
+    /// The beginning: at most so many bytes of UTF-8, and no half of a scalar.
+    package func limited(to bytes: Int) -> String {
+        guard utf8.count > bytes else { return self }
+        // A slice ends before the scalar that its end lies in.
+        return String(self[..<utf8.index(startIndex, offsetBy: max(bytes, 0))])
+    }
+}
