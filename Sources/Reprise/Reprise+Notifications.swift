@@ -3,6 +3,7 @@ public import RepriseCore
 import RepriseForms
 import RepriseNotices
 import RepriseReminders
+import Synchronization
 
 /// Gives each notification to the door that it belongs to, so that an app has one handler for all.
 ///
@@ -55,10 +56,12 @@ extension Reprise: NotificationHandler {
         }
         await channels.foreground()
         await body()
-        guard notices?.isForeground == false else { return }
-        await channels.background(granted: .zero)
-        // The person has opened the app meanwhile.
-        if notices?.isForeground == true { await channels.foreground() }
+        // Not if the person has opened the app meanwhile.
+        let rest = life.withLock { _ in
+            notices?.isForeground == false
+                ? channels.enter(.background(granted: .zero)) : nil
+        }
+        await rest?()
     }
 
     /// A push has woken the app: what it says is done, and what it tells of is fetched.

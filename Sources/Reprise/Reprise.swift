@@ -7,6 +7,7 @@ public import RepriseJournal
 public import RepriseNotices
 public import RepriseReminders
 import RepriseWire
+import Synchronization
 
 /// The client: one journal, one server, and the doors between them.
 ///
@@ -63,6 +64,8 @@ public final class Reprise: Sendable {
 
     /// Who is told of what a person sets about notices; nil: nobody is.
     let noticeServer: NoticeServer?
+    /// Held while the doors are told of the app's life, so that all hear of its changes in one order.
+    let life = Mutex(())
 
     private init(
         journal: Journal, channels: Channels, forms: Forms?, reminders: Reminders?, chains: Chains?,
@@ -227,25 +230,32 @@ extension Reprise: AppLife {
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
-        await forms?.background(granted: granted)
-        async let planned: Void? = reminders?.background(granted: granted)
-        async let worked: Void? = chains?.background(granted: granted)
-        async let noticed: Void? = notices?.background(granted: granted)
-        await channels.background(granted: granted)
-        _ = await (planned, worked, noticed)
-        // What came in the last moment.
-        _ = await notices?.settled(within: .seconds(1))
+        await enter(.background(granted: granted))()
     }
 
     /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
-    public func foreground() async {
-        await forms?.foreground()
-        await reminders?.foreground()
-        await chains?.foreground()
-        await notices?.foreground()
-        await channels.foreground()
-    }
+    public func foreground() async { await enter(.foreground)() }
 
     /// Gives back the memory that the journal can do without.
     public func memoryPressure() async { journal.releaseMemory() }
+}
+
+extension Reprise: AppLifeFollower {
+    private var followers: [any AppLifeFollower] {
+        let doors: [(any AppLifeFollower)?] = [forms, reminders, chains, notices, channels]
+        return doors.compactMap(\.self)
+    }
+
+    /// Tells every door of it before the next change is told: what is said last holds in all of them.
+    package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
+        let rests = life.withLock { _ in followers.map { $0.enter(phase) } }
+        return { [notices] in
+            await withDiscardingTaskGroup { group in
+                for rest in rests { group.addTask { await rest() } }
+            }
+            guard phase != .foreground else { return }
+            // What came in the last moment.
+            _ = await notices?.settled(within: .seconds(1))
+        }
+    }
 }

@@ -3,6 +3,7 @@ public import RepriseChannels
 public import RepriseCore
 import RepriseJournal
 public import RepriseWire
+import Synchronization
 
 /// The accounts of a device: a journal for each, one of them at work, and what happens in between.
 ///
@@ -38,10 +39,11 @@ public actor RepriseAccounts {
     private let tokens: TokenProvider
     private let prepare: Prepare
 
-    private var client: Reprise?
+    /// Who is told of the app's life, and what was said of it last; nil: nothing yet.
+    private nonisolated let life = Mutex<(client: Reprise?, phase: AppPhase?)>((nil, nil))
+    private var client: Reprise? { life.withLock { $0.client } }
     private var runner: Task<Void, any Error>?
     private var isRunning = false
-    private var isInBackground = false
     private var isClosed = false
     /// A change is under way; others wait for it.
     private var isChanging = false
@@ -233,18 +235,26 @@ public actor RepriseAccounts {
             await reprise.close()
             throw error
         }
-        if isInBackground { await reprise.background(granted: .zero) }
         // Without it an extension shows a push as it came: no reason not to let the account begin.
         try? folders.point(to: user?.text)
         self.user = user
-        client = reprise
+        let rest = life.withLock { life in
+            life.client = reprise
+            // The time that was granted was the former client's.
+            return life.phase.map {
+                reprise.enter($0 == .foreground ? .foreground : .background(granted: .zero))
+            }
+        }
+        await rest?()
         wake()
         return reprise
     }
 
     private func stop() async {
-        let former = client
-        client = nil
+        let former = life.withLock { life in
+            defer { life.client = nil }
+            return life.client
+        }
         user = nil
         runner?.cancel()
         _ = await runner?.result
@@ -322,17 +332,23 @@ public actor RepriseAccounts {
 
 extension RepriseAccounts: AppLife {
     /// The app is in the background: see ``Reprise/background(granted:)``.
-    public func background(granted: Duration) async {
-        isInBackground = true
-        await client?.background(granted: granted)
+    public nonisolated func background(granted: Duration) async {
+        await enter(.background(granted: granted))()
     }
 
     /// The app is in the foreground: see ``Reprise/foreground()``.
-    public func foreground() async {
-        isInBackground = false
-        await client?.foreground()
-    }
+    public nonisolated func foreground() async { await enter(.foreground)() }
 
     /// Gives back the memory that the journal can do without.
     public func memoryPressure() async { await client?.memoryPressure() }
+}
+
+extension RepriseAccounts: AppLifeFollower {
+    package nonisolated func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
+        life.withLock { life in
+            life.phase = phase
+            guard let client = life.client else { return {} }
+            return client.enter(phase)
+        }
+    }
 }

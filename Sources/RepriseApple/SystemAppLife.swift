@@ -10,7 +10,8 @@
     /// ```
     @MainActor
     public final class SystemAppLife {
-        private var tasks: [Task<Void, Never>] = []
+        // Written while it is made, read when nobody has it any more.
+        private nonisolated(unsafe) var observers: [any NSObjectProtocol] = []
         private var isTold = false
 
         /// Begins to listen; ends with the object.
@@ -38,19 +39,17 @@
             Task { await client.foreground() }
         }
 
-        deinit { for task in tasks { task.cancel() } }
+        deinit { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
 
+        /// Hears of all of them on the main queue: a task for each name could hear of a later one first.
         private func listen(
             _ name: Notification.Name, _ body: @escaping @MainActor (SystemAppLife) -> Void
         ) {
-            tasks.append(
-                Task { @MainActor [weak self] in
-                    // A notification may not leave its task; that it came is all that is wanted.
-                    let arrivals = NotificationCenter.default.notifications(named: name).map { _ in
-                    }
-                    for await _ in arrivals {
-                        guard let self else { return }
-                        body(self)
+            observers.append(
+                NotificationCenter.default.addObserver(forName: name, object: nil, queue: .main) {
+                    [weak self] _ in
+                    MainActor.assumeIsolated {
+                        if let self { body(self) }
                     }
                 })
         }

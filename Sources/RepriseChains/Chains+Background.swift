@@ -12,23 +12,11 @@ extension Chains: AppLife {
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
-        // A launch into a slot brings a time of its own: the slot says how long it is.
-        guard !slots.isInSlot else { return }
-        let clock = configuration.timekeeper
-        let end = clock.uptime() + granted
-        engine.budget.set(until: end)
-        let life = slots.begin()
-        await spend(until: end - min(configuration.margin, granted / 2), life)
-        guard slots.isNow(life) else { return }
-        await pauseForTheSystem(life)
+        await enter(.background(granted: granted))()
     }
 
     /// The app is in the foreground: chains go on without a limit of time.
-    public func foreground() async {
-        slots.end()
-        engine.budget.set(until: nil)
-        await journal.open(Self.budgetReadiness)
-    }
+    public func foreground() async { await enter(.foreground)() }
 
     /// Keeps what it has: nothing here grows with a backlog.
     public func memoryPressure() async {}
@@ -42,7 +30,7 @@ extension Chains: AppLife {
         let life = slots.begin(isSlot: true)
         defer { slots.endSlot() }
         engine.budget.set(until: nil)
-        await journal.open(Self.budgetReadiness)
+        await setGate()
         let isDone = await withTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await slot.expired()
@@ -56,7 +44,7 @@ extension Chains: AppLife {
             group.cancelAll()
             return first
         }
-        if slots.isNow(life) { await pauseForTheSystem(life) }
+        await pause(life)
         await slot.complete(success: isDone)
     }
 
@@ -93,10 +81,26 @@ extension Chains: AppLife {
         return hasWork == false
     }
 
-    private func pauseForTheSystem(_ life: Int) async {
-        await journal.close(Self.budgetReadiness)
+    /// Stops, if the time that is over is that which is being spent.
+    private func pause(_ life: Int) async {
+        guard slots.stop(life) else { return }
+        await setGate()
+        guard slots.isNow(life) else { return }
         await engine.interrupt(grace: configuration.stopGrace)
         await requestSlot()
+    }
+
+    /// Opens or closes the gate for tasks, as it is to be: of two that do so at once the last one looks again.
+    func setGate() async {
+        while true {
+            let isOpen = slots.isOpen
+            if isOpen {
+                await journal.open(Self.budgetReadiness)
+            } else {
+                await journal.close(Self.budgetReadiness)
+            }
+            if slots.isOpen == isOpen { return }
+        }
     }
 
     /// Asks the system for time, if something could use it.
@@ -109,6 +113,27 @@ extension Chains: AppLife {
             earliest: need.earliest)
         // Not worth failing for: the chains go on when the app does.
         try? await scheduler.submit(request)
+    }
+}
+
+extension Chains: AppLifeFollower {
+    package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
+        switch phase {
+        case .foreground:
+            slots.begin()
+            engine.budget.set(until: nil)
+            return { [self] in await setGate() }
+        case .background(let granted):
+            // A launch into a slot brings a time of its own: the slot says how long it is.
+            guard !slots.isInSlot else { return {} }
+            let end = configuration.timekeeper.uptime() + granted
+            engine.budget.set(until: end)
+            let life = slots.begin(opens: false)
+            return { [self] in
+                await spend(until: end - min(configuration.margin, granted / 2), life)
+                await pause(life)
+            }
+        }
     }
 }
 
@@ -167,12 +192,13 @@ struct SlotNeed: Sendable {
     }
 }
 
-/// Who gives time, and which time it is that is being spent.
+/// Who gives time, which time it is that is being spent, and whether there is any.
 final class SlotRequests: Sendable {
     private struct State {
         var scheduler: (any BackgroundScheduler)?
         var life = 0
         var slots = 0
+        var isOpen = true
     }
 
     private let state = Mutex(State())
@@ -183,16 +209,31 @@ final class SlotRequests: Sendable {
         state.withLock { $0.scheduler = scheduler }
     }
 
+    /// - Parameters:
+    ///   - isSlot: whether the system gave it for a request of ours.
+    ///   - opens: whether tasks may begin that could not before.
     /// - Returns: which time it is that is spent from now on.
-    func begin(isSlot: Bool = false) -> Int {
+    @discardableResult
+    func begin(isSlot: Bool = false, opens: Bool = true) -> Int {
         state.withLock { state in
             state.life += 1
             if isSlot { state.slots += 1 }
+            if opens { state.isOpen = true }
             return state.life
         }
     }
 
-    func end() { _ = begin() }
+    /// No task begins any more, if it is this time that is being spent.
+    func stop(_ life: Int) -> Bool {
+        state.withLock { state in
+            guard state.life == life else { return false }
+            state.isOpen = false
+            return true
+        }
+    }
+
+    /// Whether tasks may begin.
+    var isOpen: Bool { state.withLock { $0.isOpen } }
 
     func endSlot() { state.withLock { $0.slots -= 1 } }
 

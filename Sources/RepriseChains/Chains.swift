@@ -112,6 +112,7 @@ public final class Chains: Sendable {
         conditions: (any DeviceStatus)? = nil, scheduler: (any BackgroundScheduler)? = nil
     ) async throws {
         slots.set(scheduler)
+        await setGate()
         try await engine.run(conditions)
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// The door for channels: one connection to one server, and everything that comes and goes through it.
 ///
 /// The facade makes one; see `Reprise`.
-public final class Channels: Sendable {
+public final class Channels: AppLifeFollower, Sendable {
     /// The kinds of entries that this door records, for `Journal.open`.
     public static let kinds = [OutboxMachine.kind]
 
@@ -75,13 +75,25 @@ public final class Channels: Sendable {
 
     /// The app is in the background: see ``RepriseCore/AppLife/background(granted:)``.
     public func background(granted: Duration) async {
-        await driver.background(granted: granted)
-        // Whatever was handed over and has ended is written down behind this.
-        try? await journal.write { _ in }
+        await enter(.background(granted: granted))()
     }
 
     /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
-    public func foreground() async { await driver.foreground() }
+    public func foreground() async { await enter(.foreground)() }
+
+    /// Takes in what has become of the app.
+    ///
+    /// - Returns: what is left to do for it.
+    package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
+        driver.phases.withLock { $0.append(phase) }
+        return { [driver, journal] in
+            await driver.follow()
+            guard phase != .foreground else { return }
+            await driver.rests()
+            // Whatever was handed over and has ended is written down behind this.
+            try? await journal.write { _ in }
+        }
+    }
 
     /// Whether it has been told that the app is in the foreground, and not yet that it is not.
     package var isAwake: Bool { get async { await driver.machine.isAwake } }

@@ -171,13 +171,11 @@ extension Forms: AppLife {
     ///
     /// - Parameter granted: is not needed.
     public func background(granted: Duration) async {
-        _ = driver.inbox.put(.slept)
-        // Whatever the page has answered is written down behind this.
-        try? await journal.write { _ in }
+        await enter(.background(granted: granted))()
     }
 
     /// The app is in the foreground: the catalogue is asked for again.
-    public func foreground() async { _ = driver.inbox.put(.woke) }
+    public func foreground() async { await enter(.foreground)() }
 
     /// Keeps what it has: a page that shows a form is not closed for its memory.
     public func memoryPressure() async {}
@@ -206,4 +204,21 @@ extension EventContent {
         return Array(#"{"action":"#.utf8) + member.bytes + (isEmpty ? [] : [UInt8(ascii: ",")])
             + rest
     }
+}
+
+extension Forms: AppLifeFollower {
+    package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
+        switch phase {
+        case .foreground:
+            _ = driver.inbox.put(.woke)
+            return {}
+        case .background:
+            _ = driver.inbox.put(.slept)
+            // Whatever the page has answered is written down behind this.
+            return { [journal] in try? await journal.write { _ in } }
+        }
+    }
+
+    /// Whether it has been told that the app is in the background.
+    package var isAsleep: Bool { get async { await driver.machine.isAsleep } }
 }

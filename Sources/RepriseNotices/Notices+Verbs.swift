@@ -163,24 +163,34 @@ extension Notices: AppLife {
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
-        driver.scene.background(until: configuration.timekeeper.uptime() + granted)
-        driver.inbox.put {
-            $0.mergesSpool = true
-            $0.isUrgent = true
-        }
-        guard granted > .seconds(1) else { return }
-        await settled(within: granted - .seconds(1))
+        await enter(.background(granted: granted))()
     }
 
     /// The app is in the foreground: what an extension has shown, and what stands, is looked at.
-    public func foreground() async {
-        driver.scene.foreground()
-        driver.inbox.put {
-            $0.recovers = true
-            $0.mergesSpool = true
-        }
-    }
+    public func foreground() async { await enter(.foreground)() }
 
     /// Keeps what it has.
     public func memoryPressure() async {}
+}
+
+extension Notices: AppLifeFollower {
+    package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
+        switch phase {
+        case .foreground:
+            driver.scene.foreground()
+            driver.inbox.put {
+                $0.recovers = true
+                $0.mergesSpool = true
+            }
+            return {}
+        case .background(let granted):
+            driver.scene.background(until: configuration.timekeeper.uptime() + granted)
+            driver.inbox.put {
+                $0.mergesSpool = true
+                $0.isUrgent = true
+            }
+            guard granted > .seconds(1) else { return {} }
+            return { [self] in await settled(within: granted - .seconds(1)) }
+        }
+    }
 }

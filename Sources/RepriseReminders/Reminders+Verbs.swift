@@ -120,16 +120,11 @@ extension Reminders: AppLife {
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
-        driver.inbox.put(.event(.slept))
-        guard granted > .seconds(1) else { return }
-        let patience = Patience(clock: configuration.timekeeper)
-        _ = try? await patience.wait(granted - .seconds(1), for: "A survey") { [driver] in
-            await driver.settled()
-        }
+        await enter(.background(granted: granted))()
     }
 
     /// The app is in the foreground: the store is read again, and compared with what the system has.
-    public func foreground() async { driver.inbox.put(.event(.woke)) }
+    public func foreground() async { await enter(.foreground)() }
 
     /// Keeps what it has.
     public func memoryPressure() async {}
@@ -163,4 +158,26 @@ extension Reminders {
 
     /// Whether nothing is under way: all is done, or what failed waits for its time.
     package var isQuiet: Bool { get async { await driver.isIdle } }
+}
+
+extension Reminders: AppLifeFollower {
+    package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
+        switch phase {
+        case .foreground:
+            driver.inbox.put(.event(.woke))
+            return {}
+        case .background(let granted):
+            driver.inbox.put(.event(.slept))
+            guard granted > .seconds(1) else { return {} }
+            return { [driver, configuration] in
+                let patience = Patience(clock: configuration.timekeeper)
+                _ = try? await patience.wait(granted - .seconds(1), for: "A survey") {
+                    await driver.settled()
+                }
+            }
+        }
+    }
+
+    /// Whether it has been told that the app is in the background.
+    package var isAsleep: Bool { get async { await driver.machine.isAsleep } }
 }

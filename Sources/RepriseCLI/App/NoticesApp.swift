@@ -205,14 +205,16 @@ private struct NoticesLife: AppLife {
     let screen: NoticesScreen
 
     func foreground() async {
+        let rest = reprise.enter(.foreground)
         await reprise.open(.ui)
-        await reprise.foreground()
+        await rest()
     }
 
     func background(granted: Duration) async {
+        let rest = reprise.enter(.background(granted: granted))
         await reprise.close(.ui)
         try? await screen.closes()
-        await reprise.background(granted: granted)
+        await rest()
     }
 
     func memoryPressure() async { await reprise.memoryPressure() }

@@ -205,13 +205,15 @@ private struct GoalsLife: AppLife {
     let reprise: Reprise
 
     func foreground() async {
+        let rest = reprise.enter(.foreground)
         await reprise.open(.ui)
-        await reprise.foreground()
+        await rest()
     }
 
     func background(granted: Duration) async {
+        let rest = reprise.enter(.background(granted: granted))
         await reprise.close(.ui)
-        await reprise.background(granted: granted)
+        await rest()
     }
 
     func memoryPressure() async { await reprise.memoryPressure() }

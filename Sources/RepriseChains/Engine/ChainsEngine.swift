@@ -78,7 +78,6 @@ actor ChainsEngine {
             }
             listen()
             try await lookAround()
-            await journal.open(Chains.budgetReadiness)
             await journal.open(Chains.readiness)
             while failure == nil, !Task.isCancelled {
                 for event in await inbox.next() { await take(event) }

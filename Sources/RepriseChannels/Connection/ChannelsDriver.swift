@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseJournal
 import RepriseWire
+import Synchronization
 
 /// Performs what ``ChannelsMachine`` decides: one connection, and all the channels on it.
 actor ChannelsDriver {
@@ -18,6 +19,8 @@ actor ChannelsDriver {
     let presence: Presence
     let connectionStates: Announcer<ConnectionState>
     let configuration: Channels.Configuration
+    /// What has become of the app and the machine does not know yet, in order.
+    nonisolated let phases = Mutex<[AppPhase]>([])
 
     var machine: ChannelsMachine
     var states: [ChannelName: Announcer<ChannelState>] = [:]
@@ -298,15 +301,21 @@ actor ChannelsDriver {
 
     func reconnect() async { await perform(machine.dialRequested(at: now)) }
 
-    /// Returns once everything is closed and durable, or the app is in the foreground again.
-    func background(granted: Duration) async {
-        let moment = now
-        let end = moment + max(granted - configuration.backgroundMargin, .zero)
-        await perform(machine.backgrounded(until: end, at: moment))
-        await wait { machine.isAtRest || machine.isAwake }
+    /// Has the machine take in what became of the app, in the order in which it did, whoever of those that call this comes first.
+    func follow() async {
+        while let phase = phases.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+            let moment = now
+            switch phase {
+            case .foreground: await perform(machine.foregrounded(at: moment))
+            case .background(let granted):
+                let end = moment + max(granted - configuration.backgroundMargin, .zero)
+                await perform(machine.backgrounded(until: end, at: moment))
+            }
+        }
     }
 
-    func foreground() async { await perform(machine.foregrounded(at: now)) }
+    /// Returns once everything is closed and durable, or the app is in the foreground again.
+    func rests() async { await wait { machine.isAtRest || machine.isAwake } }
 
     // MARK: Waiting for the machine
 

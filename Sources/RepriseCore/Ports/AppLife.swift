@@ -1,4 +1,7 @@
 /// What the system does with an app, told to who has to know: the facade, by an adapter of the platform.
+///
+/// What is called last counts, also while an earlier call has not returned. So call at once, and let what has to wait for something come
+/// after it: an app that puts a save before `background` may be in the foreground again when it gets to it.
 public protocol AppLife: Sendable {
     /// The app is in the background, and the system lets it run for so long.
     ///

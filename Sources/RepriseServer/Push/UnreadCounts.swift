@@ -35,6 +35,7 @@ package actor UnreadCounts {
     private let accounts: Accounts
     private let log: any MessageLog
     private let limit: Int
+    private let readAtOnce: Int
     private var kept: [UserID: Kept] = [:]
     private var size = 0
     private var clock: Int64 = 0
@@ -49,10 +50,15 @@ package actor UnreadCounts {
     ///   - accounts: say where users stand, and tell when that changes.
     ///   - log: the messages.
     ///   - limit: how many channels are kept, of all users together.
-    package init(accounts: Accounts, log: any MessageLog, limit: Int = PushLimits.badgeKept) {
+    ///   - readAtOnce: beyond so many channels no further user is begun with in one read.
+    package init(
+        accounts: Accounts, log: any MessageLog, limit: Int = PushLimits.badgeKept,
+        readAtOnce: Int = PushLimits.badgeStarts
+    ) {
         self.accounts = accounts
         self.log = log
         self.limit = limit
+        self.readAtOnce = readAtOnce
         accounts.onStandingMoved { [weak self] user, channel in self?.note(user, channel) }
     }
 
@@ -116,7 +122,7 @@ package actor UnreadCounts {
         do {
             let (accounts, log) = (accounts, log)
             let starts = try await accounts.unreadStarts(
-                jobs.map { ($0.user, $0.channels) }, atMost: PushLimits.badgeStarts)
+                jobs.map { ($0.user, $0.channels) }, atMost: readAtOnce)
             // Those for whom there was no room; what had moved for them is not noted any more.
             for job in jobs.dropFirst(starts.count) { forget(job.user) }
             let asked = zip(jobs, starts).flatMap { job, starts in

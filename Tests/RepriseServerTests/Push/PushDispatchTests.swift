@@ -29,6 +29,51 @@ struct PushDispatchTests {
         }
     }
 
+    @Test("answers are written down 256 together while others are under way")
+    func settledTogether() async throws {
+        try await withHeld(pushes: 300) { push in
+            push.provider.release(255)
+            try await push.becomes("255 are answered") { push.count("sent") == 255 }
+            #expect(try await push.accounts.queuedPushes(.apns) == 300)
+            push.provider.release(1)
+            try await push.becomes("256 are written down") {
+                try await push.accounts.queuedPushes(.apns) == 44
+            }
+        }
+    }
+
+    @Test("answers are written down after 50 ms while others are under way")
+    func settledWithin() async throws {
+        try await withHeld(pushes: 10) { push in
+            push.provider.release(8)
+            try await push.becomes("8 are answered") { push.count("sent") == 8 }
+            #expect(try await push.accounts.queuedPushes(.apns) == 10)
+            push.clock.advance(by: .milliseconds(50))
+            try await push.becomes("8 are written down") {
+                try await push.accounts.queuedPushes(.apns) == 2
+            }
+        }
+    }
+
+    /// So many pushes are under way, none of them is answered, and time stands still.
+    private func withHeld(
+        pushes count: Int, _ body: (PushUnderTest) async throws -> Void
+    ) async throws {
+        let provider = RecordingProvider(concurrency: 600)
+        provider.holds()
+        try await withPush(provider) { push in
+            let people = (0..<count / 10).map { "user-\($0)" }
+            try await push.make(members: people)
+            for user in people {
+                for device in 0..<10 { try await push.register("\(user)-\(device)", of: user) }
+            }
+            try await push.publish("m1")
+            try await push.until(pushes: count)
+            try await push.becomes("all are under way") { provider.held == count }
+            try await body(push)
+        }
+    }
+
     @Test("a device that has received it by itself is left alone, its user's other one is not")
     func delivered() async throws {
         try await withPush { push in
@@ -121,6 +166,9 @@ struct PushDispatchTests {
             try await push.make(members: ["bob"])
             try await push.publish("m1")
             try await push.pass(.seconds(7))
+            try await push.becomes("m1 is walked") {
+                try await push.accounts.pushWalk(.apns, in: channel("room"))?.through == 1
+            }
             try await push.register("phone", of: "bob")
             try await push.publish("m2")
             try await push.until(pushes: 1)

@@ -160,6 +160,15 @@ final class PushUnderTest {
         }
     }
 
+    /// Waits until something is so, and lets no time pass for what is tested.
+    func becomes(_ what: Comment, _ condition: () async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try await !condition() {
+            try #require(ContinuousClock.now < deadline, what)
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
     func untilQueueIsEmpty() async throws {
         let deadline = ContinuousClock.now + .seconds(20)
         while try await accounts.queuedPushes(provider.service) > 0 {

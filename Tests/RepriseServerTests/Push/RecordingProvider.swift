@@ -9,6 +9,8 @@ final class RecordingProvider: PushProvider {
         var pushes: [Push] = []
         var answer: @Sendable (Push, Int) -> PushOutcome
         var isHanging = false
+        var isHolding = false
+        var held: [AsyncStream<Void>.Continuation] = []
     }
 
     let service: PushService
@@ -37,11 +39,36 @@ final class RecordingProvider: PushProvider {
     /// From now on it never answers.
     func hang() { state.withLock { $0.isHanging = true } }
 
+    /// From now on it keeps what it is given, until ``release(_:)``.
+    func holds() { state.withLock { $0.isHolding = true } }
+
+    /// How many it keeps.
+    var held: Int { state.withLock { $0.held.count } }
+
+    /// Answers so many of those that it keeps.
+    func release(_ count: Int) {
+        let released = state.withLock { state in
+            defer { state.held.removeFirst(min(count, state.held.count)) }
+            return Array(state.held.prefix(count))
+        }
+        for one in released { one.finish() }
+    }
+
+    private func hold() -> AsyncStream<Void>? {
+        state.withLock { state in
+            guard state.isHolding else { return nil }
+            let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+            state.held.append(continuation)
+            return stream
+        }
+    }
+
     func send(_ push: Push) async -> PushOutcome {
         let (outcome, isHanging) = state.withLock { state in
             state.pushes.append(push)
             return (state.answer(push, state.pushes.count - 1), state.isHanging)
         }
+        if let held = hold() { for await _ in held {} }
         if isHanging {
             try? await Task.sleep(for: .seconds(3_600))
             return .unavailable(nil, "It hung.")

@@ -77,9 +77,21 @@ struct RemindersPlay: Sendable {
     }
 
     /// Something is done in the app, which runs.
+    ///
+    /// The seed's asks the system six hundred times for two hundred goals: while the phone hears of it, it is slow and not stuck.
     func does(_ command: GoalsCommand) async throws {
         let name = try GoalsFolder(of: phone.folder.data(of: app)).leave(command)
-        try await phone.expects(.report("did", name, app: app), within: Self.patience)
+        var seen = try await heard()
+        while true {
+            do {
+                try await phone.expects(.report("did", name, app: app), within: Self.patience)
+                return
+            } catch let stuck as PhoneDisappointment {
+                let now = try await heard()
+                guard now != seen else { throw stuck }
+                seen = now
+            }
+        }
     }
 
     /// Something is done behind the app's back.
@@ -139,13 +151,31 @@ struct RemindersPlay: Sendable {
     func plans() async throws {
         // The seed's has done so when it has done what it was told to do.
         guard algorithm == .reprise else { return }
-        let deadline = ContinuousClock.now + .seconds(10)
-        // What does not come true is seen in the end, and judged.
-        while ContinuousClock.now < deadline,
-            try await !centre().isInOrder(withAll: leavesNoneSilent)
-        {
+        var deadline = ContinuousClock.now + .seconds(10)
+        var seen: Heard?
+        // What does not come true while nothing changes is seen in the end, and judged.
+        while ContinuousClock.now < deadline {
+            let now = try await heard()
+            if now != seen {
+                if try await centre().isInOrder(withAll: leavesNoneSilent) { return }
+                seen = now
+                deadline = .now + .seconds(10)
+            }
             try await Task.sleep(for: .milliseconds(10))
         }
+    }
+
+    /// How far the phone has heard of the app.
+    private struct Heard: Equatable {
+        var lastEvent: Int
+        var pending: [NotificationRequest]
+    }
+
+    private func heard() async throws -> Heard {
+        let status = try await phone.status()
+        return Heard(
+            lastEvent: status.lastEvent,
+            pending: status.apps.first { $0.id == app }?.pending ?? [])
     }
 
     /// What waits in the notification centre becomes this.
