@@ -11,7 +11,7 @@ package enum Workloads {
     /// The same workloads with machines of ours, which should hold.
     package static let controls: [any Workload] = [
         GatedFormsControl(), CoverageControlWorkload(), GatedRouterControl(),
-        EntryChainsControl(),
+        EntryChainsControl(), PushedNoticesControl(),
     ]
 
     /// The workload of this name.

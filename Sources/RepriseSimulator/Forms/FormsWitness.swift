@@ -30,6 +30,8 @@ final class FormsWitness {
         /// The pages that it was given to; the last one is the newest.
         var pages: [SimulatedPage] = []
         var grants: Set<String> = []
+        /// Leave was given in a transaction; whether that was committed a process that dies then never hears.
+        var mayBeGranted = false
         var appearances: [Appearance] = []
         var isDeliveredLate = false
         /// Until when the last page that it was given to has given it back.
@@ -142,6 +144,9 @@ final class FormsWitness {
     }
 
     // MARK: Showings
+
+    /// Leave to show is being written.
+    func isGranting(_ event: EntryID) { records[event]?.mayBeGranted = true }
 
     /// Leave to show is durable.
     func granted(
@@ -319,7 +324,7 @@ final class FormsWitness {
                 violated(.accounted, "\(entry.id) has expired, and its form was seen")
             }
         case .unconfirmed:
-            if record.grants.isEmpty {
+            if !record.mayBeGranted {
                 violated(.accounted, "\(entry.id) is unconfirmed, and no form was granted")
             }
         case .dead:

@@ -40,6 +40,7 @@ extension SimulatedForms {
         if simulation.mutation == .grantAfterRender {
             journal.write(
                 { try $0.leave(for: event, form: form, in: catalogue, as: id) }, then: { _ in })
+            device.witness.isGranting(event)
             return perform(
                 machine.leaveDecided(
                     .granted(showing: id), for: event, form: form, at: now)[...], then)
@@ -47,6 +48,7 @@ extension SimulatedForms {
         journal.write(
             { [device] transaction in
                 let leave = try transaction.leave(for: event, form: form, in: catalogue, as: id)
+                if case .granted = leave { device.witness.isGranting(event) }
                 return (leave, device.witness.truth)
             },
             then: { [self] result in

@@ -27,21 +27,30 @@ struct BaselineTests {
     /// Else it might be the workload that nobody can pass.
     @Test(
         "The same workload convicts no machine of ours, over as many seeds as convicted the seed's",
-        arguments: Baseline.all.filter { $0.control != nil })
-    func control(_ baseline: Baseline) throws {
-        let control = try #require(baseline.control)
+        arguments: Workloads.controls.map(\.name))
+    func control(_ name: String) throws {
+        let control = try #require(Workloads.named(name))
+        let baselines = Baseline.all.filter { $0.control?.name == name }
+        #expect(!baselines.isEmpty)
         for seed in UInt64(0)..<100 {
             let schedule = control.schedule(seed: seed)
-            #expect(schedule == baseline.workload.schedule(seed: seed))
+            for baseline in baselines {
+                #expect(schedule == baseline.workload.schedule(seed: seed))
+            }
             let outcome = control.run(schedule)
             #expect(
                 outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
         }
-        let convicted = (0..<100 as Range<UInt64>).contains { seed in
-            baseline.workload.run(baseline.workload.schedule(seed: seed)).violation != nil
+        for baseline in baselines {
+            let convicted = (0..<100 as Range<UInt64>).contains { seed in
+                baseline.workload.run(baseline.workload.schedule(seed: seed)).violation != nil
+            }
+            #expect(convicted, "\(baseline.name)")
         }
-        #expect(convicted)
     }
+
+    @Test("Every baseline has a control")
+    func controls() { #expect(Baseline.all.allSatisfy { $0.control != nil }) }
 
     @Test("A conviction replays: the same schedule breaks the same promise at the same moment")
     func replays() throws {

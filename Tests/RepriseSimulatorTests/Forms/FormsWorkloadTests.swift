@@ -15,6 +15,13 @@ struct FormsWorkloadTests {
             conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
+    @Test("who dies before it hears of leave that is durable has an event in doubt (seed 902)")
+    func unheardLeave() {
+        let schedule = workload.schedule(seed: 902).reduced(messages: 14, faults: [0])
+        let violation = workload.run(schedule).violation
+        #expect(violation == nil, "\(String(describing: violation))")
+    }
+
     @Test("a page that hangs once it has said that an event waits is replaced (seed 109)")
     func silent() {
         let schedule = workload.schedule(seed: 109).reduced(faults: [1, 3, 4, 6, 8])

@@ -1,10 +1,10 @@
 /// A server that stores messages and sends them to those who are connected (97–108); it never fails.
-final class NoticeServer {
+class NoticeServer {
     static let name = "message-server"
 
-    private let simulation: Simulation
-    private let process: SimulatedProcess
-    private var count = 0
+    let simulation: Simulation
+    let process: SimulatedProcess
+    private(set) var count = 0
     private var sockets: [SimulatedSocket] = []
 
     init(_ simulation: Simulation, network: SimulatedNetwork) {
@@ -13,7 +13,7 @@ final class NoticeServer {
         process.start()
         network.listen(as: Self.name, on: process) { [unowned self] socket in
             socket.received = { [unowned self, unowned socket] frames in
-                for case let frame in frames { catchUp(socket, frame) }
+                for case let frame in frames { received(frame, from: socket) }
             }
             socket.closed = { [unowned self, unowned socket] _ in
                 sockets.removeAll { $0 === socket }
@@ -28,7 +28,8 @@ final class NoticeServer {
         for socket in sockets { socket.send([frame]) }
     }
 
-    private func catchUp(_ socket: SimulatedSocket, _ frame: [UInt8]) {
+    /// A device asks for what it misses.
+    func received(_ frame: [UInt8], from socket: SimulatedSocket) {
         guard let from = Self.message(in: frame) else { return }
         sockets.append(socket)
         guard from < count else { return }

@@ -12,6 +12,8 @@ final class SocketNoticesDevice {
     private var machine = SocketNotices(stored: [], unread: 0)
     // On disk.
     private var stored: [Int] = []
+    /// What is said to the server of a message that is stored; the seed's device says nothing.
+    var acknowledgement: (Int) -> [UInt8]? = { _ in nil }
     // What the person sees, which outlives the process.
     private(set) var badge = 0
     private(set) var lastKilled: Duration = .seconds(-1)
@@ -35,7 +37,18 @@ final class SocketNoticesDevice {
         }
     }
 
-    func has(_ message: Int) -> Bool { stored.contains(message) }
+    /// What the system has shown by itself, whatever the app does.
+    private var pushed: Set<Int> = []
+
+    /// Whether the person has been told of a message, or the app shows it.
+    func hasTold(_ message: Int) -> Bool { stored.contains(message) || pushed.contains(message) }
+
+    /// A push has reached the phone, and the system shows it.
+    func pushed(_ message: Int, badge: Int) {
+        simulation.trace(process.name, "is pushed message \(message)")
+        pushed.insert(message)
+        self.badge = badge
+    }
 
     private func dial() {
         network.dial(from: process, to: NoticeServer.name) { [self] socket in
@@ -74,6 +87,7 @@ final class SocketNoticesDevice {
                 guard process.survives("stores message \(message)") else { return }
                 stored.append(message)
                 observer.tookEffect(message, device: device)
+                if let frame = acknowledgement(message) { socket?.send([frame]) }
             case .banner(let message):
                 guard process.survives("shows the banner of message \(message)") else { return }
                 simulation.trace(process.name, "shows the banner of message \(message)")

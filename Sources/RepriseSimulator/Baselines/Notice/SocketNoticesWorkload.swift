@@ -14,14 +14,22 @@ package struct SocketNoticesWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
+        Self.play(simulation) { stage, _ in NoticeServer(simulation, network: stage.network) }
+    }
+
+    /// Plays the workload with a server of whichever kind.
+    static func play(
+        _ simulation: Simulation,
+        server: (BaselineStage, [SocketNoticesDevice]) -> NoticeServer
+    ) {
         let stage = BaselineStage(simulation)
         let observer = BaselineObserver(simulation, noun: "message")
-        let server = NoticeServer(simulation, network: stage.network)
         let devices = stage.processes.enumerated().map { device, process in
             SocketNoticesDevice(
                 simulation, network: stage.network, on: process, device: device,
                 observer: observer)
         }
+        let server = server(stage, devices)
         var published = 0
         let moments = stage.moments(from: .seconds(1), purpose: "message")
         for moment in moments.sorted(by: { $0.at < $1.at }) {
@@ -36,6 +44,7 @@ package struct SocketNoticesWorkload: Workload {
             }
         }
         stage.play(rest: .seconds(240)) { _, _ in }
+        withExtendedLifetime(server) {}
         observer.finish { _ in
             .recorded
         } _: { _ in
@@ -46,18 +55,18 @@ package struct SocketNoticesWorkload: Workload {
     /// Looks whether the person has been told in time.
     ///
     /// What comes while the app is terminated is not held against the seed, which says itself that it needs APNs (32–44).
-    private func watch(
+    private static func watch(
         _ message: Int, _ device: SocketNoticesDevice, _ simulation: Simulation,
         published: @escaping () -> Int
     ) {
         let accepted = simulation.now
-        simulation.after(Self.patience) {
-            guard !device.has(message), device.process.state == .suspended,
+        simulation.after(patience) {
+            guard !device.hasTold(message), device.process.state == .suspended,
                 device.lastKilled < accepted
             else { return }
             simulation.violated(
                 .alive,
-                "nobody was told of message \(message) for \(Baseline.seconds(Self.patience)) on "
+                "nobody was told of message \(message) for \(Baseline.seconds(patience)) on "
                     + "\(device.process.name): it has a network, its app is suspended and shows no "
                     + "banner; the badge says \(device.badge), and \(published()) are unread")
         }
@@ -71,6 +80,6 @@ extension Baseline {
             does: "triggers a local notification when a message comes over the socket",
             shouldHaveKept:
                 "what this device was told, on the server, which pushes the rest (Notices)",
-            workload: SocketNoticesWorkload())
+            workload: SocketNoticesWorkload(), control: PushedNoticesControl())
     ]
 }
