@@ -62,7 +62,8 @@ struct FormsBench {
         _ forms: Forms, _ catalogue: String,
         _ body: (inout AsyncStream<WatchedViews.Crossing>.Iterator) async throws -> T
     ) async throws -> T {
-        let views = WatchedViews(ChromiumWebViews(address: chromium.address, app: "bench"))
+        let tabs = ChromiumWebViews(address: chromium.address, app: "bench")
+        let views = WatchedViews(tabs)
         let run = Task {
             try await forms.run(webViews: views, catalogue: CatalogueSource(catalogue: catalogue))
         }
@@ -70,6 +71,8 @@ struct FormsBench {
         let result = try await body(&crossings)
         run.cancel()
         _ = try? await run.value
+        // Its connection, which would stay open for each of a hundred lives.
+        await tabs.close()
         return result
     }
 

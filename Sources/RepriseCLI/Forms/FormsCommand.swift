@@ -24,6 +24,6 @@ struct FormsCommand: AsyncParsableCommand {
 /// Whose forms.
 struct CompanyOption: ParsableArguments {
     @Option(
-        help: ArgumentHelp("Whose forms: a company's key. (default: default)", valueName: "key"))
+        help: ArgumentHelp("Whose forms: a company's key.", valueName: "key"))
     var company: String = "default"
 }

@@ -36,7 +36,7 @@ struct PhoneRulesCommand: AsyncParsableCommand {
                 ? rule.values.joined(separator: " to ")
                 : "or " + rule.values.filter { $0 != value }.joined(separator: ", ")
             try StandardOutput.write(
-                rule.id.left(24) + value.left(18) + Terminal.output.paint(others, .dim))
+                rule.id.left(26) + value.left(18) + Terminal.output.paint(others, .dim))
         }
     }
 }

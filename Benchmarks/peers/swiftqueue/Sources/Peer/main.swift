@@ -66,6 +66,7 @@ for isWritten in [false, true] {
         let taken = Double(DispatchTime.now().uptimeNanoseconds - start) / 1e6
         store.clearAll()
         let how = isWritten ? "written at each change" : "in memory alone"
-        print("\(count) jobs, \(how): \(Int(taken / Double(count) * 10)) tenths of a ms a job")
+        let each = String(format: "%.1f", taken / Double(count))
+        print("\(count) jobs, \(how): \(each) ms a job")
     }
 }
