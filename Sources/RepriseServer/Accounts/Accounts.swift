@@ -52,7 +52,7 @@ package final class Accounts: Sendable {
         self.implicitChannels = implicitChannels
         pool = try DatabasePool(path: folder.database, configuration: settings)
         try ServerDatabase.accounts.prepare(pool, AccountsSchema.migrator())
-        try pool.writeWithoutTransaction { try ServerDatabase.makeDurable($0) }
+        try pool.writeWithoutTransaction { try ServerDatabase.accounts.makeDurable($0) }
         writer = GroupedWriter(pool)
     }
 

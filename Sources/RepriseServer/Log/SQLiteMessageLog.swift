@@ -88,7 +88,7 @@ package final class SQLiteMessageLog: MessageLog {
     }
 
     private static func makeDurable(_ db: Database, _ configuration: Configuration) throws {
-        try ServerDatabase.makeDurable(db)
+        try ServerDatabase.log.makeDurable(db)
         guard let bytes = configuration.maximumBytes else { return }
         let pageBytes = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
         try db.execute(sql: "PRAGMA max_page_count = \(max(bytes / pageBytes, 1))")

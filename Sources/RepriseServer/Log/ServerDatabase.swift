@@ -9,13 +9,15 @@ struct ServerDatabase: Sendable {
     let file: String
     /// How the file is known for our own.
     let applicationID: Int32
+    /// How many pages the writer keeps, in KiB.
+    let writerCache: Int
 
     /// "RPSL" in ASCII.
     static let log = ServerDatabase(
-        name: "log", file: "messages", applicationID: 0x5250_534c)
+        name: "log", file: "messages", applicationID: 0x5250_534c, writerCache: 16_384)
     /// "RPAC" in ASCII.
     static let accounts = ServerDatabase(
-        name: "accounts", file: "accounts", applicationID: 0x5250_4143)
+        name: "accounts", file: "accounts", applicationID: 0x5250_4143, writerCache: 8_192)
 
     /// Brings the database to this version.
     ///
@@ -48,12 +50,12 @@ struct ServerDatabase: Sendable {
     }
 
     /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged writes with the power.
-    static func makeDurable(_ db: Database) throws {
-        // A larger cache and rarer checkpoints let a page that many commits change be written once: 16 MiB each.
+    func makeDurable(_ db: Database) throws {
+        // A larger cache and rarer checkpoints let a page that many commits change be written once.
         try db.execute(
             sql: """
                 PRAGMA synchronous = FULL;
-                PRAGMA cache_size = -16384;
+                PRAGMA cache_size = -\(writerCache);
                 PRAGMA wal_autocheckpoint = 4096
                 """)
         let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")

@@ -8,12 +8,14 @@ import RepriseWire
 ///     log-workload write FOLDER             stores messages until it is killed; a line for each one acknowledged
 ///     log-workload move FOLDER              moves positions until it is killed; a line for each move that is durable
 ///     log-workload measure FOLDER [COUNT]   prints what the log and the committer reach here
+///     log-workload badges FOLDER [COUNT]    prints how long the first badge of so many channels takes
 @main
 enum Workload {
     static func main() async throws {
         let arguments = CommandLine.arguments.dropFirst()
         guard arguments.count >= 2, let folder = arguments.dropFirst().first else {
-            FileHandle.standardError.write(Data("log-workload write|move|measure FOLDER\n".utf8))
+            FileHandle.standardError.write(
+                Data("log-workload write|move|measure|badges FOLDER\n".utf8))
             exit(64)
         }
         switch arguments.first {
@@ -22,6 +24,9 @@ enum Workload {
         case "measure":
             let count = arguments.dropFirst(2).first.flatMap { Int($0) } ?? 1_000_000
             try await Measurement(folder: folder, count: count).run()
+        case "badges":
+            let count = arguments.dropFirst(2).first.flatMap { Int($0) } ?? 10_000
+            try await Badges(folder: folder, channels: count).run()
         default: exit(64)
         }
     }
