@@ -79,6 +79,15 @@ struct BadInputTests {
             status: 76, saying: "not a Reprise server")
     }
 
+    @Test("an answer of more than 80 MiB is none of a Reprise server: 76")
+    func largeAnswer() async throws {
+        let other = try OtherServer(
+            answering: "HTTP/1.1 200 OK\r\nContent-Length: 83886081\r\n\r\n{}")
+        try await refused(
+            ["channels", "--server", other.url], status: 76,
+            saying: "answers with more than")
+    }
+
     @Test("a port that is taken, and data that another server owns: 75")
     func taken() async throws {
         try await withServer { server, folder in

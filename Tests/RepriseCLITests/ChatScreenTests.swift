@@ -149,6 +149,18 @@ struct ChatScreenTests {
         #expect(editor.text.count == LineEditor.longestLine)
     }
 
+    @Test("one's last 200 messages are shown and can be named, older ones are not")
+    func oldest() {
+        #expect(ChatCommandLine("/delete #200") == .delete(back: 200))
+        for line in ["/delete #201", "/delete #0", "/edit #201 x"] {
+            guard case .unknown(let help) = ChatCommandLine(line) else {
+                Issue.record("\(line)")
+                continue
+            }
+            #expect(help.contains("at most #200"))
+        }
+    }
+
     @Test("a slash begins a command, two begin a message")
     func commands() {
         #expect(ChatCommandLine("hello /there") == .say("hello /there"))

@@ -105,6 +105,38 @@ struct RemindersTests {
         #expect(try await Tool.run("routes", "--journal", journal, "--limit", "0").status == 64)
     }
 
+    @Test("reminders prints the newest 100 decisions, as JSON all that are kept; routes 20 taps")
+    func bounds() async throws {
+        let folder = try Folder()
+        let taps = (0..<30).map {
+            "('tap-\($0)', \(Self.now + Int64($0)), 'link', NULL, NULL, NULL, NULL, NULL, 0, NULL)"
+        }
+        let journal = try await Self.journal(
+            folder,
+            Self.survey + """
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2010)
+                    INSERT INTO reminderDecision (at, what, request, entity, reason)
+                    SELECT \(Self.now) + i, 'add', 'r' || i, 'g' || i, 'Because of ' || i || '.' FROM n;
+                INSERT INTO reminderRoute VALUES \(taps.joined(separator: ", "));
+                """)
+        let shown = try await Tool.run("reminders", "--journal", journal, "--decisions")
+        #expect(shown.lines.count { $0.contains("Because of") } == 100)
+        #expect(shown.output.contains("Because of 2010.") && shown.output.contains("of 1911."))
+        let json = try await Tool.run("reminders", "--journal", journal, "--decisions", "--json")
+        let object = try JSONSerialization.jsonObject(with: Data(json.output.utf8))
+        let all = (object as? [String: Any])?["decisions"] as? [Any]
+        #expect(all?.count == 2_000)
+        for (arguments, count) in [([], 20), (["--limit", "25"], 25)] as [([String], Int)] {
+            let routes = try await Tool.run(
+                ["routes", "--journal", journal, "--json"] + arguments)
+            #expect(routes.lines.count == count)
+        }
+        for limit in ["0", "1001"] {
+            let refused = try await Tool.run("routes", "--journal", journal, "--limit", limit)
+            #expect(refused.status == 64)
+        }
+    }
+
     @Test("routes shows taps, newest first, with what they were and what became of them")
     func routes() async throws {
         let folder = try Folder()

@@ -46,6 +46,36 @@ struct OrderedReaderTests {
         try await device.finish()
     }
 
+    @Test(
+        "A reader in order counts 1,024 epochs of a channel; what comes in a later one stays pending for it alone",
+        arguments: [1_023, 1_024])
+    func epochs(former: Int) async throws {
+        let server = MemoryServer()
+        try server.fill("general", with: 3)
+        let device = try await MemoryDevice(server)
+        try await device.journal.write { db in
+            for number in 0..<former {
+                try db.execute(
+                    sql: """
+                        INSERT INTO channelsLog (channel, epoch, coverage, head, version)
+                        VALUES ('general', ?, '[]', 0, 0)
+                        """, arguments: ["former-\(number)"])
+            }
+        }
+        let (inOrder, byArrival) = (Observer(), Observer())
+        try await device.general.read("ordered", options: Self.ordered) { inOrder.see($0) }
+        try await device.general.read("arrival") { byArrival.see($0) }
+        device.start()
+        try await eventually("it is read by arrival") { byArrival.sequences == [1, 2, 3] }
+        if former < 1_024 {
+            try await eventually("and in order") { inOrder.sequences == [1, 2, 3] }
+        } else {
+            try await eventually("it is pending") { try await device.journal.ledger().pending == 3 }
+            #expect(inOrder.sequences.isEmpty)
+        }
+        try await device.finish()
+    }
+
     @Test("It waits at a hole until that is filled; a reader by arrival does not")
     func hole() async throws {
         let bench = try await Bench()

@@ -53,4 +53,65 @@ struct FormsBoundTests {
                 "SELECT COUNT(*) FROM formsShowing WHERE entry = '\(first.text)'") == 0)
         await door.close()
     }
+
+    @Test(
+        "Of what a page says 1,024 messages wait to be read; with one more it is replaced",
+        arguments: [1_024, 1_025])
+    func talkativePage(_ count: Int) async throws {
+        let host = StandInHost(.silent)
+        let stuck = StuckHost(host, at: .showing)
+        let door = try await Door(in: folder, stuck)
+        let id = try await door.forms.received(tap("a"))
+        try await eventually("the page has it") {
+            host.views.first?.told("events").count == 1
+        }
+        let view = try #require(host.views.first)
+        stuck.stick()
+        view.say("showing", ["event": id.text, "form": "welcome"])
+        try await eventually("the door waits for the screen") { stuck.waiting == 1 }
+        for number in 1...count { view.say("sing", ["song": number]) }
+        // With its hello and its catalogue's version three came before; asked for more is who has put the last one down.
+        try await eventually("all of it has come, or too much") {
+            stuck.asked == count + 4 || !stuck.isRead
+        }
+        #expect(stuck.isRead == (count == 1_024))
+        stuck.letGo()
+        if count > 1_024 {
+            try await eventually("there is another page") { host.views.count == 2 }
+        } else {
+            try await eventually("it is heard out") {
+                await door.forms.insight.tally.unknown == count
+            }
+            #expect(await door.forms.insight.tally.replacements == 0)
+        }
+        await door.close()
+    }
+
+    @Test("A page for which 1,025 messages wait is replaced")
+    func deafPage() async throws {
+        let host = StandInHost(.silent)
+        let stuck = StuckHost(host, at: .sending)
+        let door = try await Door(in: folder, stuck)
+        _ = try await door.forms.received(tap("a"))
+        try await eventually("the page has it") {
+            host.views.first?.told("events").count == 1
+        }
+        let view = try #require(host.views.first)
+        stuck.stick()
+        let id = String(repeating: "c", count: 32)
+        // Each is refused, in small numbers: as many as that may wait to be read. One answer is on its way, 1,024 wait.
+        for number in 1...1_025 {
+            view.say("submit", ["form": "welcome", "showing": "no", "id": id, "answers": [:]])
+            guard number.isMultiple(of: 205) else { continue }
+            view.say("sing", ["song": number])
+            try await eventually("they are read") {
+                await door.forms.insight.tally.unknown == number / 205
+            }
+        }
+        #expect(await door.forms.insight.tally.replacements == 0)
+        view.say("submit", ["form": "welcome", "showing": "no", "id": id, "answers": [:]])
+        try await eventually("there is another page") { host.views.count == 2 }
+        stuck.letGo()
+        await door.close()
+    }
 }

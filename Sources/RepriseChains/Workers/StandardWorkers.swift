@@ -16,6 +16,7 @@ public struct StandardWorkers: Sendable {
     private let network: GuardedTransport?
     private let addresses: AddressGuard
     private let transfers: (any TransferService)?
+    private let clock: any Timekeeper
 
     /// Chooses what the workers work with.
     ///
@@ -30,9 +31,19 @@ public struct StandardWorkers: Sendable {
         guard addresses: AddressGuard = AddressGuard(),
         transfers: (any TransferService)? = nil, credentials: Credentials? = nil
     ) {
+        self.init(
+            sandbox: sandbox, transport: transport, guard: addresses, transfers: transfers,
+            credentials: credentials, clock: SystemTimekeeper())
+    }
+
+    package init(
+        sandbox: Sandbox, transport: (any HTTPTransport)?, guard addresses: AddressGuard,
+        transfers: (any TransferService)?, credentials: Credentials?, clock: any Timekeeper
+    ) {
         self.sandbox = sandbox
         self.addresses = addresses
         self.transfers = transfers
+        self.clock = clock
         network = transport.map {
             GuardedTransport(transport: $0, addresses: addresses, credentials: credentials)
         }
@@ -54,7 +65,8 @@ public struct StandardWorkers: Sendable {
         }
         if let transfers {
             workers.append(
-                TransferWorker(transfers: transfers, addresses: addresses, sandbox: sandbox))
+                TransferWorker(
+                    transfers: transfers, addresses: addresses, sandbox: sandbox, clock: clock))
         }
         return workers
     }

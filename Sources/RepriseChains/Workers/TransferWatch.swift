@@ -5,6 +5,7 @@ import RepriseCore
 struct TransferWatch: Sendable {
     let id: String
     let transfers: any TransferService
+    let clock: any Timekeeper
 
     /// The name that a task's transfer has: the system takes 128 bytes, and a key may have more.
     static func id(of key: String) -> String {
@@ -51,7 +52,7 @@ struct TransferWatch: Sendable {
                     remedy: "It is started again.")
             }
             if transfer.isOver { return transfer }
-            try await Task.sleep(for: WorkerLimits.transferLook)
+            try await clock.sleep(for: WorkerLimits.transferLook)
         }
     }
 }

@@ -81,6 +81,7 @@ public struct TransferWorker: Worker {
     let transfers: any TransferService
     let addresses: AddressGuard
     let sandbox: Sandbox
+    let clock: any Timekeeper
 
     /// Starts or finds the transfer, waits for its end, and takes over what came.
     ///
@@ -92,7 +93,8 @@ public struct TransferWorker: Worker {
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             try SHA256Text.check(input.sha256)
-            let watch = TransferWatch(id: TransferWatch.id(of: work.key), transfers: transfers)
+            let watch = TransferWatch(
+                id: TransferWatch.id(of: work.key), transfers: transfers, clock: clock)
             if let output = try await done(input, work) {
                 try await transfers.forget(watch.id)
                 return output

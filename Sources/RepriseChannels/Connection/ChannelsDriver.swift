@@ -198,7 +198,8 @@ actor ChannelsDriver {
                 outbox.disconnected()
                 presence.disconnected()
             case .heard(let frame): presence.heard(frame)
-            case .published(let published): outbox.published(published)
+            case .published(let published, let isSubscribed):
+                outbox.published(published, isSubscribed: isSubscribed)
             case .refused(let refused): outbox.refused(refused)
             case .requestSnapshot(let channel, let snapshot): load(snapshot, of: channel)
             case .signalReaders(let channels): for channel in channels { readers.signal(channel) }

@@ -60,7 +60,8 @@ extension ChannelsMachine {
         switch frame {
         case .event: break  // the hot path, above
         case .welcome(let frame): reading.welcome = frame
-        case .published(let published): emit(.published(published))
+        case .published(let published):
+            emit(.published(published, isSubscribed: places[published.channel] != nil))
         case .authenticated(let session): authenticated(session, at: now, jitter: jitter)
         case .positions, .receipt, .typing: emit(.heard(frame))
         case .error(let code, let message):

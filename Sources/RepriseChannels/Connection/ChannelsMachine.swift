@@ -64,7 +64,7 @@ package struct ChannelsMachine: Sendable {
         /// The server says where everybody stands, or who types.
         case heard(ServerFrame)
         /// The server has answered the outbox.
-        case published(ServerFrame.Published)
+        case published(ServerFrame.Published, isSubscribed: Bool)
         case refused(ServerFrame.Refused)
         /// Readers of these channels may find something new.
         case signalReaders([ChannelName])

@@ -52,8 +52,11 @@ final class OutboxDriver: Sendable {
         }
     }
 
-    func published(_ published: ServerFrame.Published) {
-        change { state in state.machine.published(published).map { [$0] } ?? [] }
+    /// Of a channel that is subscribed to its event will come.
+    func published(_ published: ServerFrame.Published, isSubscribed: Bool) {
+        change(isSubscribed: isSubscribed) { state in
+            state.machine.published(published).map { [$0] } ?? []
+        }
     }
 
     func refused(_ refused: ServerFrame.Refused) {
@@ -61,7 +64,9 @@ final class OutboxDriver: Sendable {
     }
 
     /// Ends those that are answered.
-    private func change(_ body: (inout State) -> [EntryID]) {
+    private func change(
+        isSubscribed: Bool = false, _ body: (inout State) -> [EntryID]
+    ) {
         let jitter = configuration.jitter
         let wall = configuration.timekeeper.wall()
         let endings = state.withLock { state in
@@ -71,7 +76,8 @@ final class OutboxDriver: Sendable {
                 do {
                     let seq = try state.machine.ended(lent.entry, jitter: jitter())
                     return Ending(lent: lent, error: nil) { [bells] db in
-                        try OutboxRows.stored(lent.entry, seq: seq, db)
+                        try OutboxRows.stored(
+                            lent.entry, seq: seq, isSubscribed: isSubscribed, db)
                         bells.ring(lent.entry, after: db)
                     }
                 } catch {

@@ -104,15 +104,16 @@ package enum OutboxRows {
 
     /// The server has stored it: until its event comes it is known by this.
     ///
-    /// A channel that this device has never subscribed to brings no event. Each call forgets some that have come.
-    static func stored(_ entry: Entry, seq: Int64, _ db: Database) throws {
+    /// A channel that this device has never subscribed to brings no event. Of one that it subscribes to now the journal may know no log yet.
+    /// Each call forgets some that have come.
+    static func stored(_ entry: Entry, seq: Int64, isSubscribed: Bool, _ db: Database) throws {
         guard let channel = entry.lane else { return }
         try db.cachedStatement(
             sql: """
                 INSERT OR IGNORE INTO channelsSent (channel, seq, id)
-                SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM channelsLog WHERE channel = ?)
+                SELECT ?, ?, ? WHERE ? OR EXISTS (SELECT 1 FROM channelsLog WHERE channel = ?)
                 """
-        ).execute(arguments: [channel, seq, entry.id.text, channel])
+        ).execute(arguments: [channel, seq, entry.id.text, isSubscribed, channel])
         try db.cachedStatement(
             sql: """
                 DELETE FROM channelsSent WHERE channel = :channel AND (seq, id) IN (

@@ -49,7 +49,8 @@ public struct PushEndpoint: Sendable {
                 let answers = PushAnswers(folder: folder, address: address)
                 for try await connection in connections {
                     guard open.enter() else {
-                        connection.channel.close(promise: nil)
+                        // One that is let go of without this would end the process.
+                        group.addTask { try? await connection.executeThenClose { _, _ in } }
                         continue
                     }
                     group.addTask {

@@ -158,7 +158,7 @@ final class DeviceLife {
                 journal.close(.session)
                 hangUpOutbox()
             case .heard: break
-            case .published(let published): answered(published)
+            case .published(let published, _): answered(published)
             case .refused(let refused): answered(refused)
             case .requestSnapshot(let channel, let snapshot): load(snapshot, of: channel)
             case .signalReaders(let channels):

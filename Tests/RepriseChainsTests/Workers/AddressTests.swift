@@ -1,6 +1,7 @@
 import Foundation
 import RepriseChains
 import RepriseCore
+import RepriseTesting
 import Synchronization
 import Testing
 
@@ -82,6 +83,36 @@ struct AddressTests {
             _ = try await Self.isAsked("http://innocent.example/", addresses)
         } throws: {
             $0.permanentCode == "addressRefused"
+        }
+    }
+
+    @Test("of a name the first 64 are used; those behind them are not even looked at")
+    func useOfMany() async throws {
+        let some = (0..<64).map { "93.184.216.\($0)" }
+        let addresses = AddressGuard(lookUp: { _ in some + ["127.0.0.1"] })
+        for (attempt, address) in [(1, some[0]), (64, some[63]), (65, some[0])] {
+            let call = try await Self.isAsked("http://many.example/", addresses, attempt: attempt)
+            #expect(call?.address == address)
+        }
+    }
+
+    @Test("a name server that says nothing is waited for ten seconds, and tried again")
+    func lookUpHangs() async throws {
+        let time = ManualTimekeeper()
+        let addresses = AddressGuard(
+            clock: time,
+            lookUp: { _ in
+                try await Task.sleep(for: .seconds(3_600))
+                return []
+            })
+        let asked = Task { try await Self.isAsked("http://slow.example/", addresses) }
+        while time.sleepers.isEmpty { await Task.yield() }
+        #expect(time.sleepers == [time.uptime() + .seconds(10)])
+        time.advance(by: .seconds(10))
+        await #expect {
+            _ = try await asked.value
+        } throws: {
+            $0.errorCode == .timedOut
         }
     }
 

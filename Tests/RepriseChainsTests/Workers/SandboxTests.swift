@@ -122,4 +122,22 @@ struct SandboxTests {
         #expect(bench.names == ["a", "x.part"])
         #expect(bench.read("a/.reprise-3.part") == [1])
     }
+
+    @Test("looks at no more files and folders than it may, and takes up the rest the next time")
+    func sweepsInPieces() async throws {
+        let bench = try WorkBench()
+        for folder in ["a", "b"] {
+            #expect(mkdir(bench.folder.appending(folder).path, 0o700) == 0)
+            for number in 0..<5 {
+                let name = "\(folder)/.reprise-\(number).part"
+                try bench.write(name, [1])
+                let old = timeval(tv_sec: 1_000, tv_usec: 0)
+                var times = [old, old]
+                #expect(utimes(bench.folder.appending(name).path, &times) == 0)
+            }
+        }
+        // Of the eight that it looks at two are the folders.
+        #expect(try await bench.sandbox.sweep(olderThan: .seconds(60), atMost: 8) == 6)
+        #expect(try await bench.sandbox.sweep(olderThan: .seconds(60), atMost: 6) == 4)
+    }
 }

@@ -115,6 +115,29 @@ struct TransferWorkerTests {
         #expect(system.state.withLock { $0.started.count } == 1)
     }
 
+    @Test("of whose end nobody hears are looked at every 15 seconds")
+    func areLookedAt() async throws {
+        let (bench, system, input, time) = (bench, system, input(), ManualTimekeeper())
+        let workers = StandardWorkers(
+            sandbox: bench.sandbox, transport: nil, guard: AddressGuard(allowed: ["127.0.0.1:80"]),
+            transfers: system, credentials: nil, clock: time)
+        let app = Task { try await bench.run(TransferWorker.self, input, of: workers) }
+        for _ in 0..<3 {
+            let due = time.uptime() + .seconds(15)
+            while time.sleepers != [due] { await Task.yield() }
+            time.advance(by: .seconds(14))
+            #expect(time.sleepers == [due])
+            time.advance(by: .seconds(1))
+        }
+        let end = finishing()
+        system.state.withLock { state in
+            for id in state.known.keys { state.known[id] = Transfer(id: id, state: end, bytes: 5) }
+        }
+        while time.sleepers.isEmpty, bench.read("got") == nil { await Task.yield() }
+        time.advance(by: .seconds(15))
+        #expect(try await app.value.bytes == 5)
+    }
+
     @Test("killed at each checkpoint are taken over once", arguments: [1, 2])
     func surviveKills(_ death: Int) async throws {
         let (system, state) = (system, finishing())

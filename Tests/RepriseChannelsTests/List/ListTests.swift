@@ -56,6 +56,35 @@ struct ListTests {
         try await device.finish()
     }
 
+    @Test("One's own message stays in the list before the journal knows anything of its channel")
+    func ownBeforeTheLog() async throws {
+        let bench = try await Bench()
+        try await bench.general.subscribe()
+        let id = try await bench.general.publish(#""hello""#)
+        #expect(try await bench.general.messages().map(\.status) == [.pending])
+        bench.start()
+        let server = try await bench.accept()
+        let publish = try await server.publish()
+        server.push([.published(.init(channel: publish.channel, id: publish.id, seq: 1))])
+        try await eventually("the outbox has ended it") {
+            try await bench.journal.ledger().outcomes[.applied] == 1
+        }
+        let sent = try await bench.general.messages()
+        #expect(sent.map(\.id) == [id] && sent.map(\.status) == [.sent])
+        try server.subscribed(head: 1)
+        server.push([
+            .event(
+                .init(
+                    channel: publish.channel, seq: 1, prev: 0, id: id,
+                    time: WallTime(milliseconds: 1), body: publish.body))
+        ])
+        try server.syncComplete(through: 1)
+        try await bench.general.caughtUp()
+        let stored = try await bench.general.messages()
+        #expect(stored.map(\.id) == [id] && stored.map(\.seq) == [1])
+        try await bench.finish()
+    }
+
     @Test("The channel on screen is asked for with first, also in the middle of a catch-up of many")
     func onScreen() async throws {
         let server = MemoryServer()

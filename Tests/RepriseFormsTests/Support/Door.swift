@@ -22,7 +22,7 @@ final class Door: Sendable {
 
     /// Without a host the door stays closed.
     init(
-        in folder: TemporaryFolder, _ host: StandInHost?,
+        in folder: TemporaryFolder, _ host: (any WebViewHost)?,
         catalogue: CatalogueSource = CatalogueSource(catalogue: Door.catalogue),
         events: [FormsEvent] = [], timekeeper: (any Timekeeper)? = nil,
         answers: Forms.Answers? = nil,

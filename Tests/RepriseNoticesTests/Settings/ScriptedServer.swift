@@ -22,6 +22,7 @@ final class ScriptedServer: HTTPTransport {
 
     private struct State {
         var isOnline = true
+        var isSilent = false
         var calls: [Call] = []
         var patiences: [Duration] = []
         var answer: Answer = { _ in nil }
@@ -33,6 +34,11 @@ final class ScriptedServer: HTTPTransport {
     var isOnline: Bool {
         get { state.withLock { $0.isOnline } }
         set { state.withLock { $0.isOnline = newValue } }
+    }
+    /// Whether it never answers.
+    var isSilent: Bool {
+        get { state.withLock { $0.isSilent } }
+        set { state.withLock { $0.isSilent = newValue } }
     }
     /// As `GET /v1/mutes` has it.
     var mutes: String {
@@ -61,6 +67,7 @@ final class ScriptedServer: HTTPTransport {
             state.patiences.append(request.patience)
             return (state.isOnline, state.answer, state.mutes)
         }
+        if isSilent { try await Task.sleep(for: .seconds(3_600)) }
         guard isOnline else { throw RepriseError(.unreachable, "Nothing answers.") }
         let said = answer(call) ?? Self.usual(call, mutes)
         try await head(HTTPHead(status: said.status, headers: said.headers))
@@ -86,13 +93,14 @@ struct SettingsStage: Sendable {
 
     static func play(
         _ server: ScriptedServer = ScriptedServer(), in folder: TemporaryFolder? = nil,
-        identity: Identity? = nil, runs: Bool = true,
+        identity: Identity? = nil, runs: Bool = true, timekeeper: (any Timekeeper)? = nil,
         _ body: (SettingsStage) async throws -> Void
     ) async throws {
         let folder = try folder ?? TemporaryFolder()
         var configuration = Reprise.Configuration()
         configuration.notices = Notices.Configuration()
         configuration.notices?.transport = server
+        if let timekeeper { configuration.notices?.timekeeper = timekeeper }
         let reprise = try await Reprise.open(
             at: folder.url, server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             identity: identity, configuration: configuration)

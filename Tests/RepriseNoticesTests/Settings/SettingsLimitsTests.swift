@@ -36,6 +36,35 @@ struct SettingsLimitsTests {
         }
     }
 
+    @Test("of what other devices have set 2,000 settings are read back")
+    func readBack() async throws {
+        let server = ScriptedServer()
+        let mutes = (0..<2_001).map { #"{"channelId":"c\#($0)"}"# }.joined(separator: ",")
+        server.mutes = "[\(mutes)]"
+        try await SettingsStage.play(server) { stage in
+            stage.connects()
+            try await becomesTrue("they are read") {
+                stage.notices.settings.channels.count == 2_000
+            }
+        }
+    }
+
+    @Test("signing out waits three seconds for a server that says nothing")
+    func leaving() async throws {
+        let server = ScriptedServer()
+        let clock = ManualTimekeeper()
+        try await SettingsStage.play(server, timekeeper: clock) { stage in
+            try await stage.notices.registered(pushToken: [0xab])
+            try await becomesTrue("it is told") { stage.notices.settings.push == .told }
+            server.isSilent = true
+            let left = Task { await stage.notices.leaveSettings() }
+            let due = clock.uptime() + .seconds(3)
+            try await becomesTrue("it waits") { clock.sleepers.contains(due) }
+            clock.advance(by: .seconds(3))
+            #expect(await left.value == false)
+        }
+    }
+
     @Test("the server has 15 s for each answer")
     func patience() async throws {
         let server = ScriptedServer()

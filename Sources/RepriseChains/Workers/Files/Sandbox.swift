@@ -51,10 +51,15 @@ public struct Sandbox: Sendable {
     /// - Throws: `RepriseError` `.diskFailed`, `.notWritable`.
     @discardableResult
     public func sweep(olderThan age: Duration = WorkerLimits.leftover) async throws -> Int {
+        try await sweep(olderThan: age, atMost: WorkerLimits.sweep)
+    }
+
+    /// Looks at so many files and folders.
+    package func sweep(olderThan age: Duration, atMost limit: Int) async throws -> Int {
         let roots = roots.values.map(\.path)
         let border = Int64(time(nil)) - age.components.seconds
         return try await Blocking.run {
-            var budget = WorkerLimits.sweep
+            var budget = limit
             return try roots.reduce(0) { sum, root in
                 guard let folder = try? SandboxFolder(root: root) else { return sum }
                 return try sum + folder.sweep(before: border, depth: 0, budget: &budget)

@@ -137,7 +137,7 @@ final class SandboxFolder: Sendable {
         var count = 0
         for name in try names(atMost: budget) {
             budget -= 1
-            guard budget > 0, let facts = try look(name) else { continue }
+            guard budget >= 0, let facts = try look(name) else { continue }
             if facts.kind == .folder, let folder = try? entering(name, making: false) {
                 count += try folder.sweep(before: border, depth: depth + 1, budget: &budget)
             } else if facts.kind == .file, PartName.isOne(name),

@@ -1,4 +1,4 @@
-import RepriseCore
+package import RepriseCore
 
 /// Says which servers workers may ask: what a chain's input names was often named by somebody else.
 ///
@@ -13,6 +13,7 @@ import RepriseCore
 public struct AddressGuard: Sendable {
     private let allowed: Set<String>
     private let refusesPrivateNetworks: Bool
+    private let clock: any Timekeeper
     private let lookUp: @Sendable (String) async throws -> [String]
 
     /// Makes a guard.
@@ -28,10 +29,12 @@ public struct AddressGuard: Sendable {
 
     package init(
         allowed: Set<String> = [], refusesPrivateNetworks: Bool = false,
+        clock: any Timekeeper = SystemTimekeeper(),
         lookUp: @escaping @Sendable (String) async throws -> [String]
     ) {
         self.allowed = Set(allowed.map { $0.lowercased() })
         self.refusesPrivateNetworks = refusesPrivateNetworks
+        self.clock = clock
         self.lookUp = lookUp
     }
 
@@ -47,7 +50,7 @@ public struct AddressGuard: Sendable {
             return CheckedAddress(place: place, addresses: [])
         }
         let found =
-            NetworkAddress(place.host) == nil ? try await lookUp(place.host) : [place.host]
+            NetworkAddress(place.host) == nil ? try await addresses(of: place.host) : [place.host]
         guard !found.isEmpty else {
             throw RepriseError(
                 .unreachable, "\(place.host) has no address.", remedy: "Check the name.")
@@ -62,6 +65,24 @@ public struct AddressGuard: Sendable {
             }
         }
         return CheckedAddress(place: place, addresses: found)
+    }
+
+    /// Those that the rest of the look-up would add are not used, nor looked at.
+    private func addresses(of host: String) async throws -> [String] {
+        try await withThrowingTaskGroup(of: [String]?.self) { group in
+            group.addTask { try await lookUp(host) }
+            group.addTask {
+                try await clock.sleep(for: WorkerLimits.lookUp)
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let first = try await group.next(), let found = first else {
+                throw RepriseError(
+                    .timedOut, "Nobody says which address \(host) has.",
+                    remedy: "Check the network, and try again.")
+            }
+            return Array(found.prefix(WorkerLimits.addresses))
+        }
     }
 
     private func refused(_ place: WebAddress, _ whose: String) -> RepriseError {

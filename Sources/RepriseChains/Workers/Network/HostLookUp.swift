@@ -4,27 +4,11 @@ import Synchronization
 
 /// Asks the system which addresses a name has.
 enum HostLookUp {
+    /// A look-up cannot be called off: who has waited long enough is cancelled, and leaves it alone.
+    ///
     /// - Returns: addresses as numbers, in the system's order.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.timedOut`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`; `CancellationError`.
     static func addresses(of host: String) async throws -> [String] {
-        // A look-up cannot be called off: who has waited long enough leaves it alone.
-        try await withThrowingTaskGroup(of: [String]?.self) { group in
-            group.addTask { try await answer(host) }
-            group.addTask {
-                try await Task.sleep(for: WorkerLimits.lookUp)
-                return nil
-            }
-            defer { group.cancelAll() }
-            guard let first = try await group.next(), let found = first else {
-                throw RepriseError(
-                    .timedOut, "Nobody says which address \(host) has.",
-                    remedy: "Check the network, and try again.")
-            }
-            return found
-        }
-    }
-
-    private static func answer(_ host: String) async throws -> [String] {
         let waiting = Mutex<CheckedContinuation<[String], any Error>?>(nil)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -66,7 +50,7 @@ enum HostLookUp {
         defer { freeaddrinfo(list) }
         var found: [String] = []
         var next = list
-        while let entry = next?.pointee, found.count < WorkerLimits.addresses {
+        while let entry = next?.pointee {
             var text = [CChar](repeating: 0, count: 1_025)
             if getnameinfo(
                 entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0,
