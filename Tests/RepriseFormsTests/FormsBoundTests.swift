@@ -114,4 +114,42 @@ struct FormsBoundTests {
         stuck.letGo()
         await door.close()
     }
+
+    @Test(
+        "The catalogue is asked for at the start and hourly, and after a failure with waits that double up to five minutes"
+    )
+    func asking() async throws {
+        let time = ManualTimekeeper()
+        let asked = Mutex<(moments: [Duration], fails: Bool)>(([], true))
+        let server = StandInServer { _ in
+            let fails = asked.withLock { asked in
+                asked.moments.append(time.uptime())
+                return asked.fails
+            }
+            if fails { throw RepriseError(.unreachable, "Slow.") }
+            return HTTPAnswer(status: 200, headers: [:], body: Array(Door.catalogue.utf8))
+        }
+        let door = try await Door(
+            in: folder, StandInHost(),
+            catalogue: CatalogueSource(server: "http://h", fetcher: server), timekeeper: time,
+            jitter: { 1 - .ulpOfOne })
+        try await eventually("it is asked for at the start") {
+            asked.withLock { $0.moments.count } == 1
+        }
+        let expected: [Int64] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 3_600, 3_600]
+        for (index, wait) in expected.enumerated() {
+            if index == 10 { asked.withLock { $0.fails = false } }
+            let due = time.uptime() + .seconds(wait)
+            // Drawn from all that is less, by a hair.
+            try await eventually("it waits for \(wait) s") {
+                time.sleepers.contains { $0 <= due && $0 > due - .milliseconds(1) }
+            }
+            #expect(asked.withLock { $0.moments.count } == index + 1)
+            time.advance(by: .seconds(wait))
+            try await eventually("it is asked for again") {
+                asked.withLock { $0.moments.count } == index + 2
+            }
+        }
+        await door.close()
+    }
 }
