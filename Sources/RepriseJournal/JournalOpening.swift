@@ -114,7 +114,13 @@ struct JournalOpening: Sendable {
 
     @discardableResult
     private static func nextIncarnation(_ db: Database) throws -> Int64 {
-        try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")
+        do {
+            try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            // What the row has is nothing that was ever written to it.
+            throw DatabaseError(
+                resultCode: .SQLITE_CORRUPT, message: "the journal's row has rotted: \(error)")
+        }
         guard let incarnation = try Int64.fetchOne(db, sql: "SELECT incarnation FROM journal")
         else {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the journal's row is gone")

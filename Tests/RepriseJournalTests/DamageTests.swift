@@ -142,6 +142,20 @@ struct DamageTests {
         await again.close()
     }
 
+    @Test("A number of the journal's own row that has rotted to nothing is damage, and set aside")
+    func rottenRow() async throws {
+        let desk = try Desk()
+        await (try desk.open(kinds)).close()
+        let (whole, lax) = ("incarnation INTEGER NOT NULL", "incarnation INTEGER DEFAULT 0")
+        try rot("journal", whole, lax, desk)
+        try desk.sqlite("UPDATE journal SET incarnation = NULL")
+        try rot("journal", lax, whole, desk)
+        let journal = try await desk.open(kinds)
+        #expect(journal.opening.setAside != nil)
+        #expect(try await journal.record(entry("b")) == .accepted)
+        await journal.close()
+    }
+
     @Test("Tables that an app makes and changes break no seal, and are sealed by the next opening")
     func foreignTables() async throws {
         let desk = try Desk()

@@ -31,7 +31,8 @@ struct DamagedRole: Sendable {
             let database = work.appendingPathComponent(DamageTemplates.database(name))
             let damage = try Damage(database: database, using: &random)
             var patient = Patient(
-                folder: work, database: database, damage: damage, items: templates.items(name))
+                folder: work, database: database, damage: damage, items: templates.items(name),
+                template: templates.url(name))
             if name.hasPrefix("journal") {
                 await patient.examineJournal()
             } else {
@@ -53,6 +54,8 @@ struct Patient {
     let database: URL
     let damage: Damage
     let items: [DamageTemplates.Item]
+    /// The folder as it was before it was damaged.
+    let template: URL
 
     private(set) var faults: [String] = []
     /// Codes of typed errors, and other ways in which somebody was told.
@@ -62,8 +65,11 @@ struct Patient {
     /// Entries stay pending: visible in the ledger, but no report.
     private var isStuck = false
 
-    init(folder: URL, database: URL, damage: Damage, items: [DamageTemplates.Item]) {
-        (self.folder, self.database, self.damage, self.items) = (folder, database, damage, items)
+    init(
+        folder: URL, database: URL, damage: Damage, items: [DamageTemplates.Item], template: URL
+    ) {
+        (self.folder, self.database, self.damage) = (folder, database, damage)
+        (self.items, self.template) = (items, template)
     }
 
     var outcome: String {
@@ -129,7 +135,31 @@ struct Patient {
         let proof = try? DatabaseQueue(path: aside.path).read { db in
             try String.fetchAll(db, sql: "PRAGMA integrity_check(1)")
         }
-        if proof == ["ok"] { faults.append("a healthy journal was set aside") }
+        guard proof == ["ok"] else { return }
+        do {
+            // In a copy: whoever opens a database may move its log into it.
+            let folder = try TemporaryFolder()
+            let whole = folder.appending("whole")
+            try FileManager.default.copyItem(at: template, to: whole)
+            let name = database.lastPathComponent
+            let before = try Self.schema(whole.appendingPathComponent(name).path)
+            guard try Self.schema(aside.path) == before else { return }
+            faults.append("a healthy journal was set aside")
+        } catch {
+            faults.append("what was set aside could not be compared: \(error)")
+        }
+    }
+
+    /// What SQLite's check does not look at: the schema's text, and the journal's seal of it.
+    private static func schema(_ path: String) throws -> [String] {
+        try DatabaseQueue(path: path).read { db in
+            try String.fetchAll(
+                db,
+                sql: """
+                    SELECT type || name || tbl_name || COALESCE(sql, '') FROM sqlite_schema
+                    UNION ALL SELECT user_version FROM pragma_user_version ORDER BY 1
+                    """)
+        }
     }
 
     // MARK: Log
