@@ -130,7 +130,8 @@ final class People {
             if let newer = wishes[seat], newer != isMember { return attempt(seat, newer) }
             wishes[seat] = nil
             open -= 1
-            if isMember { invite(seat) }
+            // An answer that was on its way while a backup took its place tells nobody anything any more.
+            if isMember, accounts.members.rows[seat] != nil { invite(seat) }
         }
     }
 
