@@ -10,9 +10,10 @@ public struct WallTime: Hashable, Comparable, Sendable, Codable {
 
     /// The moment `duration` later (earlier if negative), saturating at the ends of time.
     public func advanced(by duration: Duration) -> WallTime {
-        let (sum, overflow) = milliseconds.addingReportingOverflow(duration.milliseconds)
+        let later = duration.milliseconds
+        let (sum, overflow) = milliseconds.addingReportingOverflow(later)
         guard overflow else { return WallTime(milliseconds: sum) }
-        return WallTime(milliseconds: duration.milliseconds < 0 ? .min : .max)
+        return WallTime(milliseconds: later < 0 ? .min : .max)
     }
 
     /// How much later `other` is.
@@ -31,11 +32,7 @@ public struct WallTime: Hashable, Comparable, Sendable, Codable {
 extension Duration {
     /// Whole milliseconds, rounded towards zero and saturating.
     package var milliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
-        guard !overflow else { return seconds < 0 ? .min : .max }
-        let (sum, overflowed) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
-        return overflowed ? (seconds < 0 ? .min : .max) : sum
+        Int64(clamping: attoseconds / 1_000_000_000_000_000)
     }
 
     /// Seconds, for people and for rates.

@@ -94,10 +94,13 @@ extension Settlement.Verdict {
     package static func after(
         _ error: any Error, kind: EntryKind, failures: Int, jitter: Double
     ) -> Self {
-        let reason = "\(error)"
         let wait = kind.backoff.delay(failures: failures + 1, jitter: jitter)
-        if error is BackInLane { return .backInLane(unless: wait, reason: reason) }
-        switch (error as? HandOverFailure)?.advice {
+        if let back = error as? BackInLane {
+            return .backInLane(unless: wait, reason: back.description)
+        }
+        let failure = error as? HandOverFailure
+        let reason = failure?.reason ?? "\(error)"
+        switch failure?.advice {
         case .permanent:
             return .dead(reason: reason)
         case .notReady:

@@ -35,6 +35,11 @@ package struct WriteQueue<Job> {
             isCommitting = false
             return nil
         }
+        guard jobs.count > JournalLimits.writesPerCommit else {
+            // Nearly always: all of them, and nothing is moved.
+            defer { jobs = [] }
+            return jobs
+        }
         let group = Array(jobs.prefix(JournalLimits.writesPerCommit))
         jobs.removeFirst(group.count)
         return group

@@ -48,6 +48,18 @@ struct ValueTests {
         #expect(now.duration(to: WallTime(milliseconds: 2)) == .milliseconds(-3))
     }
 
+    @Test(
+        "A length is cut to whole milliseconds towards nought, and saturates",
+        arguments: [
+            (.nanoseconds(1_999_999), 1), (.nanoseconds(-1_999_999), -1),
+            (.nanoseconds(999_999), 0), (.seconds(-3) + .nanoseconds(1), -2_999),
+            (.seconds(Int64.max / 1_000), Int64.max / 1_000 * 1_000),
+            (.seconds(Int64.max), .max), (.seconds(Int64.min), .min),
+        ] as [(Duration, Int64)])
+    func milliseconds(length: Duration, expected: Int64) {
+        #expect(length.milliseconds == expected)
+    }
+
     @Test("A kind has at least one attempt and one in hand")
     func kind() {
         let kind = EntryKind("kind", attemptLimit: 0, parallel: -4)

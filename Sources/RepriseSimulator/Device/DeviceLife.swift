@@ -193,8 +193,10 @@ final class DeviceLife {
     }
 
     private func commit(_ batch: StagedBatch, at positions: [ChannelName: LogPosition]) {
-        for (channel, state) in wrong.early(machine, batch, at: now) { enter(channel, state) }
-        let batch = wrong.staged(batch)
+        if !wrong.isHonest {
+            for (channel, state) in wrong.early(machine, batch, at: now) { enter(channel, state) }
+        }
+        let batch = wrong.isHonest ? batch : wrong.staged(batch)
         if simulation.mutation == .coverageApart {
             return journal.write({ try $0.write(batch.withoutMessages, at: positions) }) {
                 [unowned self] result in
@@ -270,7 +272,7 @@ final class DeviceLife {
             ended = nil
             unread = []
             socket.received = { [unowned self] frames in
-                unread += wrong.incoming(frames, machine)
+                unread += wrong.isHonest ? frames : wrong.incoming(frames, machine)
                 read()
             }
             socket.closed = { [unowned self] code in
@@ -288,7 +290,7 @@ final class DeviceLife {
         if !unread.isEmpty, machine.mayRead, !machine.isFatal {
             let chunk = unread.prefix(device.plan.settings.framesPerCommit)
             unread = unread.dropFirst(chunk.count)
-            wrong.read(chunk, machine)
+            if !wrong.isHonest { wrong.read(chunk, machine) }
             return perform(machine.framesReceived(chunk, at: now, jitter: jitter))
         }
         socket.isReading = unread.isEmpty

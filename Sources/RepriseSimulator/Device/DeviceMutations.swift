@@ -15,6 +15,9 @@ struct DeviceMutations {
 
     init(_ mutation: Mutation?) { self.mutation = mutation }
 
+    /// Asked first where a machine would be copied for nothing.
+    var isHonest: Bool { mutation == nil }
+
     /// What the device sends.
     mutating func outgoing(_ frames: [[UInt8]]) -> [[UInt8]] {
         guard mutation == .subscribeFromHighest else { return frames }

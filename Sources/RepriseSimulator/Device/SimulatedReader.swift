@@ -178,8 +178,9 @@ final class SimulatedOutsideReader: SimulatedReader {
         let message = arrived.message
         guard process.survives("handing \(message.id) to \(line.plan.name)") else { return }
         let device = line.device
-        let text = line.plan.effectText(message.channel, message.id)
-        if message.attempt > 1, line.plan.kind == .outsideAsking, device.applied.contains(text) {
+        if message.attempt > 1, line.plan.kind == .outsideAsking,
+            device.applied.contains(line.plan.effectText(message.channel, message.id))
+        {
             return ended(nil)
         }
         let simulation = life.simulation
@@ -199,7 +200,9 @@ final class SimulatedOutsideReader: SimulatedReader {
             simulation.after(time, on: process) { [unowned self] in
                 guard process.survives("the effect of \(message.id)") else { return }
                 // One step for the app: its effect, and in its own store the id.
-                device.applied.insert(text)
+                if line.plan.kind == .outsideAsking {
+                    device.applied.insert(line.plan.effectText(message.channel, message.id))
+                }
                 device.effect(device, line.plan, message.channel, message.id, message.attempt)
                 ended(nil)
             }

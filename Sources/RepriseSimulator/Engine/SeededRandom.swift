@@ -40,20 +40,37 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
 
     /// Short ones often, long ones seldom: even over the logarithm.
     package mutating func spread(_ from: Duration, _ to: Duration) -> Duration {
-        let ratio = to / from
+        spread(Spread(from, to))
+    }
+
+    /// The same between two that are drawn between many times.
+    package mutating func spread(_ spread: Spread) -> Duration {
         var factor = 1.0
         var left = fraction()
-        // ratio to the power of `left`, by halves, so that no mathematics library decides the last bit
-        var step = ratio
-        for _ in 0..<20 {
-            step = step.squareRoot()
+        // The ratio to the power of `left`, by halves, so that no mathematics library decides the last bit.
+        for step in spread.steps {
             left *= 2
             if left >= 1 {
                 factor *= step
                 left -= 1
             }
         }
-        return from * factor
+        return spread.from * factor
+    }
+
+    /// Two lengths, and the roots of their ratio that a draw multiplies.
+    package struct Spread: Sendable {
+        fileprivate let from: Duration
+        fileprivate let steps: [Double]
+
+        package init(_ from: Duration, _ to: Duration) {
+            self.from = from
+            var step = to / from
+            steps = (0..<20).map { _ in
+                step = step.squareRoot()
+                return step
+            }
+        }
     }
 
     /// Nearly the same in a fraction of the time: each octave as often as the others.

@@ -6,9 +6,9 @@ package final class SimulatedProcess {
 
     package let name: String
     package let clock: SimulatedClock
-    package private(set) var state = State.dead
+    @exclusivity(unchecked) package private(set) var state = State.dead
     /// Counts its lives; what belongs to an earlier one never happens.
-    package private(set) var life = 0
+    @exclusivity(unchecked) package private(set) var life = 0
     /// Since when it has run without a break; one that dies suspended has not run at all.
     package private(set) var awakeSince: Duration = .zero
     /// Builds the memory of a new life.
@@ -19,7 +19,7 @@ package final class SimulatedProcess {
     private let simulation: Simulation
     private var postponed: [() -> Void] = []
     /// How many more effects it survives.
-    private var effectsLeft: Int?
+    @exclusivity(unchecked) private var effectsLeft: Int?
     private var kill: (() -> Void)?
     private var watchers: [() -> Void] = []
 
@@ -115,12 +115,12 @@ package final class SimulatedClock: Timekeeper, @unchecked Sendable {
     package static let beginning = WallTime(milliseconds: 1_795_219_200_000)
 
     private let simulation: Simulation
-    private var booted: Duration = .seconds(-1_000)
+    @exclusivity(unchecked) private var booted: Duration = .seconds(-1_000)
     private var boots = 1
-    private var offset: Duration = .zero
+    @exclusivity(unchecked) private var offset: Duration = .zero
     /// Seconds of error a second.
-    private var drift = 0.0
-    private var driftBegan: Duration = .zero
+    @exclusivity(unchecked) private var drift = 0.0
+    @exclusivity(unchecked) private var driftBegan: Duration = .zero
 
     package init(_ simulation: Simulation) { self.simulation = simulation }
 

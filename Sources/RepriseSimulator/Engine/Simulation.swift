@@ -25,27 +25,28 @@ package final class Simulation {
     package let schedule: Schedule
     package let mutation: Mutation?
     package let isTracing: Bool
-    package private(set) var violation: Violation?
+    @exclusivity(unchecked) package private(set) var violation: Violation?
     /// How often each kind of fault took effect.
     package private(set) var faultsMet: [Fault.Kind: Int] = [:]
     /// What it has had besides faults.
     package private(set) var featuresMet: Set<Feature> = []
     /// How many events were performed.
-    package private(set) var steps = 0
+    @exclusivity(unchecked) package private(set) var steps = 0
     /// What happened, if it is traced.
     package private(set) var lines: [TraceLine] = []
 
     /// So many events at one moment are a loop.
     private static let momentLimit = 100_000
 
-    private var stepsAtMoment = 0
     /// What lets go of what refers to each other.
     private var endings: [() -> Void] = []
-    private var heap = Heap<Key>()
-    private var slots: [Slot] = []
-    private var free: [Int] = []
-    private var order = 0
-    private var nanoseconds: Int64 = 0
+    // Asked several times an event, and only here: no work is called while one of these is being changed.
+    @exclusivity(unchecked) private var stepsAtMoment = 0
+    @exclusivity(unchecked) private var heap = Heap<Key>()
+    @exclusivity(unchecked) private var slots: [Slot] = []
+    @exclusivity(unchecked) private var free: [Int] = []
+    @exclusivity(unchecked) private var order = 0
+    @exclusivity(unchecked) private var nanoseconds: Int64 = 0
 
     package init(_ schedule: Schedule, mutation: Mutation? = nil, isTracing: Bool = false) {
         self.schedule = schedule
@@ -169,12 +170,10 @@ package struct TraceLine: Hashable, Sendable {
 extension Duration {
     /// Cut to what 64 bits hold: 292 years.
     package var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000
+        Int64(truncatingIfNeeded: attoseconds / 1_000_000_000)
     }
 
     fileprivate var nanosecondsRoundedUp: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds &* 1_000_000_000 &+ (attoseconds &+ 999_999_999) / 1_000_000_000
+        Int64(truncatingIfNeeded: (attoseconds &+ 999_999_999) / 1_000_000_000)
     }
 }

@@ -24,6 +24,8 @@ extension ModelTransaction: EntryTransaction {
     }
 
     func addCounters(accepted: Int64, duplicates: Int64) {
+        // Nothing to add: the table is not copied for it.
+        guard accepted != 0 || duplicates != 0 else { return }
         state.entries.accepted += accepted
         state.entries.duplicates += duplicates
     }
@@ -149,9 +151,8 @@ extension ModelTransaction: EntryTransaction {
     }
 
     private func unended(of lane: String?) -> [Int] {
-        state.entries.rows.indices.filter {
-            state.entries.rows[$0].lane == lane && !state.entries.rows[$0].state.hasEnded
-        }
+        let rows = state.entries.rows
+        return rows.indices.filter { !rows[$0].state.hasEnded && rows[$0].lane == lane }
     }
 
     /// Lets the first of a lane that have not ended take their turn, as many as may be in hand together.
@@ -178,8 +179,9 @@ extension ModelTransaction: EntryTransaction {
 
     /// The one before an entry in its lane that has not ended.
     func predecessor(of index: Int) -> EntryModel.Row? {
-        guard let lane = state.entries.rows[index].lane else { return nil }
-        return unended(of: lane).last { $0 < index }.map { state.entries.rows[$0] }
+        let rows = state.entries.rows
+        guard let lane = rows[index].lane else { return nil }
+        return rows[..<index].last { !$0.state.hasEnded && $0.lane == lane }
     }
 
     func putBack(_ index: Int, after wait: Duration, failed: Bool, reason: String?) {

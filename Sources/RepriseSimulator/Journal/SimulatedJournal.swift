@@ -142,7 +142,10 @@ package final class SimulatedJournal {
 
     private func commitNext() { commit(at: simulation.now + latency()) }
 
-    private func latency() -> Duration { random.spread(.microseconds(50), .milliseconds(20)) }
+    private static let toDisk = SeededRandom.Spread(.microseconds(50), .milliseconds(20))
+    private static let fromDisk = SeededRandom.Spread(.microseconds(20), .milliseconds(5))
+
+    private func latency() -> Duration { random.spread(Self.toDisk) }
 
     private func commit(at moment: Duration) {
         resting = nil
@@ -157,7 +160,7 @@ package final class SimulatedJournal {
         if case .failure(let error) = result {
             simulation.trace(process.name, "a commit of \(group.count) fails: \(error)")
         }
-        simulation.after(random.spread(.microseconds(20), .milliseconds(5)), on: process) {
+        simulation.after(random.spread(Self.fromDisk), on: process) {
             [self] in
             guard process.survives("hearing of a commit") else { return }
             hear(group, result)

@@ -131,7 +131,8 @@ package final class ServerWitness {
 
     private func becameDurable(_ event: ServerFrame.Event) {
         let epoch = currentEpoch(event.channel)
-        let meant = meanings[epoch, default: [:]][event.channel, default: [:]][event.seq]
+        let meant = meanings[epoch, default: [:]][event.channel, default: [:]]
+            .updateValue(event.id, forKey: event.seq)
         if let meant, meant != event.id {
             simulation.violated(
                 .durable,
@@ -142,7 +143,6 @@ package final class ServerWitness {
             simulation.violated(
                 .once, "\(event.id) is stored as \(known.seq) and again as \(event.seq)")
         }
-        meanings[epoch, default: [:]][event.channel, default: [:]][event.seq] = event.id
         stored.events[event.channel, default: [:]][event.seq] = event
         stored.ids[event.id] = (event.channel, event.seq)
         if case .deletes(let target) = event.change { blank(target, event.channel) }
