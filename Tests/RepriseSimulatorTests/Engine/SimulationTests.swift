@@ -77,7 +77,7 @@ struct SimulationTests {
         simulation.end()
     }
 
-    @Test("who dials hears of a connection that ended before it was there", arguments: [true, false])
+    @Test("who dials hears if the connection ended before it was there", arguments: [true, false])
     func endedOnItsWay(isCut: Bool) {
         let simulation = Self.simulation()
         let network = SimulatedNetwork(simulation)
