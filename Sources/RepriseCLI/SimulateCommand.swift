@@ -31,10 +31,12 @@ struct SimulateCommand: AsyncParsableCommand {
               reprise simulate --minutes 10            a longer one
               reprise simulate --trace 4711            any run as a timeline
               reprise simulate --mutation widenPrev    see a wrong driver convicted
+              reprise simulate --mutations             all of them, and by which seed
               reprise simulate --list                  workloads, mutations, baselines
 
             EXIT CODES
-              0 no promise was broken; 1 one was. All: reprise --help
+              0 no promise was broken; 1 one was. With --mutations: 0 each was
+              convicted; 1 one was not. All: reprise --help
             """)
 
     @Option(help: "What to play; see --list. (default: all that should hold)")
@@ -44,6 +46,8 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: "Go on for so long instead of a number of seeds.") var minutes: Double?
     @Option(help: "What stores are made of: model, real or compared.") var tier = TierName.model
     @Option(help: "Make a driver wrong on purpose; see --list.") var mutation: String?
+    @Flag(help: "Play all wrong drivers, each until it is convicted. (default: 10,000 seeds)")
+    var mutations = false
     @Option(help: "How many threads.") var jobs = ProcessInfo.processInfo.activeProcessorCount
     @Option(help: ArgumentHelp("Print this run as a timeline.", valueName: "seed"))
     var trace: UInt64?
@@ -59,11 +63,14 @@ struct SimulateCommand: AsyncParsableCommand {
         }
         guard seeds ?? 1 > 0, minutes ?? 1 > 0, jobs > 0, devices ?? 1 > 0, messages ?? 1 > 0
         else { throw ValidationError("Counts and minutes are more than 0.") }
-        guard from <= UInt64.max - (seeds ?? 1_000) else {
+        guard from <= UInt64.max - (seeds ?? 10_000) else {
             throw ValidationError("There are not so many seeds behind \(from).")
         }
         guard trace != nil || (devices == nil && messages == nil && faults == nil) else {
             throw ValidationError("--devices, --messages and --faults belong to --trace.")
+        }
+        guard !mutations || (mutation == nil && minutes == nil && trace == nil) else {
+            throw ValidationError("--mutations goes without --mutation, --minutes and --trace.")
         }
         _ = try chosenMutation()
         let chosen = try chosenWorkloads()
@@ -88,6 +95,8 @@ struct SimulateCommand: AsyncParsableCommand {
             }
         if let trace {
             try show(trace, try chosenWorkloads()[0], tier)
+        } else if mutations {
+            try await convict(tier)
         } else {
             try await search(tier)
         }
@@ -130,6 +139,18 @@ struct SimulateCommand: AsyncParsableCommand {
             throw CommandFailure(.incomplete, "Interrupted; what was played had no violation.")
         }
         if results.contains(where: \.hasFailed) { throw ExitCode(ExitStatus.incomplete.rawValue) }
+    }
+
+    private func convict(_ tier: Tier) async throws {
+        let search = MutationSearch(
+            workloads: try chosenWorkloads(), seeds: from..<(from + (seeds ?? 10_000)),
+            tier: tier, jobs: jobs, isQuiet: json)
+        let (report, wasInterrupted) = try await Interruption.cancelling { try await search.run() }
+        if json { try StandardOutput.write(report.line()) }
+        if wasInterrupted { throw CommandFailure(.incomplete, "Interrupted.") }
+        guard report.convicted == report.verdicts.count else {
+            throw ExitCode(ExitStatus.incomplete.rawValue)
+        }
     }
 
     // MARK: What was asked for

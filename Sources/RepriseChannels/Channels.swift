@@ -154,14 +154,12 @@ extension Channels {
     }
 
     func retry(_ id: EntryID, reader: String, in name: ChannelName) async throws {
-        try await store(of: name, reader)
-            .restate(id, as: .waiting, configuration.timekeeper)
+        try await store(of: name, reader).restate(id, as: .waiting)
         readers.signal(.init(channel: name, name: reader))
     }
 
     func discard(_ id: EntryID, reader: String, in name: ChannelName) async throws {
-        try await store(of: name, reader)
-            .restate(id, as: .dead, configuration.timekeeper)
+        try await store(of: name, reader).restate(id, as: .dead)
         readers.signal(.init(channel: name, name: reader))
     }
 

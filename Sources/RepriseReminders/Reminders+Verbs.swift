@@ -18,9 +18,9 @@ extension Reminders {
     public func snooze(
         _ entity: String, reminder: String, occurrence: String, for wait: Duration
     ) async throws {
-        let mark = try ReminderMark.snooze(
-            entity, reminder: reminder, occurrence: occurrence, for: wait, at: now)
-        try await self.mark(mark)
+        try await mark { now in
+            try .snooze(entity, reminder: reminder, occurrence: occurrence, for: wait, at: now)
+        }
     }
 
     /// A snooze is taken back: it does not ring, and an occurrence that is still to come rings at its own time.
@@ -50,8 +50,8 @@ extension Reminders {
     ///   - reminder: as in ``Reminder/id``; nil: all of the entity.
     /// - Throws: ``RepriseCore/RepriseError`` `.full`, and what the journal throws.
     public func skipToday(_ entity: String, reminder: String? = nil) async throws {
-        try await mark(
-            .skipOfToday(entity, reminder: reminder, at: now, in: configuration.zone()))
+        let zone = configuration.zone()
+        try await mark { now in .skipOfToday(entity, reminder: reminder, at: now, in: zone) }
     }
 
     /// Rings once, on trial: by the same way as all others, and a tap on it leads where it would; nothing of it is stored.
@@ -64,22 +64,27 @@ extension Reminders {
     public func test(
         _ reminder: Reminder, of entity: String, after wait: Duration = .seconds(5)
     ) async throws {
-        var mark = try ReminderMark.snooze(
-            entity, reminder: reminder.id, occurrence: "test-\(EntryID.random().text)", for: wait,
-            at: now)
-        mark.what = .test(reminder)
         try ReminderCheck.content(reminder)
-        try await self.mark(mark)
+        let occurrence = "test-\(EntryID.random().text)"
+        try await mark { now in
+            var mark = try ReminderMark.snooze(
+                entity, reminder: reminder.id, occurrence: occurrence, for: wait, at: now)
+            mark.what = .test(reminder)
+            return mark
+        }
     }
 
-    private func mark(_ mark: ReminderMark) async throws {
-        try mark.checkNames()
-        let now = now
-        try await journal.write { db in try ReminderDesk.mark(mark, in: db, at: now) }
+    /// Made in its transaction, by the calendar as of that: one that was read before may have been set since.
+    private func mark(
+        _ make: @escaping @Sendable (WallTime) throws -> ReminderMark
+    ) async throws {
+        try await journal.write { [journal] db in
+            let mark = try make(journal.now)
+            try mark.checkNames()
+            try ReminderDesk.mark(mark, in: db, at: journal.now)
+        }
         driver.poke(.mark)
     }
-
-    private var now: WallTime { configuration.timekeeper.wall() }
 
     // MARK: Planning
 

@@ -18,6 +18,8 @@ public final class ManualTimekeeper: Sendable {
     private struct State {
         var wall: WallTime
         var uptime: Duration
+        /// How far the calendar is set once somebody has looked at it.
+        var jumpAfterLook: Duration?
         var boot = "boot-1"
         var nextID = 0
         var sleepers: [Sleeper] = []
@@ -64,6 +66,15 @@ public final class ManualTimekeeper: Sendable {
         state.withLock { $0.wall = $0.wall.advanced(by: duration) }
     }
 
+    /// Moves the calendar alone, just after the next one has looked at it.
+    ///
+    /// What was reckoned by that look is written down by another calendar.
+    ///
+    /// - Parameter duration: how far; negative for back.
+    public func jumpWallAfterLook(by duration: Duration) {
+        state.withLock { $0.jumpAfterLook = duration }
+    }
+
     /// Restarts the device: uptime begins again.
     ///
     /// Who sleeps goes on sleeping; a real process would be gone.
@@ -84,7 +95,15 @@ public final class ManualTimekeeper: Sendable {
 }
 
 extension ManualTimekeeper: Timekeeper {
-    package func wall() -> WallTime { state.withLock { $0.wall } }
+    package func wall() -> WallTime {
+        state.withLock { state in
+            let seen = state.wall
+            if let jump = state.jumpAfterLook {
+                (state.wall, state.jumpAfterLook) = (seen.advanced(by: jump), nil)
+            }
+            return seen
+        }
+    }
 
     package func uptime() -> Duration { state.withLock { $0.uptime } }
 

@@ -40,6 +40,24 @@ struct SimulateTests {
         #expect(again.output.contains("Broken promise, durable"))
     }
 
+    @Test(
+        "it plays all wrong drivers of a workload, and says which seed convicts each, or that none does"
+    )
+    func mutations() async throws {
+        let found = try await Tool.run(
+            ["simulate", "--mutations", "--workload", "typing"], limit: 240)
+        #expect(found.status == 0)
+        #expect(found.output.contains("3 of 3 convicted, the latest at seed "))
+        for name in ["typingForEver", "typingOutlivesConnection", "typingUnticked"] {
+            #expect(found.lines.contains { $0.hasPrefix(name) && $0.contains("seed ") })
+        }
+        let missed = try await Tool.run(
+            ["simulate", "--mutations", "--workload", "receipts", "--seeds", "2", "--json"],
+            limit: 240)
+        #expect(missed.status == 1)
+        #expect(try decoded(missed.output)["convicted"] as? Int == 1)
+    }
+
     @Test("two processes, each with its own hash seed, tell the same run byte by byte")
     func deterministic() async throws {
         for workload in ["gates", "channels", "receipts", "chains", "reminders"] {
@@ -68,6 +86,7 @@ struct SimulateTests {
             ["--minutes", "1", "--seeds", "1"], ["--faults", "1"], ["--trace", "1"],
             ["--trace", "1", "--workload", "gates", "--faults", "x"], ["--tier", "paper"],
             ["--from", "18446744073709551615"], ["--minutes", "nan"],
+            ["--mutations", "--mutation", "widenPrev"], ["--mutations", "--minutes", "1"],
         ] {
             let result = try await Tool.run(["simulate"] + arguments)
             #expect(result.status == 64, "\(arguments)")

@@ -59,6 +59,32 @@ struct FormsStoreTests {
         await door.close()
     }
 
+    @Test(
+        "A calendar that is set just before a showing is written down makes no cap last for years",
+        arguments: [-3, 3])
+    func calendarBeforeCommit(years: Int64) async throws {
+        let time = ManualTimekeeper()
+        let door = try await Door(in: folder, nil, timekeeper: time)
+        let catalogue = try FormsCatalogue(
+            Array(Door.catalogue.replacing("\"max\": 2", with: "\"max\": 1").utf8))
+        let events = [
+            try await door.forms.received(tap("a")), try await door.forms.received(tap("b")),
+        ]
+        let store = FormsStore(journal: door.journal)
+        func isGranted(_ event: EntryID) async throws -> Bool {
+            let leave = try await store.leave(for: event, form: "welcome", in: catalogue)
+            if case .granted = leave { return true }
+            return false
+        }
+        time.jumpWallAfterLook(by: .seconds(years * 365 * 86_400))
+        #expect(try await isGranted(events[0]))
+        time.advance(by: .seconds(1_800))
+        #expect(try await !isGranted(events[1]), "within its cap")
+        time.advance(by: .seconds(1_801))
+        #expect(try await isGranted(events[1]), "its cap is over")
+        await door.close()
+    }
+
     @Test("While there is no network it is asked for once a pause, after the first pause too")
     func pauses() async throws {
         let asked = Mutex(0)

@@ -150,7 +150,7 @@ package struct ChainDecision {
         writes.intents.append(
             ChainWrites.Intent(
                 place: place, isUndo: isUndo, round: chain.tasks[place].round, input: input,
-                deadline: chain.tasks[place].deadline, isFirst: isFirst))
+                deadline: chain.plan?.tasks[place].deadline, isFirst: isFirst))
     }
 
     private mutating func wait(_ target: WaitTarget, _ place: Int, _ isFirst: Bool) {
@@ -161,20 +161,24 @@ package struct ChainDecision {
         if chain.tasks[place].hold == Self.released { return arrived(place) }
         chain.tasks[place].hold = target.text
         if case .entry(let kind) = target { awaited.insert(kind) }
-        let deadline = chain.tasks[place].deadline
+        let deadline = isFirst ? chain.plan?.tasks[place].deadline : nil
         writes.changes.append(
             (place, .held(target.text, isUndo: false, attempts: 0, deadline: deadline)))
-        if isFirst { remindOfDeadline(place) }
+        if let deadline { remind(place, after: deadline) }
         add(chain.machine.held(place, isUndo: false))
     }
 
     /// Somebody has to look at a task that waits when it is late: nobody runs it.
     mutating func remindOfDeadline(_ place: Int) {
         guard let deadline = chain.tasks[place].deadline else { return }
+        remind(place, after: facts.wall().duration(to: deadline))
+    }
+
+    private mutating func remind(_ place: Int, after wait: Duration) {
         writes.commands.append(
             (
                 ChainCommand(.late, chain: chain.row.id, task: chain.tasks[place].name),
-                id: Self.lateID(chain, place), delay: facts.wall().duration(to: deadline)
+                id: Self.lateID(chain, place), delay: wait
             ))
     }
 

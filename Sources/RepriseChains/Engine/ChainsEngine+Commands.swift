@@ -56,7 +56,7 @@ extension ChainsEngine {
             for (kind, seq) in newest where awaited.contains(kind) {
                 await release(where: "t.hold = ? AND t.after < ?", ["entry:\(kind)", seq])
             }
-        case .calendarMoved(let step): moveDeadlines(by: step)
+        case .calendarMoved: await readDeadlines(of: Array(live.keys))
         case .lost:
             failure = RepriseError(
                 .ownershipLost, "Another process has taken this journal over.",
@@ -64,13 +64,15 @@ extension ChainsEngine {
         }
     }
 
-    /// The rows have moved; what is in memory does the same, so that a wait keeps its length.
-    private func moveDeadlines(by step: Duration) {
-        for chain in live.values {
-            chain.row.deadline = chain.row.deadline?.advanced(by: step)
-            for place in chain.tasks.indices {
-                chain.tasks[place].deadline = chain.tasks[place].deadline?.advanced(by: step)
+    /// The rows have moved with the calendar: what is in memory does the same.
+    func readDeadlines(of chains: [Int64]) async {
+        do {
+            let found = try await journal.read { db in
+                try chains.map { try ChainReading.deadlines($0, db) }
             }
+            for (seq, deadlines) in zip(chains, found) { live[seq]?.calendarSet(deadlines) }
+        } catch {
+            note(error)
         }
     }
 

@@ -219,7 +219,10 @@ actor ChainsEngine {
     private func written(_ seq: Int64) async {
         guard let chain = live[seq] else { return }
         chain.unsettled -= 1
-        if chain.unsettled == 0 { chain.recent = [:] }
+        if chain.unsettled == 0 {
+            chain.recent = [:]
+            if chain.isCalendarOld { await readDeadlines(of: [seq]) }
+        }
         watchers.announce(chain)
         for place in facts.overdue(in: chain) {
             await release(chain.row.id, chain.tasks[place].name)

@@ -167,6 +167,32 @@ package enum ChainReading {
         return (chain, tasks)
     }
 
+    /// When a chain and its tasks are late, by the tasks' names.
+    package struct Deadlines: Sendable {
+        package var chain: WallTime?
+        package var tasks: [String: WallTime] = [:]
+    }
+
+    package static func deadlines(_ seq: Int64, _ db: Database) throws -> Deadlines {
+        var found = Deadlines()
+        found.chain = try Int64.fetchOne(
+            db.cachedStatement(sql: "SELECT deadline FROM chain WHERE seq = ?"), arguments: [seq]
+        ).map(WallTime.init(milliseconds:))
+        let cursor = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: """
+                    SELECT name, deadline FROM chainTask
+                    WHERE chain = ? AND deadline IS NOT NULL
+                    """), arguments: [seq])
+        while let row = try cursor.next() {
+            guard let name = String.fromDatabaseValue(row[0]),
+                let deadline = Int64.fromDatabaseValue(row[1])
+            else { continue }
+            found.tasks[name] = WallTime(milliseconds: deadline)
+        }
+        return found
+    }
+
     package static func seq(of id: String, _ db: Database) throws -> Int64? {
         try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT seq FROM chain WHERE id = ?"), arguments: [id])

@@ -12,12 +12,15 @@ package struct ChainWrites: Sendable {
         package var round: Int
         /// Nil: it has one already.
         package var input: [UInt8]?
-        package var deadline: WallTime?
+        /// How long the task may take, all in all.
+        ///
+        /// It counts from the commit of its first intent on: the calendar may be set between a decision and its commit.
+        package var deadline: Duration?
         /// The newest of a task's attempts and failures are kept through all its intents.
         package var isFirst: Bool
 
         package init(
-            place: Int, isUndo: Bool, round: Int, input: [UInt8]?, deadline: WallTime?,
+            place: Int, isUndo: Bool, round: Int, input: [UInt8]?, deadline: Duration?,
             isFirst: Bool
         ) {
             (self.place, self.isUndo, self.round) = (place, isUndo, round)
@@ -29,7 +32,7 @@ package struct ChainWrites: Sendable {
         case ended(
             TaskState, output: StoredOutput?, attempts: Int, started: WallTime?, error: String?)
         case undone(UndoState, error: String?)
-        case held(String, isUndo: Bool, attempts: Int, deadline: WallTime?)
+        case held(String, isUndo: Bool, attempts: Int, deadline: Duration?)
         case failure(count: Int, error: String, isUndo: Bool)
         case reset
     }
@@ -121,11 +124,12 @@ package struct ChainWrites: Sendable {
             sql: """
                 UPDATE chainTask SET \(column) = 1, entry = ?, round = ?, hold = NULL,
                 \(given) = COALESCE(?, \(given)), intendedAt = CASE WHEN ? THEN ? ELSE intendedAt END,
-                deadline = ? WHERE chain = ? AND place = ?
+                deadline = CASE WHEN ? THEN ? ELSE deadline END WHERE chain = ? AND place = ?
                 """
         ).execute(arguments: [
             id, intent.round, intent.input.map { Data($0) }, intent.isFirst, now.milliseconds,
-            intent.deadline?.milliseconds, chain, intent.place,
+            intent.isFirst, intent.deadline.map { now.advanced(by: $0).milliseconds }, chain,
+            intent.place,
         ])
         let payload = IntentPayload(
             chain: chain, place: intent.place, isUndo: intent.isUndo, round: intent.round)
@@ -172,7 +176,8 @@ package struct ChainWrites: Sendable {
                     WHERE chain = ? AND place = ?
                     """,
                 arguments: [
-                    hold, attempts, now.milliseconds, deadline?.milliseconds, isEntry, chain, place,
+                    hold, attempts, now.milliseconds,
+                    deadline.map { now.advanced(by: $0).milliseconds }, isEntry, chain, place,
                 ])
         case .failure(let count, let error, _):
             try db.execute(

@@ -1,11 +1,11 @@
-import GRDB
+package import GRDB
 import RepriseCore
-import RepriseWire
+package import RepriseWire
 
 /// A channel's messages as a list shows them, in a transaction that somebody else has begun.
 ///
 /// Of the current epoch: what came in a former one is there under the sequence that it has now.
-struct ListRows: Sendable {
+package struct ListRows: Sendable {
     /// The most messages of a page.
     static let limit = 500
     /// No page has much more than this, however large its messages are.
@@ -13,8 +13,10 @@ struct ListRows: Sendable {
 
     let channel: ChannelName
 
+    package init(channel: ChannelName) { self.channel = channel }
+
     /// The messages before a sequence, nil: the newest; oldest first.
-    func page(before: Int64?, limit: Int, _ db: Database) throws -> [ChannelMessage] {
+    package func page(before: Int64?, limit: Int, _ db: Database) throws -> [ChannelMessage] {
         let limit = min(max(limit, 1), Self.limit)
         let logs = try Int64.fetchAll(
             db.cachedStatement(

@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// A reader whose effect shares the journal's transaction with its cursor: exactly once, whatever happens in between.
@@ -36,8 +37,7 @@ actor InsideReader: Reader {
         let (line, effect) = (line, effect)
         let write = try await line.persist { db in
             let write = try Self.inside(line, effect, db).apply(page)
-            try line.store.rows.write(
-                write, of: line.reader, now: line.timekeeper.wall(), db)
+            try line.store.rows.write(write, of: line.reader, now: line.store.journal.now, db)
             return write
         }
         cursor = write.cursor
@@ -59,7 +59,7 @@ actor InsideReader: Reader {
             let settlement = try await line.persist { db in
                 let settlement = try Self.inside(line, effect, db).retry(exceptional)
                 try line.store.rows.settle(
-                    settlement, of: line.reader, now: line.timekeeper.wall(), db)
+                    settlement, of: line.reader, now: line.store.journal.now, db)
                 return settlement
             }
             guard let ending = settlement.ending, ending.state == .waiting else { continue }
@@ -73,7 +73,7 @@ actor InsideReader: Reader {
         _ db: Database
     ) -> InsidePage {
         InsidePage(
-            options: line.options, now: line.timekeeper.wall(), jitter: line.jitter,
+            options: line.options, now: line.store.journal.now, jitter: line.jitter,
             effect: { messages in
                 try db.inSavepoint {
                     try effect(db, messages)

@@ -1,4 +1,5 @@
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// A reader whose effect is outside of the journal: at least once, with a window of doubt that is written down.
@@ -44,7 +45,7 @@ actor OutsideReader: Reader {
             case .settle(let settlement):
                 try await line.persist { db in
                     try rows.settle(
-                        settlement, of: line.reader, now: line.timekeeper.wall(), db)
+                        settlement, of: line.reader, now: line.store.journal.now, db)
                 }
                 machine.settled()
             case .wait(let due):
@@ -70,7 +71,7 @@ actor OutsideReader: Reader {
         writing = Task { [line] in
             try await line.persist { db in
                 try line.store.rows.write(
-                    write, of: line.reader, now: line.timekeeper.wall(), db)
+                    write, of: line.reader, now: line.store.journal.now, db)
             }
             self.written(write.cursor)
         }

@@ -81,9 +81,9 @@ package struct ReaderStore: Sendable {
         rows = ReaderRows(channel: channel, name: name, order: order)
     }
 
-    func begin(_ options: ReaderOptions, _ timekeeper: any Timekeeper) async throws -> Position {
-        try await journal.write { [rows] db in
-            try rows.begin(options, now: timekeeper.wall(), db)
+    func begin(_ options: ReaderOptions) async throws -> Position {
+        try await journal.write { [rows, journal] db in
+            try rows.begin(options, now: journal.now, db)
         }
     }
 
@@ -103,9 +103,9 @@ package struct ReaderStore: Sendable {
         try await journal.read { [rows] db in try rows.failures(limit: limit, db) }
     }
 
-    func restate(_ id: EntryID, as state: State, _ timekeeper: any Timekeeper) async throws {
-        try await journal.write { [rows] db in
-            try rows.restate(id, as: state, now: timekeeper.wall(), db)
+    func restate(_ id: EntryID, as state: State) async throws {
+        try await journal.write { [rows, journal] db in
+            try rows.restate(id, as: state, now: journal.now, db)
         }
     }
 

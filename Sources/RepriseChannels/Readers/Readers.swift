@@ -73,7 +73,7 @@ final class Readers: Sendable {
         -> any Reader
     {
         let store = store(key, order: options.order)
-        let position = try await store.begin(options, configuration.timekeeper)
+        let position = try await store.begin(options)
         let line = ReaderLine(
             store: store, position: position, options: options, configuration: configuration
         ) { [bells] in bells.ring(key.channel) }

@@ -50,7 +50,7 @@ actor FormsDriver {
     var clock: any Timekeeper { configuration.timekeeper }
 
     init(journal: Journal, configuration: Forms.Configuration, answers: Forms.Answers?) {
-        store = FormsStore(journal: journal, timekeeper: configuration.timekeeper)
+        store = FormsStore(journal: journal)
         self.configuration = configuration
         self.answers = answers
         machine = FormsMachine(

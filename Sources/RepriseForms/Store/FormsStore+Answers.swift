@@ -34,12 +34,11 @@ extension FormsStore {
         _ id: String, _ answers: [UInt8], _ screen: FormsMachine.FormOnScreen,
         record: @escaping Forms.Answers
     ) async throws {
-        let now = timekeeper.wall().milliseconds
-        try await journal.write { db in
+        try await journal.write { [journal] db in
             let user = try Self.identity(db).user
             let body = Self.body(answers, screen, user: user)
             try record(body, Self.entryID(id), db)
-            try Self.end(screen.showing.id, "submitted", at: now, db)
+            try Self.end(screen.showing.id, "submitted", at: journal.now.milliseconds, db)
         }
     }
 

@@ -7,16 +7,8 @@ package import RepriseWire
 /// What the door writes down: catalogues, showings, and whose they are.
 package struct FormsStore: Sendable {
     package let journal: Journal
-    let timekeeper: any Timekeeper
 
-    package init(journal: Journal) {
-        self.init(journal: journal, timekeeper: SystemTimekeeper())
-    }
-
-    init(journal: Journal, timekeeper: any Timekeeper) {
-        self.journal = journal
-        self.timekeeper = timekeeper
-    }
+    package init(journal: Journal) { self.journal = journal }
 
     // MARK: Catalogues
 
@@ -68,9 +60,10 @@ package struct FormsStore: Sendable {
     package func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue
     ) async throws -> Leave {
-        let (now, id) = (timekeeper.wall(), EntryID.random().text)
-        return try await journal.write { db in
-            try Self.leave(for: event, form: form, in: catalogue, as: id, at: now, db)
+        let id = EntryID.random().text
+        // The calendar as of the transaction: one that was read before may have been set since, and a cap would last for years.
+        return try await journal.write { [journal] db in
+            try Self.leave(for: event, form: form, in: catalogue, as: id, at: journal.now, db)
         }
     }
 
@@ -141,8 +134,7 @@ package struct FormsStore: Sendable {
 
     /// Written in the transaction that ends the event.
     func appeared(_ showing: String) -> @Sendable (Database) throws -> Void {
-        let now = timekeeper.wall().milliseconds
-        return { db in try Self.appeared(showing, at: now, db) }
+        { [journal] db in try Self.appeared(showing, at: journal.now.milliseconds, db) }
     }
 
     package static func appeared(_ showing: String, at now: Int64, _ db: Database) throws {
@@ -152,8 +144,9 @@ package struct FormsStore: Sendable {
     }
 
     func dismissed(_ showing: String, how: String) async throws {
-        let now = timekeeper.wall().milliseconds
-        try await journal.write { db in try Self.end(showing, how, at: now, db) }
+        try await journal.write { [journal] db in
+            try Self.end(showing, how, at: journal.now.milliseconds, db)
+        }
     }
 
     package static func end(_ showing: String, _ how: String, at now: Int64, _ db: Database) throws

@@ -13,8 +13,6 @@ struct ReminderActions: Sendable {
     private let waits: ActionWaits
     private let done: @Sendable (String?) -> Void
 
-    private var clock: any Timekeeper { configuration.timekeeper }
-
     init(
         _ configuration: Reminders.Configuration, _ resolver: RouteResolver, _ journal: Journal,
         _ waits: ActionWaits, _ done: @escaping @Sendable (String?) -> Void
@@ -76,15 +74,20 @@ struct ReminderActions: Sendable {
     private func ending(of lent: Lent, _ resolved: ResolvedRoute)
         -> (Lent.Ending, ReminderMark?, Entity?) -> Void
     {
-        let (id, now) = (lent.entry.id, clock.wall())
-        return { [waits, done] ending, mark, entity in
+        let (id, recorded) = (lent.entry.id, lent.entry.recordedAt)
+        return { [waits, done, journal] ending, mark, entity in
             lent.end(
                 as: ending,
                 alongside: { db in
+                    let now = journal.now
                     try RouteLog.resolved(id, resolved, isHanded: false, at: now, db)
                     guard let mark else { return }
+                    // The entry has moved with a calendar that was set while the app's store was asked.
+                    let moved = try Journal.entry(id, in: db)?.recordedAt
                     do {
-                        try ReminderDesk.mark(mark, in: db, at: now)
+                        try ReminderDesk.mark(
+                            mark.moved(by: recorded.duration(to: moved ?? recorded)), in: db,
+                            at: now)
                     } catch let error as RepriseError where error.code == .full {
                         // The limit of marks: the reminder stays as it is, and the log says why.
                         try RouteLog.add("It has no effect: \(error)", to: id, db)

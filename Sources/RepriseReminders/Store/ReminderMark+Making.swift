@@ -41,6 +41,14 @@ extension ReminderMark {
             said: now)
     }
 
+    /// The same, of a calendar that was set by so much: a snooze keeps its length, and a day stays that day.
+    package func moved(by step: Duration) -> ReminderMark {
+        var mark = self
+        mark.said = said?.advanced(by: step)
+        if what != .skip { mark.until = until.advanced(by: step) }
+        return mark
+    }
+
     /// Whether it is about a day, not about one occurrence.
     package var isOfDay: Bool { what == .skip && !occurrence.contains("T") }
 

@@ -43,6 +43,7 @@ final class SimulatedChains {
         case conditions(DeviceConditions)
         case opened(Readiness)
         case recorded([String: Int64])
+        case calendarMoved
         case late(Key)
         case abandoned(Key)
     }
@@ -89,6 +90,7 @@ final class SimulatedChains {
         journal.recorded = { [unowned self] newest in
             if newest.keys.contains(ChainsKinds.reply) { put(.recorded(newest)) }
         }
+        journal.calendarMoved = { [unowned self] in put(.calendarMoved) }
         lookAround()
     }
 
@@ -123,6 +125,7 @@ final class SimulatedChains {
         case .written(let seq): written(seq)
         case .late(let key): late(key)
         case .abandoned(let key): abandon(key)
+        case .calendarMoved: readDeadlines(of: live.keys.sorted())
         case .conditions(let new): return changed(new, then: isDone)
         case .opened(let readiness):
             return release("t.hold = ?", ["readiness:\(readiness.name)"], then: isDone)
@@ -243,6 +246,13 @@ final class SimulatedChains {
         return chain
     }
 
+    private func readDeadlines(of chains: [Int64]) {
+        for seq in chains {
+            let found = try? journal.read { try ChainReading.deadlines(seq, shipping($0).db) }
+            if let found { live[seq]?.calendarSet(found) }
+        }
+    }
+
     private func plan(for row: ChainRow) throws -> ChainPlan {
         let definition = ChainsScript.chain(version: app.version)
         if mutation == .chainDefinitionUnchecked {
@@ -286,7 +296,10 @@ final class SimulatedChains {
     private func written(_ seq: Int64) {
         guard let chain = live[seq] else { return }
         chain.unsettled -= 1
-        if chain.unsettled == 0 { chain.recent = [:] }
+        if chain.unsettled == 0 {
+            chain.recent = [:]
+            if chain.isCalendarOld { readDeadlines(of: [seq]) }
+        }
         for place in facts.overdue(in: chain) {
             let (id, name) = (chain.row.id, chain.tasks[place].name)
             journal.write(

@@ -236,6 +236,25 @@ final class DeviceWitness {
         for event in events where applied.body(of: event.seq) != expected.body(of: event.seq) {
             report(event.seq, channel, "(\(event.id)) does not look as its last edit left it")
         }
+        checkList(contents, channel)
+    }
+
+    /// On the shipping journal the list's own SQL shows what the rows say, in order; what waits to be sent is beside it.
+    private func checkList(_ contents: ChannelContents, _ channel: ChannelName) {
+        guard let list = attempt({ try device.list(of: channel) }) else { return }
+        let applied = AppliedState(
+            contents.messages.map { ($0.seq, $0.change, $0.isDeleted, $0.body) })
+        let expected = contents.messages.filter { $0.change == nil }.sorted { $0.seq < $1.seq }
+        let ids = Set(expected.map(\.id))
+        let shown = list.filter { ids.contains($0.id) }
+        guard shown.map(\.seq) == expected.map(\.seq) else {
+            let seqs = shown.map { $0.seq ?? 0 }
+            return report(0, channel, "is shown as \(seqs), and has \(expected.map(\.seq))")
+        }
+        for (message, row) in zip(shown, expected)
+        where message.body != applied.body(of: row.seq) || message.isDeleted != row.isDeleted {
+            report(row.seq, channel, "(\(row.id)) is not shown as its rows say")
+        }
     }
 
     private func checkDeleted(

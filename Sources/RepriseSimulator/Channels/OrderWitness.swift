@@ -49,15 +49,10 @@ final class OrderWitness {
     }
 
     private func stored(_ id: EntryID) {
-        // Buried: it has not come, and what is behind it may have passed because it was refused for good.
-        guard !server.wasBuried(id), let place = places[id], let number = place.number else {
-            return
-        }
+        guard let place = places[id], let number = place.number else { return }
         let line = published[place.line] ?? []
         for later in line.drop(while: { $0 != id }) {
-            // Nothing is said of what lies behind a buried message: see docs/reliability.md, Open.
-            if server.wasBuried(later) { return }
-            guard let other = places[later], other.before > number, server.holds(later) else {
+            guard let other = places[later], other.before > number, server.hasCome(later) else {
                 continue
             }
             simulation.violated(

@@ -21,6 +21,8 @@ package protocol ChannelsTransaction: AnyObject {
     func attempt(_ effect: () throws -> Void) throws
 
     func contents(of channel: ChannelName) throws -> ChannelContents
+    /// What a list shows of a channel; nil on a model, which has no list.
+    func list(of channel: ChannelName) throws -> [ChannelMessage]?
     func channelsLedger() throws -> LedgerSum
 }
 

@@ -55,6 +55,10 @@ extension GRDBTransaction: ChannelsTransaction {
 
     package func channelsLedger() throws -> LedgerSum { try ChannelsLedger.sum(db) }
 
+    package func list(of channel: ChannelName) throws -> [ChannelMessage]? {
+        try ListRows(channel: channel).page(before: nil, limit: 500, db)
+    }
+
     package func contents(of channel: ChannelName) throws -> ChannelContents {
         var contents = ChannelContents()
         contents.messages = try Row.fetchAll(

@@ -239,6 +239,11 @@ package final class SimulatedDevice {
         try life?.journal.read { try $0.contents(of: channel) }
     }
 
+    /// What a list shows, by its own SQL; nil on the model.
+    package func list(of channel: ChannelName) throws -> [ChannelMessage]? {
+        try life?.journal.read { try $0.list(of: channel) } ?? nil
+    }
+
     /// The channels' part of the ledger.
     package func channelsLedger() throws -> LedgerSum? {
         try life?.journal.read { try $0.channelsLedger() }

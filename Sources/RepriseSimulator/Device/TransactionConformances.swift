@@ -41,6 +41,8 @@ extension ModelTransaction: ChannelsTransaction {
 
     package func attempt(_ effect: () throws -> Void) throws { try inSavepoint(effect) }
 
+    package func list(of channel: ChannelName) -> [ChannelMessage]? { nil }
+
     package func contents(of channel: ChannelName) -> ChannelContents {
         state.channels.contents(of: channel)
     }
@@ -94,6 +96,10 @@ extension ComparedTransaction: ChannelsTransaction {
     /// The effect itself does everything in both.
     package func attempt(_ effect: () throws -> Void) throws {
         try model.attempt { try real.attempt(effect) }
+    }
+
+    package func list(of channel: ChannelName) throws -> [ChannelMessage]? {
+        try real.list(of: channel)
     }
 
     package func contents(of channel: ChannelName) throws -> ChannelContents {

@@ -70,7 +70,7 @@ package final class SimulatedSocket {
     private var inbound: [Parcel] = []
     private var closing: (code: CloseCode?, arrival: Duration)?
     private var isScheduled = false
-    private var isOver = false
+    private(set) var isOver = false
     /// When the last byte sent from here arrives.
     private var lastArrival: Duration = .zero
 

@@ -54,7 +54,7 @@ package final class SimulatedNetwork {
         process.whenKilled { [unowned self] in listeners[server] = nil }
     }
 
-    /// Dials; `then` gets nil if nobody answers.
+    /// Dials; `then` gets nil if nobody answers, or if the connection has ended before it is there.
     package func dial(
         from process: SimulatedProcess, to server: String,
         then: @escaping (SimulatedSocket?) -> Void
@@ -85,7 +85,10 @@ package final class SimulatedNetwork {
             connections.append(connection)
             made.append(connection)
             simulation.after(.zero, on: listener.process) { listener.accept(connection.serverEnd) }
-            simulation.after(latency, on: process) { then(connection.clientEnd) }
+            // One that has ended on its way to the dialler would never be heard to close.
+            simulation.after(latency, on: process) {
+                then(connection.clientEnd.isOver ? nil : connection.clientEnd)
+            }
         }
     }
 

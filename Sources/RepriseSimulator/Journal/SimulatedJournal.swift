@@ -31,6 +31,8 @@ package final class SimulatedJournal {
     package var committed: (_ isDurable: Bool) -> Void = { _ in }
     /// Hears of what was recorded, once it is durable: the newest row of each kind.
     package var recorded: ([String: Int64]) -> Void = { _ in }
+    /// Hears that the calendar was set, and what is due with it.
+    package var calendarMoved: () -> Void = {}
 
     let simulation: Simulation
     let kinds: [String: EntryKind]
@@ -67,7 +69,7 @@ package final class SimulatedJournal {
         simulation.trace(process.name, "opens the journal, incarnation \(opened.incarnation)")
         simulation.whenEnded { [self] in
             (handlers, committed, lostOwnership) = ([:], { _ in }, {})
-            (recorded, written, alongside) = ({ _ in }, [:], [:])
+            (recorded, calendarMoved, written, alongside) = ({ _ in }, {}, [:], [:])
             queue = WriteQueue()
         }
         happened { $0.readinessOpened(.journal) }
@@ -173,6 +175,7 @@ package final class SimulatedJournal {
             if !outcome.news.isEmpty {
                 let soonest = outcome.news.soonest(by: process.clock)
                 happened { $0.workArrived(kinds: outcome.news.kinds, soonest: soonest) }
+                if outcome.news.moved != .zero { calendarMoved() }
                 if !outcome.news.recorded.isEmpty { recorded(outcome.news.recorded) }
             }
             // Whoever hears first may reach the end of the process; the dead hear nothing.

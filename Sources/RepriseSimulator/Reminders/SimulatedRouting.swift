@@ -217,9 +217,10 @@ final class SimulatedRouting {
         _ lent: SimulatedLent, _ mark: ReminderMark, _ why: String, _ entity: Entity,
         _ note: @escaping StoreJob
     ) {
-        let id = lent.entry.id
+        let (id, recorded) = (lent.entry.id, lent.entry.recordedAt)
         let effect: StoreJob = { transaction in
-            try transaction.mark(mark)
+            let moved = try transaction.entry(id)?.recordedAt
+            try transaction.mark(mark.moved(by: recorded.duration(to: moved ?? recorded)))
             try transaction.addEffect(id.text)
         }
         if simulation.mutation == .markApart {

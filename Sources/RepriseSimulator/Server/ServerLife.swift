@@ -122,11 +122,15 @@ final class ServerLife {
                 server.disk.commit()
             }
             simulation.trace(server.name, "has stored \(Self.text(results))")
-            server.observer(.durable(results.flatMap(\.events)))
+            for (message, result) in zip(messages, results) {
+                if case .duplicate = result { server.observer(.came(message.id)) }
+                if !result.events.isEmpty { server.observer(.durable(result.events)) }
+            }
             queue.logAnswered(hasFailed: false)
             actions = Queue.stored(batch, results)
         } catch {
             simulation.trace(server.name, "could not store \(messages.count) messages: \(error)")
+            server.observer(.uncertain(messages.map(\.id)))
             queue.logAnswered(hasFailed: true)
             actions = Queue.failed(batch, error)
         }

@@ -50,12 +50,14 @@ package final class ServerWitness {
     private var devices: [Int: EntryID] = [:]
     /// The connection on which each device was welcomed last.
     private var welcomed: [EntryID: Int] = [:]
-    /// Called with each message that becomes durable.
+    /// Called with each message that is stored, or comes after it was buried.
     var stores: (EntryID) -> Void = { _ in }
     /// Who watches who gets what, where the server asks who they are.
     var access: AccessWitness?
     /// What was deleted before it came: it is stored by who deleted it.
     private var buried: Set<EntryID> = []
+    /// Those of them that have come, and those of which that is not known.
+    private var (come, uncertain): (Set<EntryID>, Set<EntryID>) = ([], [])
     /// What was deleted: its body as it was, and when it became durable that it is gone.
     private var blanked: [EntryID: (event: ServerFrame.Event, at: Duration)] = [:]
 
@@ -72,8 +74,10 @@ package final class ServerWitness {
     /// Messages that were acknowledged or may have been, and are stored as far as anybody outside can know.
     package func holds(_ id: EntryID) -> Bool { stored.ids[id] != nil }
 
-    /// Whether the message was deleted before it came.
-    func wasBuried(_ id: EntryID) -> Bool { buried.contains(id) }
+    /// Whether the message is stored and has come: one that was deleted before is nobody's predecessor until then.
+    func hasCome(_ id: EntryID) -> Bool {
+        holds(id) && (!buried.contains(id) || come.contains(id) && !uncertain.contains(id))
+    }
 
     /// Whether the message is stored, or went with a log that was replaced.
     package func accountsFor(_ id: EntryID) -> Bool { holds(id) || replacedAway.contains(id) }
@@ -94,6 +98,8 @@ package final class ServerWitness {
     package func saw(_ sight: SimulatedServer.Sight) {
         switch sight {
         case .durable(let events): events.forEach(becameDurable)
+        case .came(let id): came(id)
+        case .uncertain(let ids): uncertain.formUnion(ids.filter { !come.contains($0) })
         case .asked(let ask, let connection):
             sent[Slot(connection: connection, channel: ask.channel), default: Sent()].ask = ask
         case .identified(let user, let connection): access?.identified(user, connection)
@@ -146,9 +152,13 @@ package final class ServerWitness {
         stored.events[event.channel, default: [:]][event.seq] = event
         stored.ids[event.id] = (event.channel, event.seq)
         if case .deletes(let target) = event.change { blank(target, event.channel) }
-        if event.isDeleted { buried.insert(event.id) }
-        stores(event.id)
+        if event.isDeleted { buried.insert(event.id) } else { stores(event.id) }
         access?.stored(event.id)
+    }
+
+    private func came(_ id: EntryID) {
+        guard buried.contains(id), !uncertain.contains(id), come.insert(id).inserted else { return }
+        stores(id)
     }
 
     /// A deletion takes the bodies of its target and of the target's edits away.

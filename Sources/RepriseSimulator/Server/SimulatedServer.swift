@@ -17,6 +17,10 @@ package final class SimulatedServer {
     package enum Sight {
         /// These are stored for good as of this moment.
         case durable([ServerFrame.Event])
+        /// A message has come whose id is known.
+        case came(EntryID)
+        /// A commit of these has failed: what became of them is known to nobody.
+        case uncertain([EntryID])
         /// A device asks for what it is missing in a channel.
         case asked(ClientFrame.Subscription, connection: Int)
         /// It is known whose connection it is.

@@ -116,6 +116,36 @@ struct ReminderActionsTests {
         await door.journal.close()
     }
 
+    @Test("A calendar that is set while the app's store is asked makes no snooze last for years")
+    func calendarBeforeCommit() async throws {
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let store = ScriptedStore { _ in
+            time.setWall(milliseconds: 1_700_000_000_000)
+            return .found(Self.goal)
+        }
+        let door = try await door(store, timekeeper: time)
+        let later = try await door.reminders.received(act(.button("later")))
+        try await door.ended(later, .applied, "snoozed")
+        #expect(
+            try await door.marks()
+                == ["g r 2026-11-21T07:30 snooze \(time.now.milliseconds + 600_000)"])
+        await door.journal.close()
+    }
+
+    @Test("A calendar that is set just before a snooze is written down does not move it away")
+    func calendarBeforeMark() async throws {
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await door(ScriptedStore(Self.goal), timekeeper: time)
+        time.jumpWallAfterLook(by: .seconds(-3 * 365 * 86_400))
+        try await door.reminders.snooze(
+            "g", reminder: "r", occurrence: "2026-11-21T07:30", for: .seconds(600))
+        try await door.journal.write { _ in }
+        #expect(
+            try await door.marks()
+                == ["g r 2026-11-21T07:30 snooze \(time.now.milliseconds + 600_000)"])
+        await door.journal.close()
+    }
+
     @Test("Of two snoozes of one occurrence the later counts, whichever is done first")
     func laterSnooze() async throws {
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)

@@ -77,6 +77,29 @@ struct SimulationTests {
         simulation.end()
     }
 
+    @Test("who dials hears if the connection ended before it was there", arguments: [true, false])
+    func endedOnItsWay(isCut: Bool) {
+        let simulation = Self.simulation()
+        let network = SimulatedNetwork(simulation)
+        let server = SimulatedProcess(simulation, name: "server")
+        let device = SimulatedProcess(simulation, name: "device")
+        let cut = Fault(.cut, at: .zero)
+        var heard: [String] = []
+        server.start()
+        network.listen(as: "server", on: server) { _ in
+            heard.append("accepted")
+            if isCut { network.inflict(cut, on: device) }
+        }
+        device.start()
+        network.dial(from: device, to: "server") { socket in
+            heard.append(socket == nil ? "nobody" : "connected")
+            socket?.closed = { _ in heard.append("closed") }
+        }
+        simulation.run(until: .seconds(30))
+        #expect(heard == ["accepted", isCut ? "nobody" : "connected"])
+        simulation.end()
+    }
+
     @Test("a run that is over leaves nothing behind", arguments: Workloads.all.map(\.name))
     func memory(name: String) async throws {
         let workload = try #require(Workloads.named(name))

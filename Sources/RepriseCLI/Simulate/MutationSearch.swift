@@ -1,0 +1,69 @@
+import RepriseCore
+import RepriseSimulator
+import Synchronization
+
+/// Plays each wrong driver until the workload that should convict it does.
+struct MutationSearch: Sendable {
+    /// Which seed convicts a mutation first, and of which promise; nil: none did.
+    struct Verdict: Encodable, Sendable {
+        var mutation: String
+        var workload: String
+        var schedules: Int
+        var seed: UInt64?
+        var promise: String?
+    }
+
+    struct Report: Encodable {
+        var convicted: Int
+        var verdicts: [Verdict]
+    }
+
+    let workloads: [any Workload]
+    let seeds: Range<UInt64>
+    let tier: Tier
+    let jobs: Int
+    let isQuiet: Bool
+
+    /// In the order in which `--list` has them.
+    func run() async throws -> Report {
+        let interrupted = Mutex(false)
+        var verdicts: [Verdict] = []
+        for mutation in Mutation.allCases where !Task.isCancelled {
+            guard let workload = workloads.first(where: { $0.name == mutation.workload }) else {
+                continue
+            }
+            let campaign = Campaign(
+                workload: workload, seeds: seeds, mutation: mutation, tier: tier, jobs: jobs
+            ) { interrupted.withLock { $0 } }
+            let report = await withTaskCancellationHandler {
+                await campaign.run()
+            } onCancel: {
+                interrupted.withLock { $0 = true }
+            }
+            guard !Task.isCancelled else { break }
+            let verdict = Verdict(
+                mutation: mutation.rawValue, workload: workload.name, schedules: report.schedules,
+                seed: report.failure?.schedule.seed,
+                promise: report.failure?.violation.promise.rawValue)
+            verdicts.append(verdict)
+            if !isQuiet { try StandardOutput.write(verdict.text(Terminal.output)) }
+        }
+        let convicted = verdicts.count { $0.seed != nil }
+        if !isQuiet { try StandardOutput.write(Self.sum(verdicts, convicted)) }
+        return Report(convicted: convicted, verdicts: verdicts)
+    }
+
+    private static func sum(_ verdicts: [Verdict], _ convicted: Int) -> String {
+        let latest = verdicts.compactMap(\.seed).max()
+        return "\n\(convicted) of \(verdicts.count) convicted"
+            + (latest.map { ", the latest at seed \($0)." } ?? ".")
+    }
+}
+
+extension MutationSearch.Verdict {
+    fileprivate func text(_ terminal: Terminal) -> String {
+        let found = seed.map { "seed \($0)".left(11) + (promise ?? "") }
+        return mutation.left(33) + workload.left(11)
+            + (found ?? terminal.paint("NOT CONVICTED by \(schedules) seeds", .red))
+    }
+}

@@ -1,0 +1,84 @@
+import GRDB
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Synchronization
+import Testing
+
+/// Sets the calendar back by two hours, once.
+final class CalendarSetter: Sendable {
+    private let time: ManualTimekeeper
+    private let isDone = Mutex(false)
+
+    init(_ time: ManualTimekeeper) { self.time = time }
+
+    func set() {
+        let isFirst = isDone.withLock { isDone in
+            defer { isDone = true }
+            return !isDone
+        }
+        if isFirst { time.jumpWall(by: .seconds(-7_200)) }
+    }
+}
+
+/// While it runs the calendar is set.
+struct SetsCalendar: Worker {
+    static let identifier = "sets-calendar"
+    let setter: CalendarSetter
+
+    func run(_ input: Int, _ work: WorkContext) async throws -> Int {
+        setter.set()
+        return input
+    }
+}
+
+@Suite("Chains: a calendar that is set just then", .timeLimit(.minutes(1)))
+struct CalendarTests {
+    @Test("Set back between the reckoning of a deadline and its commit, it moves no deadline away")
+    func beforeCommit() async throws {
+        let desk = try EngineDesk(manualTime: true)
+        let time = try #require(desk.time)
+        let setter = CalendarSetter(time)
+        let device = FakeDevice(DeviceConditions(network: false))
+        let chain = Chain<Int>("online") { _ in
+            Work("a", Say.self) { _ in
+                // The decision is under way, and nothing of it is written yet.
+                setter.set()
+                return .init(line: "a")
+            }.deadline(.seconds(60))
+        }
+        var chains = try await desk.open([chain], conditions: device)
+        let id = try await chains.start(
+            chain, input: 1, constraints: ChainConstraints(network: true))
+        try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
+        await desk.close()
+        // In the next life there is but the row.
+        chains = try await desk.open([chain], conditions: device)
+        let row = try await desk.journal?.read {
+            try Int64.fetchOne($0, sql: "SELECT deadline FROM chainTask")
+        }
+        #expect(row == time.now.advanced(by: .seconds(60)).milliseconds)
+        time.advance(by: .seconds(62))
+        try await until("it is late") { try await chains.status(id)?.state == .failed }
+        #expect(try await chains.status(id)?.reason?.contains("timedOut") == true)
+        await desk.close()
+    }
+
+    @Test("Set back while a task runs, it makes no task late that comes after")
+    func whileRunning() async throws {
+        let desk = try EngineDesk(manualTime: true)
+        let setter = CalendarSetter(try #require(desk.time))
+        let chain = Chain<Int>("two") { _ in
+            Work("a", SetsCalendar.self) { _ in 1 }
+            Work("b", Say.self) { _ in .init(line: "b") }.deadline(.seconds(3_600))
+        }
+        let chains = try await desk.open(
+            [chain], workers: [SetsCalendar(setter: setter), Say(witness: desk.witness)])
+        let id = try await chains.start(chain, input: 1)
+        try await until("it has ended") { try await chains.status(id)?.state.isEnd == true }
+        #expect(try await chains.status(id)?.state == .succeeded)
+        #expect(desk.witness.all == ["b 1"])
+        await desk.close()
+    }
+}
