@@ -64,4 +64,50 @@ struct InsideReaderTests {
         #expect(try await bench.sunk().last == 13)
         try await bench.finish()
     }
+
+    @Test(
+        "What comes one by one is applied once; one that fails is tried again when it is due, and holds up the others only in order",
+        arguments: [ReaderOptions.Order.arrival, .ordered])
+    func oneByOne(_ order: ReaderOptions.Order) async throws {
+        let bench = try await Bench()
+        try await bench.general.subscribe()
+        bench.start()
+        let server = try await bench.accept()
+        try server.catchUp(try await server.request(), head: 0)
+        let failures = Mutex(1)
+        try await bench.general.read(
+            "sink",
+            options: .init(order: order, attemptLimit: 3, backoff: Backoff(base: .seconds(60)))
+        ) { db, messages in
+            try Self.insert(db, messages)
+            guard messages.contains(where: { $0.seq == 3 }) else { return }
+            let fails = failures.withLock { left in
+                defer { left -= 1 }
+                return left > 0
+            }
+            if fails { throw Failed() }
+        }
+        for seq in 1...2 {
+            try server.events([Int64(seq)])
+            try await eventually("\(seq) is applied") { try await bench.sunk().last == seq }
+        }
+        try server.events([3])
+        try await eventually("it is tried") { failures.withLock { $0 } <= 0 }
+        try server.events([4])
+        if order == .arrival {
+            try await eventually("4 does not wait") { try await bench.sunk() == [1, 2, 4] }
+        } else {
+            try await eventually("4 has come") { try await bench.journal.ledger().pending == 2 }
+        }
+        try await eventually("it is applied when it is due") {
+            bench.time.advance(by: .seconds(30))
+            return try await bench.sunk() == (order == .arrival ? [1, 2, 4, 3] : [1, 2, 3, 4])
+        }
+        try server.events([5])
+        try await eventually("5 is applied") { try await bench.sunk().last == 5 }
+        try await eventually("each is counted once") {
+            try await bench.journal.ledger().outcomes[.applied] == 5
+        }
+        try await bench.finish()
+    }
 }

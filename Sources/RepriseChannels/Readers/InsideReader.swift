@@ -29,20 +29,55 @@ actor InsideReader: Reader {
                 continue
             }
             let page = try await line.page(after: cursor)
-            if page.isEmpty { await line.wait(until: nextDue) } else { try await apply(page) }
+            guard page.isEmpty else {
+                try await apply(page)
+                continue
+            }
+            repeat {
+                await line.wait(until: nextDue)
+            } while try await applyWhatCame()
         }
     }
 
     private func apply(_ page: [Arrived]) async throws {
         let (line, effect) = (line, effect)
-        let write = try await line.persist { db in
-            let write = try Self.inside(line, effect, db).apply(page)
-            try line.store.rows.write(write, of: line.reader, now: line.store.journal.now, db)
-            return write
+        applied(try await line.persist { try Self.apply(page, line, effect, $0) })
+    }
+
+    /// Applies what has just come in the transaction that finds it: at the end of a channel most of what a message costs are the reads
+    /// around it.
+    ///
+    /// - Returns: whether there is nothing left to do; never while a message waits to be tried again.
+    private func applyWhatCame() async throws -> Bool {
+        guard nextDue == nil, !Task.isCancelled else { return false }
+        let (line, effect, cursor) = (line, effect, cursor)
+        let came = try await line.persist { db -> (write: ReaderWrite, isAll: Bool)? in
+            let rows = line.store.rows
+            let due = try rows.due(line.reader, now: line.store.journal.now, db)
+            guard due.messages.isEmpty, due.next == nil else { return nil }
+            let page = try rows.page(after: cursor, db)
+            guard !page.isEmpty else { return nil }
+            let write = try Self.apply(page, line, effect, db)
+            return (write, try rows.newest(db) <= write.cursor)
         }
+        guard let came else { return false }
+        applied(came.write)
+        return came.isAll && nextDue == nil
+    }
+
+    private func applied(_ write: ReaderWrite) {
         cursor = write.cursor
         if let soonest = write.soonest { nextDue = min(soonest, nextDue ?? soonest) }
         line.through.announce(cursor)
+    }
+
+    private static func apply(
+        _ page: [Arrived], _ line: ReaderLine,
+        _ effect: @escaping @Sendable (Database, [Message]) throws -> Void, _ db: Database
+    ) throws -> ReaderWrite {
+        let write = try inside(line, effect, db).apply(page)
+        try line.store.rows.write(write, of: line.reader, now: line.store.journal.now, db)
+        return write
     }
 
     private func applyWhatIsDue() async throws {

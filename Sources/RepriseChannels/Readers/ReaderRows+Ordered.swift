@@ -89,10 +89,10 @@ extension ReaderRows {
     func newestOrdered(_ db: Database) throws -> Int64 {
         for (rank, log) in try logs(db).enumerated().reversed() {
             let newest = try Int64.fetchOne(
-                db,
-                sql: """
-                    SELECT seq FROM channelsMessage WHERE log = ? ORDER BY seq DESC LIMIT 1
-                    """, arguments: [log])
+                db.cachedStatement(
+                    sql: """
+                        SELECT seq FROM channelsMessage WHERE log = ? ORDER BY seq DESC LIMIT 1
+                        """), arguments: [log])
             if let newest { return OrderedPosition.position(rank: rank, seq: newest) }
         }
         return 0

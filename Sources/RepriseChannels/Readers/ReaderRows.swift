@@ -113,8 +113,8 @@ package struct ReaderRows: Sendable {
     package func page(after cursor: Int64, _ db: Database) throws -> [Arrived] {
         guard order == .arrival else { return try orderedPage(after: cursor, db) }
         let logs = try Row.fetchAll(
-            db,
-            sql: "SELECT id FROM channelsLog WHERE channel = ? AND id >= ? ORDER BY id",
+            db.cachedStatement(
+                sql: "SELECT id FROM channelsLog WHERE channel = ? AND id >= ? ORDER BY id"),
             arguments: [channel.text, ChannelsTables.log(of: cursor)])
         for row in logs {
             let base = ChannelsTables.base(of: try row.integer(0))
@@ -185,16 +185,17 @@ package struct ReaderRows: Sendable {
     package func newest(_ db: Database) throws -> Int64 {
         guard order == .arrival else { return try newestOrdered(db) }
         let logs = try Row.fetchAll(
-            db, sql: "SELECT id FROM channelsLog WHERE channel = ? ORDER BY id DESC",
+            db.cachedStatement(
+                sql: "SELECT id FROM channelsLog WHERE channel = ? ORDER BY id DESC"),
             arguments: [channel.text])
         for row in logs {
             let base = ChannelsTables.base(of: try row.integer(0))
             let newest = try Int64.fetchOne(
-                db,
-                sql: """
-                    SELECT arrival FROM channelsMessage WHERE arrival > ? AND arrival < ?
-                    ORDER BY arrival DESC LIMIT 1
-                    """, arguments: [base, base + (1 << ChannelsTables.arrivalBits)])
+                db.cachedStatement(
+                    sql: """
+                        SELECT arrival FROM channelsMessage WHERE arrival > ? AND arrival < ?
+                        ORDER BY arrival DESC LIMIT 1
+                        """), arguments: [base, base + (1 << ChannelsTables.arrivalBits)])
             if let newest { return newest }
         }
         return 0

@@ -266,7 +266,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if machine.closeReceived(now: now) {
             write(WebSocketFraming.close(code ?? .normal))
         }
-        switchboard.flush()
+        flush()  // not in its turn: what is unflushed is lost with the close
         context?.close(promise: nil)
     }
 

@@ -5,7 +5,7 @@ import Synchronization
 
 /// What other threads see of an event loop's part of the hub: a letter box.
 ///
-/// Whatever waits is handled in one turn of the loop, so that each connection is flushed once for all of it.
+/// Whatever waits is handled in one turn of the loop, and each connection is flushed once for all of it: see `FlushTurns`.
 final class Shard: Sendable {
     /// Letters in the order in which they came.
     enum Letter: Sendable {

@@ -21,7 +21,7 @@ final class Switchboard {
     var typists: TypingBoard
     private var news = PositionNews()
     var channels: [ChannelName: Subscribers] = [:]
-    private var unflushed: [ConnectionHandler] = []
+    private var unflushed = FlushTurns<ConnectionHandler>()
     private var wheel: Wheel
     private var heartbeats: Heartbeats<UInt64>
     private var timer: RepeatedTask?
@@ -139,16 +139,22 @@ final class Switchboard {
 
     // MARK: Flushing
 
-    /// The connection has written; it is flushed at the end of this turn, once.
-    func flushLater(_ connection: ConnectionHandler) { unflushed.append(connection) }
+    /// The connection has written; it is flushed in one of the next turns, once.
+    func flushLater(_ connection: ConnectionHandler) { unflushed.join(connection) }
 
+    /// Flushes some of those who wait, and sees to it that the others come next.
     func flush() {
-        while !unflushed.isEmpty {
-            let connections = unflushed
-            unflushed.removeAll(keepingCapacity: true)
-            for connection in connections { connection.flush() }
-        }
+        while let connection = unflushed.next() { connection.flush() }
+        if unflushed.ended() { flushAgain() }
         if text.capacity > 65_536 { text = [] }
+    }
+
+    private func flushAgain() {
+        // A task that is ready at once would run before the loop looks at its sockets again.
+        shard.loop.assumeIsolated().scheduleTask(in: .microseconds(20)) {
+            self.unflushed.began()
+            self.flush()
+        }
     }
 
     // MARK: Time

@@ -73,6 +73,36 @@ struct HubDecisionTests {
         #expect(beats.ticked(now: .seconds(100)) { heads[$0] ?? [] } == [:])
     }
 
+    // MARK: Flushing
+
+    @Test("a turn flushes so many, in the order in which they wrote, and another is scheduled once")
+    func flushTurns() {
+        var turns = FlushTurns<Int>()
+        let most = FlushTurns<Int>.most
+        for number in 0..<2 * most + 1 { turns.join(number) }
+        func turn() -> (flushed: [Int], isAnotherScheduled: Bool) {
+            var flushed: [Int] = []
+            while let next = turns.next() { flushed.append(next) }
+            return (flushed, turns.ended())
+        }
+        let first = turn()
+        #expect(first.flushed == Array(0..<most))
+        #expect(first.isAnotherScheduled)
+        // What was read in between wants a flush, too.
+        let between = turn()
+        #expect(between.flushed == Array(most..<2 * most))
+        #expect(!between.isAnotherScheduled, "one is scheduled already")
+        turns.began()
+        turns.join(-1)
+        let second = turn()
+        #expect(second.flushed == [2 * most, -1])
+        #expect(!second.isAnotherScheduled, "nobody waits")
+        for number in 0...most { turns.join(number) }
+        let third = turn()
+        #expect(third.flushed.count == most)
+        #expect(third.isAnotherScheduled, "the scheduled one has begun, so another is needed")
+    }
+
     // MARK: Letters
 
     @Test("one turn is scheduled for all that waits, and letters keep their order")
