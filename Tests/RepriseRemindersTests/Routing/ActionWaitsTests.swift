@@ -3,6 +3,7 @@ import RepriseCore
 import RepriseJournal
 import RepriseReminders
 import RepriseTesting
+import Synchronization
 import Testing
 
 /// The system suspends an app in the background when it is told that a button was taken.
@@ -113,6 +114,40 @@ struct ActionWaitsTests {
         let broken = try await door.reminders.received(
             tap("b", info: "{}", category: "goal", action: .button("log")))
         #expect(try await door.entry(broken)?.state == .finished(.dead))
+        await door.journal.close()
+    }
+
+    @Test("Eight waits that were given up and do not come back are the most: no other is begun")
+    func givenUp() async throws {
+        let folder = try TemporaryFolder()
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await door(folder, nil, timekeeper: time)
+        // The disk takes what is written, and answers nobody who reads.
+        let isStuck = Mutex(true)
+        let readers = (0..<16).map { _ in
+            Task {
+                try await door.journal.read { _ in
+                    while isStuck.withLock({ $0 }) { usleep(1_000) }
+                }
+            }
+        }
+        let over = Mutex(0)
+        for number in 1...9 {
+            let response = tap(
+                "\(number)", info: Self.info, category: "goal", action: .button("log"))
+            let pressed = Task {
+                defer { over.withLock { $0 += 1 } }
+                _ = try await door.reminders.received(response)
+            }
+            try await comesTrue("\(number) is taken") {
+                // For the ninth nobody moves the clock.
+                if number < 9 { time.advance(by: .seconds(1)) }
+                return over.withLock { $0 } == number
+            }
+            if over.withLock({ $0 }) == number { try await pressed.value }
+        }
+        isStuck.withLock { $0 = false }
+        for reader in readers { try await reader.value }
         await door.journal.close()
     }
 }
