@@ -54,7 +54,7 @@ struct ProtocolClientTests {
     @Test(
         "it catches up through cuts, publishes each line once, and asks for exactly the holes it has"
     )
-    func client() async throws {
+    func cuts() async throws {
         let scene = try await ChatScene(options: [])
         let lines = (1...60).map { "line \($0)\n" }.joined()
         let published = try await Tool.run(

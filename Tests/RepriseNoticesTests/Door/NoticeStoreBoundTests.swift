@@ -13,7 +13,7 @@ struct NoticeStoreBoundTests {
     private let system = MemoryNotifications(clock: ManualTimekeeper())
 
     /// Counts rows of a table that were written, a transaction at a time.
-    private final class Transactions: TransactionObserver {
+    private final class Transactions: TransactionObserver, Sendable {
         private struct State {
             var rows = 0
             var all: [Int] = []

@@ -3,7 +3,6 @@ import RepriseCore
 import RepriseJournal
 import RepriseReminders
 import RepriseTesting
-import Synchronization
 import Testing
 
 /// The system suspends an app in the background when it is told that a button was taken.
@@ -123,30 +122,26 @@ struct ActionWaitsTests {
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
         let door = try await door(folder, nil, timekeeper: time)
         // The disk takes what is written, and answers nobody who reads.
-        let isStuck = Mutex(true)
+        let isStuck = Announcer(true)
+        let journal = door.journal
         let readers = (0..<16).map { _ in
-            Task {
-                try await door.journal.read { _ in
-                    while isStuck.withLock({ $0 }) { usleep(1_000) }
-                }
-            }
+            Task { try await journal.read { _ in while isStuck.value { usleep(1_000) } } }
         }
-        let over = Mutex(0)
         for number in 1...9 {
             let response = tap(
                 "\(number)", info: Self.info, category: "goal", action: .button("log"))
-            let pressed = Task {
-                defer { over.withLock { $0 += 1 } }
+            let isOver = Announcer(false)
+            Task {
                 _ = try await door.reminders.received(response)
+                isOver.announce(true)
             }
             try await comesTrue("\(number) is taken") {
                 // For the ninth nobody moves the clock.
                 if number < 9 { time.advance(by: .seconds(1)) }
-                return over.withLock { $0 } == number
+                return isOver.value
             }
-            if over.withLock({ $0 }) == number { try await pressed.value }
         }
-        isStuck.withLock { $0 = false }
+        isStuck.announce(false)
         for reader in readers { try await reader.value }
         await door.journal.close()
     }

@@ -48,17 +48,17 @@ struct PushWalkTests {
             try await push.make(members: ["ada"])
             for number in 1...3 { try await push.register("phone-\(number)", of: "ada") }
             try await push.publish("m1")
-            let deadline = ContinuousClock.now + .seconds(20)
-            while push.provider.held < 1, ContinuousClock.now < deadline {
-                push.clock.advance(by: .milliseconds(250))
-                try await Task.sleep(for: .milliseconds(2))
-            }
-            try await push.publish("gone", change: .deletes(try EntryID("m1")), isNoted: false)
-            push.clock.advance(by: .milliseconds(999))
+            // Nearly no time passes between its being read and its being pushed.
+            try await push.pass(.milliseconds(4_500))
+            try await push.until(pushes: 1, step: .milliseconds(10))
+            try await push.becomes("it is under way") { push.provider.held == 1 }
+            try await push.publish(
+                "gone", body: "null", change: .deletes(try EntryID("m1")), isNoted: false)
+            push.clock.advance(by: .milliseconds(500))
             push.provider.release(1)
             try await push.becomes("it is pushed from memory") { push.provider.held == 1 }
             #expect(push.provider.pushes.count == 2)
-            push.clock.advance(by: .milliseconds(1))
+            push.clock.advance(by: .milliseconds(600))
             push.provider.release(1)
             try await push.untilQueueIsEmpty()
             #expect(push.provider.pushes.count == 2)
