@@ -35,6 +35,19 @@ struct JournalFolder: Sendable {
         }
     }
 
+    /// What to name instead of this folder, which has no journal: the first of those in it that have one, as of accounts.
+    var remedy: String {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
+        let journal = names.sorted().first { name in
+            let path = url.appendingPathComponent(name).appendingPathComponent("journal.sqlite")
+                .path
+            return name.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+                && FileManager.default.fileExists(atPath: path)
+        }
+        guard let journal else { return "Name the folder given to Journal.open or to --journal." }
+        return "There is one in the folder “\(journal)” in it: name that."
+    }
+
     // MARK: Suspicion
 
     private var mark: String { url.appendingPathComponent("suspect").path }

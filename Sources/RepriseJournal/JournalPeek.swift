@@ -60,8 +60,7 @@ enum JournalPeek {
             !isFolder.boolValue
         else {
             throw RepriseError(
-                .notAJournal, "There is no journal in this folder.",
-                remedy: "Name the folder given to Journal.open or to --journal.")
+                .notAJournal, "There is no journal in this folder.", remedy: folder.remedy)
         }
         if FileManager.default.fileExists(atPath: path + "-shm"), !hasOnlyHeader(path + "-wal") {
             return try open(uri(path), body)

@@ -5,50 +5,11 @@ import Testing
 
 @Suite("chat")
 struct ChatTests {
-    /// Two people and what they say and do, on a server that knows who they are.
-    private struct Scene {
-        let folder: Folder
-        var server: TestServer
-
-        init() async throws {
-            folder = try Folder()
-            server = try await TestServer(data: folder.path("data"), options: ["--dev"])
-        }
-
-        func arguments(_ user: String) -> [String] {
-            [
-                "chat", "general", "--as", user, "--server", server.url, "--journal",
-                folder.path("state"),
-            ]
-        }
-
-        mutating func restartServer() async throws {
-            server = try await TestServer(
-                data: folder.path("data"), url: server.url, options: ["--dev"])
-        }
-
-        /// What the server holds: `AUTHOR TEXT`, without edits and deletions.
-        func said() async throws -> [String] {
-            try await Tool.run(
-                "history", "general", "--after", "0", "--json", "--as", "eve", "--server",
-                server.url
-            ).lines.compactMap { line in
-                let message = try JSONMembers(Array(line.utf8))
-                guard message.integer("edits") == nil, message.integer("deletes") == nil else {
-                    return nil
-                }
-                let body =
-                    message.bool("deleted") ? "(deleted)" : ChatBody(message.raw("body") ?? []).text
-                return (message.text("from") ?? "?") + " " + body
-            }
-        }
-    }
-
     @Test(
         "two people chat through kills of either side and of the server; nothing is lost or there twice"
     )
     func kills() async throws {
-        var scene = try await Scene()
+        var scene = try await ChatScene()
         var ada = try PseudoTerminal(scene.arguments("ada"))
         var bob = try RunningTool(scene.arguments("bob"))
         var heard = ""
@@ -110,7 +71,7 @@ struct ChatTests {
 
     @Test("each sees the other type, read, edit and delete")
     func seen() async throws {
-        let scene = try await Scene()
+        let scene = try await ChatScene()
         let ada = try PseudoTerminal(scene.arguments("ada"))
         let bob = try PseudoTerminal(scene.arguments("bob"))
         for person in [ada, bob] {
@@ -151,7 +112,7 @@ struct ChatTests {
 
     @Test("what the server refuses is shown with the reason, and can be sent again or withdrawn")
     func refused() async throws {
-        let scene = try await Scene()
+        let scene = try await ChatScene()
         let closed = try await Tool.run(
             "channels", "general", "--visibility", "private", "--as", "root", "--server",
             scene.server.url)
@@ -235,12 +196,5 @@ struct ChatTests {
         let result = try await Tool.run(arguments)
         #expect(result.status == 64, "\(result)")
         #expect(result.output.isEmpty && result.error.split(separator: "\n").count == 1)
-    }
-}
-
-extension [String] {
-    /// How many of the messages on the screen say it.
-    fileprivate func times(_ text: String) -> Int {
-        dropLast(2).count { $0.contains("  " + text) }
     }
 }

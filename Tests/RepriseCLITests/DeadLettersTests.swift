@@ -16,6 +16,8 @@ struct DeadLettersTests {
             chat + [url, "--patience", "0"], input: Data("kept\n".utf8))
         #expect(said.status == 1)
         #expect(try await Tool.run("dead-letters", "--journal", journal).output.isEmpty)
+        let above = try await Tool.run("dead-letters", "--journal", folder.path("j"))
+        #expect(above.status == 65 && above.error.contains("“ada”"), "\(above)")
 
         // As a refusal leaves it.
         let database = try DatabaseQueue(path: journal + "/journal.sqlite")

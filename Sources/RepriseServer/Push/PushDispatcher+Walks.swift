@@ -61,7 +61,7 @@ extension PushDispatcher {
         else { return nil }
         let page = try await log.page(
             of: channel, missing: [missing], limit: PushLimits.messagesPerWalk,
-            byteLimit: PushLimits.bytesPerWalk)
+            byteLimit: PushLimits.messagesPerWalk * WireLimits.bodyBytes)
         let target = max(walk.through, min(page.through, missing.through))
         guard target > walk.through else { return nil }
         let now = clock.wall()

@@ -8,8 +8,6 @@ package enum PushLimits {
     package static let notedSlots = 65_536
     /// The most messages of one walk over a channel's members.
     package static let messagesPerWalk = 16
-    /// The most bytes of bodies that a walk reads.
-    package static let bytesPerWalk = 1 << 20
     /// How many members are looked at in one step of a walk, for one message.
     package static let membersPerStep = 512
     /// How many channels are walked at a time.

@@ -85,6 +85,9 @@ final class PseudoTerminal: @unchecked Sendable {
     /// Whether anything was coloured.
     var hasColours: Bool { screen.withLock { $0.hasColours } }
 
+    /// How often the screen was drawn, in whole or in part.
+    var drawings: Int { screen.withLock { $0.drawings } }
+
     func type(_ text: String) {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
@@ -124,6 +127,7 @@ private struct Screen {
     private(set) var rows: [String]
     private(set) var isRestored = false
     private(set) var hasColours = false
+    private(set) var drawings = 0
     private var row = 0
     private var pending: [UInt8] = []
 
@@ -158,6 +162,8 @@ private struct Screen {
         case "J": rows = rows.map { _ in "" }
         case "K": if rows.indices.contains(row) { rows[row] = "" }
         case "l" where parameters == "?1049": isRestored = true
+        // The cursor is hidden while it is drawn.
+        case "l" where parameters == "?25": drawings += 1
         case "m": hasColours = true
         default: break
         }

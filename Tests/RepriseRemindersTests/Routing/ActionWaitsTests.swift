@@ -115,4 +115,34 @@ struct ActionWaitsTests {
         #expect(try await door.entry(broken)?.state == .finished(.dead))
         await door.journal.close()
     }
+
+    @Test("Eight waits that were given up and do not come back are the most: no other is begun")
+    func givenUp() async throws {
+        let folder = try TemporaryFolder()
+        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let door = try await door(folder, nil, timekeeper: time)
+        // The disk takes what is written, and answers nobody who reads.
+        let isStuck = Announcer(true)
+        let journal = door.journal
+        let readers = (0..<16).map { _ in
+            Task { try await journal.read { _ in while isStuck.value { usleep(1_000) } } }
+        }
+        for number in 1...9 {
+            let response = tap(
+                "\(number)", info: Self.info, category: "goal", action: .button("log"))
+            let isOver = Announcer(false)
+            Task {
+                _ = try await door.reminders.received(response)
+                isOver.announce(true)
+            }
+            try await comesTrue("\(number) is taken") {
+                // For the ninth nobody moves the clock.
+                if number < 9 { time.advance(by: .seconds(1)) }
+                return isOver.value
+            }
+        }
+        isStuck.announce(false)
+        for reader in readers { try await reader.value }
+        await door.journal.close()
+    }
 }

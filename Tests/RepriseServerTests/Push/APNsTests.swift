@@ -107,6 +107,19 @@ struct APNsTests {
         #expect(APNsProvider.collapse(long) != APNsProvider.collapse(other))
     }
 
+    @Test("an answer of 4,096 bytes is read, and of a longer one no reason is believed")
+    func longAnswer() async throws {
+        try await APNsUnderTest.with { test in
+            for (extra, isRead) in [(0, true), (1, false)] {
+                let (start, end) = (#"{"reason":"BadPriority","x":""#, #""}"#)
+                let filling = 4_096 + extra - start.utf8.count - end.utf8.count
+                let body = start + String(repeating: "x", count: filling) + end
+                let outcome = await test.send(.status(400, body: body))
+                #expect((outcome == .refused("BadPriority")) == isRead)
+            }
+        }
+    }
+
     @Test(
         "every status and reason that Apple documents",
         arguments: [

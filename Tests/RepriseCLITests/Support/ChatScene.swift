@@ -1,0 +1,51 @@
+import Foundation
+
+@testable import RepriseCLI
+
+/// A server that knows who its people are, and the journals of those.
+struct ChatScene {
+    let folder: Folder
+    var server: TestServer
+
+    private let options: [String]
+
+    init(options: [String] = ["--dev"]) async throws {
+        self.options = options
+        folder = try Folder()
+        server = try await TestServer(data: folder.path("data"), options: options)
+    }
+
+    func arguments(_ user: String) -> [String] {
+        [
+            "chat", "general", "--as", user, "--server", server.url, "--journal",
+            folder.path("state"),
+        ]
+    }
+
+    mutating func restartServer() async throws {
+        server = try await TestServer(
+            data: folder.path("data"), url: server.url, options: options)
+    }
+
+    /// What the server holds: `AUTHOR TEXT`, without edits and deletions.
+    func said() async throws -> [String] {
+        try await Tool.run(
+            "history", "general", "--after", "0", "--json", "--as", "eve", "--server", server.url
+        ).lines.compactMap { line in
+            let message = try JSONMembers(Array(line.utf8))
+            guard message.integer("edits") == nil, message.integer("deletes") == nil else {
+                return nil
+            }
+            let body =
+                message.bool("deleted") ? "(deleted)" : ChatBody(message.raw("body") ?? []).text
+            return (message.text("from") ?? "?") + " " + body
+        }
+    }
+}
+
+extension [String] {
+    /// How many of the messages on the screen say it; `within`: wherever they say it, not only at their beginning.
+    func times(_ text: String, within: Bool = false) -> Int {
+        dropLast(2).count { $0.contains(within ? text : "  " + text) }
+    }
+}
