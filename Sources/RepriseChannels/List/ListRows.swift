@@ -93,7 +93,11 @@ package struct ListRows: Sendable {
         if !isDeleted {
             var names = [(log: try row.integer(5), seq: try row.integer(6))]
             if hasFormer { names += try aliases(of: key.arrival, db) }
-            let edits = try names.compactMap { try newestEdit(of: $0, in: log, db) }
+            var edits = try names.compactMap { try newestEdit(of: $0, in: log, db) }
+            if hasFormer {
+                edits += try names.filter { $0.log == log }
+                    .compactMap { try newestFormerEdit(of: $0.seq, in: log, db) }
+            }
             newest = edits.max { $0.seq < $1.seq }
         }
         let edit = newest?.body
@@ -147,5 +151,18 @@ package struct ListRows: Sendable {
                         ORDER BY a.seq DESC LIMIT 1
                         """), arguments: [log, name.log, name.seq])
         return try row.map { Edit(seq: try $0.integer(0), body: try $0.bytes(1)) }
+    }
+
+    /// An edit that came in a former epoch already, of a message that has come in this one alone.
+    private func newestFormerEdit(of seq: Int64, in log: Int64, _ db: Database) throws -> Edit? {
+        try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT c.seq, m.body FROM channelsFormerChange AS c
+                    CROSS JOIN channelsMessage AS m ON m.arrival = c.arrival
+                    WHERE c.log = ? AND c.change = 1 AND c.target = ? AND m.deleted = 0
+                    ORDER BY c.seq DESC LIMIT 1
+                    """), arguments: [log, seq]
+        ).map { Edit(seq: try $0.integer(0), body: try $0.bytes(1)) }
     }
 }

@@ -8,7 +8,7 @@ import RepriseCore
 struct Blanking {
     private let db: Database
     private let log: Int64
-    /// Nothing above this was deleted by a message of this log, so that hardly any event has to be looked up.
+    /// Nothing above this was deleted under a sequence of this log, so that hardly any event has to be looked up.
     private var newestTarget: Int64
 
     init(in log: Int64, _ db: Database) throws {
@@ -18,9 +18,12 @@ struct Blanking {
             try Int64.fetchOne(
                 db.cachedStatement(
                     sql: """
-                        SELECT MAX(target) FROM channelsMessage
-                        INDEXED BY channelsMessageByDeletion WHERE log = ? AND change = 2
-                        """), arguments: [log]) ?? 0
+                        SELECT MAX(target) FROM (
+                            SELECT MAX(target) AS target FROM channelsMessage
+                            INDEXED BY channelsMessageByDeletion WHERE log = :log AND change = 2
+                            UNION ALL SELECT MAX(target) FROM channelsFormerChange
+                            WHERE log = :log AND change = 2)
+                        """), arguments: ["log": log]) ?? 0
     }
 
     /// Whether a deletion of this sequence came before it.
@@ -31,6 +34,10 @@ struct Blanking {
             SELECT 1 FROM channelsMessage INDEXED BY channelsMessageByDeletion
             WHERE log = ? AND target = ? AND change = 2
             """, seq)
+            || exists(
+                """
+                SELECT 1 FROM channelsFormerChange WHERE log = ? AND change = 2 AND target = ?
+                """, seq)
     }
 
     /// Whether an edit of this sequence comes too late.
@@ -82,6 +89,14 @@ struct Blanking {
             sql: """
                 UPDATE channelsMessage SET body = CAST('null' AS BLOB), deleted = 1
                 WHERE log = ? AND target = ? AND change = 1 AND deleted = 0
+                """
+        ).execute(arguments: [log, seq])
+        try db.cachedStatement(
+            sql: """
+                UPDATE channelsMessage SET body = CAST('null' AS BLOB), deleted = 1
+                WHERE deleted = 0 AND arrival IN (
+                    SELECT arrival FROM channelsFormerChange
+                    WHERE log = ? AND change = 1 AND target = ?)
                 """
         ).execute(arguments: [log, seq])
     }

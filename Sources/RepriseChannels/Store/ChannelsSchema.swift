@@ -22,6 +22,7 @@ extension Channels {
                     try db.execute(sql: OutboxRows.schema)
                     try db.execute(sql: ReceiptRows.schema)
                 },
+                { db in try db.execute(sql: ChannelsTables.third) },
             ],
             ledger: { db in try ChannelsLedger.sum(db) },
             prune: { db, now in
@@ -188,5 +189,19 @@ enum ChannelsTables {
 
         -- Who the server takes this device for; NULL where it does not ask.
         ALTER TABLE channelsDevice ADD COLUMN user TEXT;
+        """
+    static let third = """
+        -- What an edit (change 1) or a deletion (2) that lies in a former log does to `target` in this one.
+        -- Its target may be of this log alone, and come after it. arrival: of an edit; NULL for deletions.
+        CREATE TABLE channelsFormerChange (
+            log INTEGER NOT NULL,
+            change INTEGER NOT NULL,
+            target INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            arrival INTEGER,
+            PRIMARY KEY (log, change, target, seq)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX channelsFormerChangeByArrival ON channelsFormerChange (arrival)
+            WHERE arrival IS NOT NULL;
         """
 }

@@ -41,8 +41,27 @@ struct MessageInsertion {
                 sql: "INSERT OR REPLACE INTO channelsAlias (log, seq, arrival) VALUES (?, ?, ?)"
             ).execute(arguments: [log, event.seq, arrival])
         }
+        try note(event, arrival: arrival)
         try applyChange(of: event)
         if try isDeleted(event) { try blanking.blank(event.seq) }
+    }
+
+    /// What it changes may come later, and not know it: the event itself is no row of this log.
+    private func note(_ event: ServerFrame.Event, arrival: Int64?) throws {
+        let change: (kind: Int64, target: Int64, arrival: Int64?)
+        switch event.change {
+        case .edits(let target):
+            guard let arrival else { return }  // its body has left the journal
+            change = (1, target, arrival)
+        case .deletes(let target): change = (2, target, nil)
+        case nil: return
+        }
+        try db.cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO channelsFormerChange (log, change, target, seq, arrival)
+                VALUES (?, ?, ?, ?, ?)
+                """
+        ).execute(arguments: [log, change.kind, change.target, event.seq, change.arrival])
     }
 
     private func isDeleted(_ event: ServerFrame.Event) throws -> Bool {

@@ -104,6 +104,16 @@ struct Pruning {
                 sql: "DELETE FROM channelsException WHERE reader = ? AND arrival = ?"
             ).execute(arguments: [reader, arrival])
         }
+        // What was done to it under a sequence of any log, and what it did itself.
+        try db.cachedStatement(
+            sql: """
+                DELETE FROM channelsFormerChange WHERE change IN (1, 2) AND (log, target) IN (
+                    SELECT log, seq FROM channelsAlias WHERE arrival = :arrival
+                    UNION ALL SELECT log, seq FROM channelsMessage WHERE arrival = :arrival)
+                """
+        ).execute(arguments: ["arrival": arrival])
+        try db.cachedStatement(sql: "DELETE FROM channelsFormerChange WHERE arrival = ?")
+            .execute(arguments: [arrival])
         try db.cachedStatement(sql: "DELETE FROM channelsAlias WHERE arrival = ?")
             .execute(arguments: [arrival])
         try db.cachedStatement(sql: "DELETE FROM channelsMessage WHERE arrival = ?")

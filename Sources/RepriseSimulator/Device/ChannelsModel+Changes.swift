@@ -20,6 +20,10 @@ extension ChannelsModel {
     /// An event that came in a former epoch has come again under a sequence of this one.
     mutating func recognise(_ event: ServerFrame.Event, arrival: Int64, in log: Int) {
         logs[log].aliases[event.seq] = arrival
+        if let change = event.change {
+            logs[log].changed.insert(change)
+            logs[log].formerChanges[event.seq] = change
+        }
         applyChange(of: event, in: log)
         if isDeleted(event, in: log) { blank(event.seq, in: log) }
     }
@@ -55,6 +59,10 @@ extension ChannelsModel {
         for index in logs[log].messages.indices
         where logs[log].messages[index].change == .edits(seq) {
             blank(index, of: log)
+        }
+        for (edit, change) in logs[log].formerChanges where change == .edits(seq) {
+            guard let place = place(of: edit, in: log) else { continue }
+            blank(place.index, of: place.log)
         }
     }
 

@@ -282,6 +282,13 @@ extension ChannelsModel {
             }
         }
         for (place, log) in logs.enumerated() {
+            for (seq, change) in log.formerChanges.sorted(by: { $0.key < $1.key }) {
+                var arrival = "-"
+                if case .edits = change { arrival = "\(log.aliases[seq] ?? 0)" }
+                lines.append("change|\(place + 1)|\(seq)|\(Self.text(change))|\(arrival)")
+            }
+        }
+        for (place, log) in logs.enumerated() {
             guard let snapshot = log.snapshot else { continue }
             var lost = Coverage()
             for range in snapshot.lost { lost.insert(range) }

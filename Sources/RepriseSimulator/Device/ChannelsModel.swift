@@ -40,6 +40,8 @@ package struct ChannelsModel: Hashable, Sendable {
         var changed: Set<MessageChange<Int64>> = []
         /// Where a message of this log lies that came in a former one, by its sequence here.
         var aliases: [Int64: Int64] = [:]
+        /// What the edits and deletions of former logs do here, by their sequences here.
+        var formerChanges: [Int64: MessageChange<Int64>] = [:]
     }
 
     struct Exception: Hashable, Sendable {

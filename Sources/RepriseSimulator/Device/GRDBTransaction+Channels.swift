@@ -136,6 +136,12 @@ extension GRDBTransaction {
         ("former", "SELECT channel, id, arrival FROM channelsFormer ORDER BY channel, id"),
         ("alias", "SELECT log, seq, arrival FROM channelsAlias ORDER BY log, seq"),
         (
+            "change",
+            """
+            SELECT log, seq, change, target, arrival FROM channelsFormerChange ORDER BY log, seq
+            """
+        ),
+        (
             "snapshot",
             "SELECT log, position, lost, reason FROM channelsSnapshot ORDER BY log"
         ),

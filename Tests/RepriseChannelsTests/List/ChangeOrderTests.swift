@@ -68,6 +68,56 @@ struct ChangeOrderTests {
         #expect(bodies == ["null", #""b""#, "null", #""b1""#, "null"])
         try await bench.finish()
     }
+
+    @Test("A change that came in a former epoch reaches a message that comes in this one, before it or after")
+    func formerChanges() async throws {
+        let bench = try await Bench()
+        let former = LogScript(channel: try ChannelName("general"))
+        try await bench.journal.write { db in
+            var store = former
+            try store.begin("e1", db)
+            // What they change has not come here when the server loses its log.
+            try store.add(
+                [
+                    store.event(5, "a-gone", .deletes(1), body: "null"),
+                    store.event(6, "b-edit", .edits(2), body: #""b2""#),
+                    store.event(7, "c-edit", .edits(3), body: #""c2""#),
+                    store.event(8, "d-edit", .edits(4), body: #""d2""#),
+                ], db)
+            try store.begin("e2", db)
+            try store.add(
+                [
+                    store.event(15, "a-gone", .deletes(11), body: "null"),
+                    store.event(16, "b-edit", .edits(12), body: #""b2""#),
+                    store.event(17, "c-edit", .edits(13), body: #""c2""#),
+                ], db)
+        }
+        try await bench.journal.write { db in
+            var store = former
+            try store.resume(db)
+            try store.add(
+                [
+                    store.event(11, "a", body: #""secret""#), store.event(12, "b", body: #""b""#),
+                    store.event(13, "c", body: #""c""#), store.event(14, "d", body: #""d""#),
+                ], db)
+            try store.add(
+                [
+                    store.event(18, "d-edit", .edits(14), body: #""d2""#),
+                    store.event(19, "c-gone", .deletes(13), body: "null"),
+                ], db)
+        }
+        let list = try await bench.general.messages()
+        #expect(list.map(\.json) == ["null", #""b2""#, "null", #""d2""#])
+        #expect(list.map(\.isDeleted) == [true, false, true, false])
+        #expect(list.map(\.isEdited) == [false, true, false, true])
+        let bodies = try await bench.journal.read { db in
+            try String.fetchAll(
+                db, sql: "SELECT CAST(body AS TEXT) FROM channelsMessage ORDER BY arrival")
+        }
+        #expect(
+            bodies == ["null", #""b2""#, "null", #""d2""#, "null", #""b""#, "null", #""d""#, "null"])
+        try await bench.finish()
+    }
 }
 
 /// Stores events of one channel, as the driver does.

@@ -83,7 +83,75 @@ private let versions: [(name: String, sql: String)] = [
         INSERT INTO channelsReader VALUES (1, 'general', 'inbox', 1099511627777, 1099511627778);
         INSERT INTO channelsLost VALUES (1, 1, 2, NULL, 'epoch');
         """
-    )
+    ),
+    (
+        "channels/2",
+        """
+        ALTER TABLE channelsMessage ADD COLUMN sender TEXT;
+        ALTER TABLE channelsMessage ADD COLUMN change INTEGER;
+        ALTER TABLE channelsMessage ADD COLUMN target INTEGER;
+        ALTER TABLE channelsMessage ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX channelsMessageByEdit ON channelsMessage (log, target, seq) WHERE change = 1;
+        CREATE INDEX channelsMessageByDeletion ON channelsMessage (log, target) WHERE change = 2;
+        ALTER TABLE channelsFormer ADD COLUMN arrival INTEGER;
+        INSERT OR REPLACE INTO channelsFormer (channel, id, arrival)
+            SELECT g.channel, m.id, m.arrival
+            FROM channelsMessage AS m JOIN channelsLog AS g ON g.id = m.log
+            WHERE EXISTS (SELECT 1 FROM channelsFormer AS f
+                          WHERE f.channel = g.channel AND f.id = m.id);
+        CREATE TABLE channelsAlias (
+            log INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            arrival INTEGER NOT NULL,
+            PRIMARY KEY (log, seq)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX channelsAliasByArrival ON channelsAlias (arrival);
+        ALTER TABLE channelsReader ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE channelsSnapshot (
+            log INTEGER PRIMARY KEY,
+            position INTEGER NOT NULL,
+            lost TEXT NOT NULL,
+            reason TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE channelsRetired (
+            log INTEGER NOT NULL,
+            outcome TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (log, outcome)
+        ) STRICT, WITHOUT ROWID;
+        ALTER TABLE channelsLog ADD COLUMN retired INTEGER;
+        ALTER TABLE channelsDevice ADD COLUMN user TEXT;
+        CREATE TABLE channelsSent (
+            channel TEXT NOT NULL,
+            seq INTEGER NOT NULL,
+            id TEXT NOT NULL,
+            PRIMARY KEY (channel, seq, id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE channelsRefused (
+            id TEXT PRIMARY KEY,
+            code TEXT NOT NULL,
+            message TEXT NOT NULL,
+            time INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE channelsReceipt (
+            channel TEXT PRIMARY KEY,
+            epoch TEXT NOT NULL,
+            read INTEGER NOT NULL DEFAULT 0,
+            knownRead INTEGER NOT NULL DEFAULT 0,
+            floor INTEGER NOT NULL DEFAULT 0,
+            unread INTEGER NOT NULL DEFAULT 0,
+            head INTEGER NOT NULL DEFAULT 0
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE channelsPosition (
+            channel TEXT NOT NULL,
+            user TEXT NOT NULL,
+            epoch TEXT NOT NULL,
+            read INTEGER NOT NULL,
+            delivered INTEGER NOT NULL,
+            PRIMARY KEY (channel, user)
+        ) STRICT, WITHOUT ROWID;
+        """
+    ),
 ]
 
 @Suite("Migrations of the channels")
@@ -91,8 +159,10 @@ struct ChannelsMigrationTests {
     @Test("A journal of every earlier version opens with all that was in it", arguments: versions)
     func opens(version: (name: String, sql: String)) async throws {
         let folder = try TemporaryFolder()
+        let steps = versions[...(versions.firstIndex { $0.name == version.name } ?? 0)]
         let former = JournalSchema(
-            name: "channels", migrations: [{ db in try db.execute(sql: version.sql) }])
+            name: "channels",
+            migrations: steps.map { step in { db in try db.execute(sql: step.sql) } })
         let earlier = try await Journal.open(
             at: folder.appending("journal"), kinds: Channels.kinds, schemas: [former, Bench.sink])
         await earlier.close()
