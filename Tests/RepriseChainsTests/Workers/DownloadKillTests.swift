@@ -37,7 +37,8 @@ struct DownloadKillTests {
                 try #require(kills < 60)
                 let child = try ChildProcess(
                     .sibling("DownloadRunner"), [url, host, home.path, position])
-                let patience = Duration.milliseconds(Int.random(in: 60...600))
+                // Where a process takes longer than that to begin, it gets longer.
+                let patience = Duration.milliseconds(Int.random(in: 60...600) << (kills / 15))
                 let killer = Task {
                     try await Task.sleep(for: patience)
                     child.signal(SIGKILL)
