@@ -9,16 +9,12 @@ struct FanOutTests {
     func turns() async throws {
         try await RunningServer.with { server in
             let count = 3 * FlushTurns<Int>.most
-            let readers = try await withThrowingTaskGroup(of: TestClient.self) { group in
-                for _ in 0..<count {
-                    group.addTask {
-                        let client = try await server.client()
-                        try await client.send(FairnessTests.request([channel()]))
-                        _ = try await FairnessTests.completions(client, 1)
-                        return client
-                    }
-                }
-                return try await group.reduce(into: []) { $0.append($1) }
+            var readers: [TestClient] = []
+            for _ in 0..<count {
+                let client = try await server.client()
+                try await client.send(FairnessTests.request([channel()]))
+                _ = try await FairnessTests.completions(client, 1)
+                readers.append(client)
             }
             let publisher = try await server.client()
             for name in ["first", "second"] {
