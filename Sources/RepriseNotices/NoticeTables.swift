@@ -1,8 +1,8 @@
-import GRDB
-import RepriseCore
+package import GRDB
+package import RepriseCore
 
 /// How the door's rows lie in the journal.
-enum NoticeTables {
+package enum NoticeTables {
     static let first = """
         -- What a person was shown, or is about to be: one row a message, whatever brought it.
         -- standing: 0 the system is being asked, 1 it stands in the notification centre, 2 it stood there, 3 nothing was shown.
@@ -79,7 +79,7 @@ enum NoticeTables {
     /// Removes a piece of what is past its retention: what does not stand.
     ///
     /// - Returns: whether there may be more.
-    static func prune(_ db: Database, at now: WallTime) throws -> Bool {
+    package static func prune(_ db: Database, at now: WallTime) throws -> Bool {
         let until = now.milliseconds - NoticeLimits.keptDays * 86_400_000
         try db.execute(
             sql: """

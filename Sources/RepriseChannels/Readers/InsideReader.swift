@@ -22,6 +22,14 @@ actor InsideReader: Reader {
     }
 
     func run() async throws {
+        do {
+            try await readUntilCancelled()
+        } catch is CancellationError where Task.isCancelled {
+            // Stopped while it wrote: that is in the journal, or it is not.
+        }
+    }
+
+    private func readUntilCancelled() async throws {
         while !Task.isCancelled {
             try await applyWhatIsDue()
             if line.options.order == .ordered, let nextDue {
