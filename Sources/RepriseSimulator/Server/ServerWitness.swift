@@ -193,6 +193,9 @@ package final class ServerWitness {
         let former = stored.ids.keys
         stored = History()
         blanked = [:]
+        // Whether they had come when the backup was taken is known to nobody.
+        uncertain.formUnion(come)
+        come = []
         defer { replacedAway.formUnion(former.filter { stored.ids[$0] == nil }) }
         epoch = nil
         for channel in channels {
