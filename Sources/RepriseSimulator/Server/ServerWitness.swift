@@ -207,6 +207,7 @@ package final class ServerWitness {
                 stored.ids[event.id] = (channel, event.seq)
             }
         }
+        buried = buried.filter { stored.ids[$0] != nil }
     }
 
     private func answered(
