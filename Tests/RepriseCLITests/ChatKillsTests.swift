@@ -74,6 +74,8 @@ struct ChatKillsTests {
             try await bob.sees(bob.say())
             await ada.kill()
             try ada.comeBack()
+            // What is typed before the tool has the terminal is the shell's.
+            try await ada.sees(bob.said.first ?? "")
             try await ada.sees(ada.say())
             try await scene.restartServer()
         }
