@@ -35,13 +35,13 @@ extension SubscriptionMachine {
     }
 
     /// The first of what retention has taken away was told: with it all the rest that is missing below the floor is lost.
-    mutating func beginSnapshot(of catchUp: CatchUp, lost first: [SequenceRange]) -> [Action] {
+    mutating func beginSnapshot(lost first: [SequenceRange], told range: SequenceRange) -> [Action] {
+        let position = max(newestTarget ?? 0, range.through)
         var rest: [SequenceRange] = []
-        for range in coverage.complement(through: min(catchUp.floor, catchUp.target))
+        for range in coverage.complement(through: min(newestFloor, position))
         where coverage.insert(range) == .added { rest.append(range) }
         lostToRetention += rest.reduce(0) { $0 + $1.count }
-        let snapshot = Snapshot(
-            position: catchUp.target, lost: first + rest, reason: .retention)
+        let snapshot = Snapshot(position: position, lost: first + rest, reason: .retention)
         return (rest.isEmpty ? [] : [.recordLoss(rest, .retention)]) + beginLoading(snapshot)
     }
 

@@ -62,8 +62,6 @@ package struct SubscriptionMachine: Sendable {
         var isComplete = false
         /// The head up to which the server answers.
         var target: Int64 = 0
-        /// What retention has taken away.
-        var floor: Int64 = 0
         /// How many sequences were missing when it began.
         var total: Int64 = 0
         /// The revision with which nothing was missing any more, once that is so.
@@ -104,6 +102,8 @@ package struct SubscriptionMachine: Sendable {
     var missingWhenAnswered: Int64?
     /// Where the log ended as the server said last, beyond which all has come live; nil if it has not said yet.
     var newestTarget: Int64?
+    /// What retention had taken away as the server said last.
+    var newestFloor: Int64 = 0
     /// Requests in a row that brought nothing.
     var fruitless = 0
     /// Lost to retention on this connection.
@@ -208,8 +208,8 @@ package struct SubscriptionMachine: Sendable {
         knownHead = max(subscribed.head, coverage.top)
         lastActivity = now
         var catchUp = CatchUp(isRepair: isRepair, isAnswered: true, target: subscribed.head)
-        catchUp.floor = subscribed.floor
         newestTarget = subscribed.head
+        newestFloor = subscribed.floor
         catchUp.total = missing(through: subscribed.head)
         lastMissing = catchUp.total
         if missingWhenAnswered == nil { missingWhenAnswered = catchUp.total }
@@ -231,9 +231,8 @@ package struct SubscriptionMachine: Sendable {
         let loss = Action.recordLoss(news, gone.reason)
         guard gone.reason == .retention else { return [loss] }
         lostToRetention += news.reduce(0) { $0 + $1.count }
-        if takesSnapshots, case .catchingUp(let catchUp) = mode {
-            return [loss] + beginSnapshot(of: catchUp, lost: news)
-        }
+        // Whatever is asked for at this moment: the rest of an answer may come behind its `sync_complete`.
+        if takesSnapshots { return [loss] + beginSnapshot(lost: news, told: gone.range) }
         return [loss] + show(.beyondRetention(lost: lostToRetention))
     }
 
