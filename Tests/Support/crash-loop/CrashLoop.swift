@@ -15,6 +15,7 @@ import RepriseCore
 @main
 enum CrashLoop {
     static func main() async {
+        if CommandLine.arguments.contains("--help") { return print(usage) }
         do {
             let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
             switch arguments.verb {
@@ -38,6 +39,20 @@ enum CrashLoop {
         }
     }
 }
+
+/// What people may say; the other verbs are for its children.
+private let usage = """
+    Kills real processes, cuts the power and damages files, until something is lost or the time is up.
+
+      crash-loop kills [--kills 200 | --minutes M] [--devices 3] [--patience SECONDS]
+          [--mutation \(Mutation.allCases.map(\.rawValue).joined(separator: "|"))]
+      crash-loop powerloss [--images N] [--unsafe bare|lying] [--probe]     Linux, root
+      crash-loop faults --kind fdatasync|pwrite64|full [--rounds N] [--probe]
+      crash-loop damage [--seeds N]
+
+    All take --seed S, which each run prints, and --json. Exit status 1: something was lost, and FAULT lines say what.
+    docs/reliability-processes.md says what each of them does.
+    """
 
 /// Says something to people; never to programs.
 func complain(_ text: String) {

@@ -13,11 +13,14 @@ struct LedgerWatch {
 
     /// Reads it once more.
     ///
+    /// - Parameter version: of the tables that its owner has, or was killed on the way to. With a newer one each reading would
+    ///   rewrite a copy of the journal up to sixty times, and the journal grow meanwhile.
     /// - Returns: what is wrong with it.
-    mutating func look() -> [String] {
+    mutating func look(version: Int) -> [String] {
         let sum: LedgerSum
         do {
-            sum = try Reprise.ledger(at: journal, schemas: [DeviceTables.schema()])
+            sum = try Reprise.ledger(
+                at: journal, schemas: [DeviceTables.schema(version: version)])
         } catch let error as RepriseError where error.code == .notAJournal && newest == nil {
             return []  // killed before there was one
         } catch {

@@ -52,7 +52,7 @@ struct Stage {
             let seen = Set(LineFile.read(device.place.effects(.again)).compactMap(\.first))
             guard seen.count >= messages else { return false }
             let sum = try? Reprise.ledger(
-                at: device.place.journal, schemas: [DeviceTables.schema()])
+                at: device.place.journal, schemas: [DeviceTables.schema(version: device.version)])
             return sum?.pending == 0
         }
     }
@@ -150,7 +150,8 @@ struct Stage {
     // MARK: From outside
 
     private mutating func look(at index: Int) {
-        faults += devices[index].watch.look().map { "device \(index + 1): \($0)" }
+        let version = devices[index].version
+        faults += devices[index].watch.look(version: version).map { "device \(index + 1): \($0)" }
     }
 
     /// Leaves records for a device as an extension does, whose process is another one.
