@@ -28,7 +28,14 @@ struct BackupCommand: AsyncParsableCommand {
     func run() async throws {
         let report = try Backup.make(of: data, to: to)
         try StandardOutput.write(
-            "backed up \(report.messages) messages of \(report.channels) channels"
-                + ", \(report.bytes) bytes, to \(to)")
+            "backed up \(report.content), \(report.bytes.grouped) bytes, to \(to)")
+    }
+}
+
+extension Backup.Report {
+    /// What was copied, for people.
+    var content: String {
+        let what = messages == 1 ? "1 message" : "\(messages.grouped) messages"
+        return "\(what) of \(channels == 1 ? "1 channel" : "\(channels.grouped) channels")"
     }
 }

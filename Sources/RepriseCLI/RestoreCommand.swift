@@ -30,7 +30,6 @@ struct RestoreCommand: AsyncParsableCommand {
     func run() async throws {
         let report = try Backup.restore(from: from, to: data)
         try StandardOutput.write(
-            "restored \(report.messages) messages of \(report.channels) channels"
-                + ", with a new epoch, to \(data)")
+            "restored \(report.content), with a new epoch, to \(data)")
     }
 }

@@ -44,7 +44,7 @@ struct TokenCommand: AsyncParsableCommand {
     @Flag(help: "It manages every channel, and may publish anywhere.") var admin = false
     @Option(
         help: ArgumentHelp(
-            "How long it counts: 90s, 15m, 1h, 30d. (default: 1h)", valueName: "time"))
+            "How long it counts: 90s, 15m, 1h, 30d.", valueName: "time"))
     var expires: Lifetime = Lifetime(seconds: 3_600)
     @Option(help: ArgumentHelp("Sign it with this key.", valueName: "file")) var keys: String?
     @Option(help: ArgumentHelp("Its aud, with --keys. (default: reprise)", valueName: "name"))
@@ -89,14 +89,20 @@ struct TokenCommand: AsyncParsableCommand {
 struct Lifetime: ExpressibleByArgument, Sendable {
     /// A hundred years; more is a slip of the finger.
     private static let longest = 3_153_600_000
+    private static let units = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
 
     let seconds: Int
+
+    /// As one would type it, in the largest unit that has no remainder.
+    var defaultValueDescription: String {
+        let unit = Self.units.filter { seconds % $0.value == 0 }.max { $0.value < $1.value }
+        return unit.map { "\(seconds / $0.value)\($0.key)" } ?? "\(seconds)s"
+    }
 
     init(seconds: Int) { self.seconds = seconds }
 
     init?(argument: String) {
-        let units = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-        guard let unit = argument.last.flatMap({ units[String($0)] }),
+        guard let unit = argument.last.flatMap({ Self.units[String($0)] }),
             let count = Int(argument.dropLast()), count > 0, count <= Self.longest / unit
         else { return nil }
         seconds = count * unit

@@ -190,6 +190,7 @@ enum ChannelsTables {
         -- Who the server takes this device for; NULL where it does not ask.
         ALTER TABLE channelsDevice ADD COLUMN user TEXT;
         """
+
     static let third = """
         -- What an edit (change 1) or a deletion (2) that lies in a former log does to `target` in this one.
         -- Its target may be of this log alone, and come after it. arrival: of an edit; NULL for deletions.

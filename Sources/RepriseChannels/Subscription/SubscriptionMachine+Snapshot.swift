@@ -35,7 +35,8 @@ extension SubscriptionMachine {
     }
 
     /// The first of what retention has taken away was told: with it all the rest that is missing below the floor is lost.
-    mutating func beginSnapshot(lost first: [SequenceRange], told range: SequenceRange) -> [Action] {
+    mutating func beginSnapshot(lost first: [SequenceRange], told range: SequenceRange) -> [Action]
+    {
         let position = max(newestTarget ?? 0, range.through)
         var rest: [SequenceRange] = []
         for range in coverage.complement(through: min(newestFloor, position))
