@@ -9,13 +9,14 @@ import Testing
 struct KnownIDsTests {
     /// More than two runs hold: one is sealed, one is being sealed, some are neither.
     private static let count = 40_000
+    private static let perRun = 16_384
 
     @Test(
         "stay known in sealed runs, over restarts and trims, for 30 days and while their messages are stored"
     )
     func lifeOfIDs() async throws {
         let clock = TestClock()
-        let store = try SQLiteStore(clock: clock) { $0.idsPerRun = 16_384 }
+        let store = try SQLiteStore(clock: clock) { $0.idsPerRun = Self.perRun }
         try await store.reopen()
         let room = try ChannelName("room")
         let ids = (0..<Self.count).map { _ in EntryID.random() }
@@ -37,8 +38,9 @@ struct KnownIDsTests {
         try await expectKnown(ids, in: store, room)
 
         try await store.log.trim(RetentionPolicy(), now: clock.wall())
-        let again = try await store.append([message(room, id: ids[0])])
-        #expect(again[0].event?.seq == Int64(Self.count) + 1)
+        let sealed = stride(from: 0, to: Self.perRun, by: 499).map { ids[$0] }
+        let again = try await store.append(sealed.map { message(room, id: $0) })
+        #expect(again.map { $0.event?.seq } == sealed.indices.map { Int64(Self.count + 1 + $0) })
         await store.remove()
     }
 
