@@ -117,6 +117,7 @@ let package = Package(
             dependencies: [
                 "RepriseCore", "RepriseWire", grdb, sqlite, hummingbird, lifecycle, logging, jwt,
                 tls, metrics, httpClient, crypto,
+                .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),

@@ -16,7 +16,8 @@ struct Latency {
     var connections = 1_000
     var channels = 100
     var perSecond = 10_000
-    var duration: Duration = .seconds(5)
+    /// Long enough that the log seals its ids twice.
+    var duration: Duration = .seconds(15)
 
     struct Outcome {
         /// Milliseconds from sending to the arrival of the frame, over all connections, at p99.

@@ -17,15 +17,15 @@ struct IDFilter: Hashable, Sendable {
     /// - Returns: nil if the bytes are not those of a filter.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.wordCount * 8 else { return nil }
-        words = (0..<Self.wordCount).map { word in
-            bytes[word * 8..<word * 8 + 8].reduce(0) { $0 << 8 | UInt64($1) }
+        words = bytes.withUnsafeBytes { bytes in
+            (0..<Self.wordCount).map {
+                UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self))
+            }
         }
     }
 
     /// The words, each from its highest byte.
-    var bytes: [UInt8] {
-        words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
-    }
+    var bytes: [UInt8] { words.map(\.bigEndian).withUnsafeBytes { Array($0) } }
 
     /// FNV-1a, then a mix that spreads its weak low bits.
     static func hash(_ id: EntryID) -> UInt64 {

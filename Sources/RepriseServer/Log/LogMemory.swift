@@ -24,8 +24,8 @@ struct LogMemory: Sendable {
         /// For edits, deletions and what is buried: made when the first comes.
         private var change: FastStatement?
 
-        init(_ db: Database) throws {
-            id = try KnownIDs.insertion(db)
+        init(_ ids: KnownIDs, _ db: Database) throws {
+            id = try ids.insertion(db)
             message = try FastStatement(
                 db,
                 """
@@ -100,20 +100,20 @@ struct LogMemory: Sendable {
         var results: [AppendResult] = []
         results.reserveCapacity(batch.count)
         var newest = now
-        var inserting = try Insertions(db)
+        var inserting = try Insertions(ids, db)
         for message in batch {
             let result = try append(message, now: now, &inserting, db)
             if let event = result.event { newest = max(newest, event.time) }
             results.append(result)
         }
         try writeHeads(db)
-        try ids.sealIfFull(newest: newest, db)
+        try ids.seal(newest: newest, db)
         return results
     }
 
-    /// Forgets ids; see `KnownIDs/forgetRun(before:_:)`.
-    mutating func forgetRun(before limit: WallTime, _ db: Database) throws -> Bool {
-        try ids.forgetRun(before: limit, db)
+    /// Forgets ids; see `KnownIDs/forget(_:_:)`.
+    mutating func forget(_ run: Int64, _ db: Database) throws -> Bool {
+        try ids.forget(run, db)
     }
 
     /// Takes over what trimming has changed in a head row.

@@ -10,7 +10,7 @@ import RepriseWire
 ///   of arrival reads a tenth as fast. `prev` is null where it is `seq - 1`. `change` is null, 1 for an edit or 2 for a deletion of the
 ///   message `target`; `deleted` is null or 1. The body stands last, so that counting what is unread reads none.
 /// - `edits`: finds the edits of a message that is deleted; a plain message has no row in it.
-/// - `recent_ids`, `id_runs`, `ids`: see `KnownIDs`; `awaited`: see `AwaitedMessages`.
+/// - `recent_ids`, `recent_ids2`, `id_runs`, `ids`: see `KnownIDs`; `awaited`: see `AwaitedMessages`.
 enum LogSchema {
     static func migrator(newEpoch: @escaping @Sendable () -> Epoch) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -24,6 +24,17 @@ enum LogSchema {
                       channel INTEGER NOT NULL,
                       seq INTEGER NOT NULL,
                       UNIQUE (channel, seq)
+                    );
+                    """)
+        }
+        migrator.registerMigration("4 ids sealed in slices") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE recent_ids2 (
+                      n INTEGER PRIMARY KEY,
+                      id TEXT NOT NULL,
+                      channel INTEGER NOT NULL,
+                      seq INTEGER NOT NULL
                     );
                     """)
         }

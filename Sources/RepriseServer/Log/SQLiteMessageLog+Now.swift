@@ -46,7 +46,9 @@ extension SQLiteMessageLog {
             last = kept.last?.key
         }
         let limit = now.advanced(by: .zero - configuration.idLife)
-        while try commitNow({ memory, db in try memory.forgetRun(before: limit, db) }) {}
+        while let run = try readNow({ try KnownIDs.forgettableRun(before: limit, $0) }) {
+            while try commitNow({ memory, db in try memory.forget(run, db) }) {}
+        }
     }
 
     /// Whether `trimNow(_:now:)` would change anything.
@@ -74,7 +76,10 @@ extension SQLiteMessageLog {
                 SELECT 'message', channel, seq, coalesce(prev, seq - 1), id, time, sender,
                 change, target, deleted, hex(body) FROM messages ORDER BY channel, seq
                 """,
-                "SELECT 'recent', id, channel, seq FROM recent_ids ORDER BY n",
+                """
+                SELECT 'recent', id, channel, seq FROM
+                (SELECT * FROM recent_ids UNION ALL SELECT * FROM recent_ids2) ORDER BY n
+                """,
                 "SELECT 'run', run, newest FROM id_runs ORDER BY run",
                 "SELECT 'id', run, id, channel, seq FROM ids ORDER BY run, id",
                 "SELECT 'awaited', channel, seq FROM awaited ORDER BY channel, seq",

@@ -27,7 +27,9 @@ extension SQLiteMessageLog {
             last = kept.last?.key
         }
         let limit = now.advanced(by: .zero - configuration.idLife)
-        while try await commit({ memory, db in try memory.forgetRun(before: limit, db) }) {}
+        while let run = try await read({ try KnownIDs.forgettableRun(before: limit, $0) }) {
+            while try await commit({ memory, db in try memory.forget(run, db) }) {}
+        }
     }
 
     /// Takes away one transaction's worth.

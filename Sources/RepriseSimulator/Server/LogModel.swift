@@ -18,6 +18,15 @@ package struct LogModel: Sendable {
         var ids: [EntryID]
     }
 
+    /// Ids that are written into a run, some with each commit.
+    struct Sealing: Sendable {
+        let number: Int
+        /// In order of arrival.
+        let ids: [EntryID]
+        let sorted: [EntryID]
+        var written = 0
+    }
+
     package private(set) var epoch: Epoch
     private(set) var channels: [Channel] = []
     private var indices: [ChannelName: Int] = [:]
@@ -26,6 +35,7 @@ package struct LogModel: Sendable {
     private var awaited: Set<AppendRules.Position> = []
     /// Ids in order of arrival, until they are a run.
     private(set) var recent: [EntryID] = []
+    private(set) var sealing: Sealing?
     private(set) var runs: [Run] = []
     private let idsPerRun: Int
     private let idLife: Duration
@@ -76,6 +86,7 @@ package struct LogModel: Sendable {
         _ batch: [NewMessage], now: WallTime
     ) throws -> [AppendResult] {
         var newest = now
+        let before = recent.count
         var results: [AppendResult] = []
         results.reserveCapacity(batch.count)
         for message in batch {
@@ -83,7 +94,7 @@ package struct LogModel: Sendable {
             newest = max(newest, result.event?.time ?? newest)
             results.append(result)
         }
-        sealIfFull(newest: newest)
+        seal(newest: newest, inserted: recent.count - before)
         return results
     }
 
@@ -144,11 +155,22 @@ package struct LogModel: Sendable {
         return index
     }
 
-    private mutating func sealIfFull(newest: WallTime) {
-        guard recent.count >= idsPerRun else { return }
-        let number = (runs.last?.number ?? 0) + 1
-        runs.append(Run(number: number, newest: newest, ids: recent))
-        recent = []
+    /// As `KnownIDs` does it; a run that is written is one from its last slice on.
+    private mutating func seal(newest: WallTime, inserted: Int) {
+        guard inserted > 0 else { return }
+        if sealing == nil, recent.count >= idsPerRun {
+            let sorted = recent.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
+            sealing = Sealing(
+                number: (runs.last?.number ?? 0) + 1, ids: recent, sorted: sorted)
+            recent = []
+        }
+        guard var current = sealing else { return }
+        current.written = min(
+            current.written + max(inserted, idsPerRun / 128), current.sorted.count)
+        sealing = current
+        guard current.written == current.sorted.count else { return }
+        runs.append(Run(number: current.number, newest: newest, ids: current.sorted))
+        sealing = nil
     }
 
     // MARK: Reading
@@ -264,6 +286,7 @@ package struct LogModel: Sendable {
     mutating func forgetIDs() {
         known = [:]
         recent = []
+        sealing = nil
         runs = []
     }
 
@@ -285,11 +308,15 @@ package struct LogModel: Sendable {
                         + Self.hex(event.body))
             }
         }
-        lines += recent.map { "recent \($0) " + position(of: $0) }
+        let unsealed = (sealing?.ids ?? []) + recent
+        lines += unsealed.map { "recent \($0) " + position(of: $0) }
         lines += runs.map { "run \($0.number) \($0.newest.milliseconds)" }
         for run in runs {
-            let ids = run.ids.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
-            lines += ids.map { "id \(run.number) \($0) " + position(of: $0) }
+            lines += run.ids.map { "id \(run.number) \($0) " + position(of: $0) }
+        }
+        if let sealing {
+            lines += sealing.sorted.prefix(sealing.written)
+                .map { "id \(sealing.number) \($0) " + position(of: $0) }
         }
         lines += awaited.sorted { ($0.channel, $0.seq) < ($1.channel, $1.seq) }
             .map { "awaited \($0.channel) \($0.seq)" }

@@ -8,6 +8,8 @@ import Testing
 @Suite("A writer killed with SIGKILL")
 struct KilledWriterTests {
     private static let kills = 50
+    /// So few that nearly every kill finds a run that is being sealed.
+    private static let idsPerRun = 512
 
     /// What a process was told is stored.
     private struct Acknowledged: Hashable {
@@ -17,7 +19,7 @@ struct KilledWriterTests {
     }
 
     @Test(
-        "has stored every message it acknowledged, once, in a channel without holes",
+        "has stored every message it acknowledged, once, in a channel without holes, and knows each by its id",
         .timeLimit(.minutes(2)))
     func kills() async throws {
         var random = Seeded()
@@ -40,7 +42,7 @@ struct KilledWriterTests {
         let process = Process()
         let pipe = Pipe()
         process.executableURL = Self.workload
-        process.arguments = ["write", folder.path]
+        process.arguments = ["write", folder.path, "\(Self.idsPerRun)"]
         process.standardOutput = pipe
         try process.run()
         // The first line says that the log is open: the lock of the one that was killed is gone.
@@ -59,7 +61,9 @@ struct KilledWriterTests {
     }
 
     private func check(_ acknowledged: [Acknowledged], in folder: TestFolder) async throws {
-        let log = try SQLiteMessageLog.open(at: folder.path)
+        var configuration = SQLiteMessageLog.Configuration()
+        configuration.idsPerRun = Self.idsPerRun
+        let log = try SQLiteMessageLog.open(at: folder.path, configuration)
         var stored: [Acknowledged] = []
         for number in 0..<3 {
             let channel = try ChannelName("channel-\(number)")
@@ -81,7 +85,18 @@ struct KilledWriterTests {
         #expect(Set(stored.map(\.id)).count == stored.count, "an id is stored twice")
         #expect(Set(acknowledged).subtracting(stored).isEmpty, "acknowledged, but not stored")
         #expect(Set(acknowledged).count == acknowledged.count)
-        print("killed writer: \(acknowledged.count) acknowledged, \(stored.count) stored")
+        let again = try await log.append(
+            try stored.map {
+                NewMessage(
+                    channel: try ChannelName($0.channel), id: try EntryID($0.id), body: [0x31])
+            })
+        #expect(again == stored.map { .duplicate(seq: $0.seq) }, "an id is forgotten")
+        let sealed = try log.dumpNow().filter { $0.hasPrefix("id ") }
+        #expect(
+            Set(sealed.map { $0.split(separator: " ")[2] }).count == sealed.count, "sealed twice")
+        print(
+            "killed writer: \(acknowledged.count) acknowledged, \(stored.count) stored, \(sealed.count) sealed"
+        )
         await log.close()
     }
 

@@ -1,3 +1,4 @@
+import GRDB
 import RepriseCore
 import RepriseServer
 import RepriseWire
@@ -6,15 +7,16 @@ import Testing
 /// Enough ids that some lie in a sealed run and some do not.
 @Suite("Ids that the SQLite log knows")
 struct KnownIDsTests {
-    /// More than one run holds.
-    private static let count = 70_000
+    /// More than two runs hold: one is sealed, one is being sealed, some are neither.
+    private static let count = 40_000
+    private static let perRun = 16_384
 
     @Test(
         "stay known in sealed runs, over restarts and trims, for 30 days and while their messages are stored"
     )
     func lifeOfIDs() async throws {
         let clock = TestClock()
-        let store = try SQLiteStore(clock: clock)
+        let store = try SQLiteStore(clock: clock) { $0.idsPerRun = Self.perRun }
         try await store.reopen()
         let room = try ChannelName("room")
         let ids = (0..<Self.count).map { _ in EntryID.random() }
@@ -36,15 +38,51 @@ struct KnownIDsTests {
         try await expectKnown(ids, in: store, room)
 
         try await store.log.trim(RetentionPolicy(), now: clock.wall())
-        let again = try await store.append([message(room, id: ids[0])])
-        #expect(again[0].event?.seq == Int64(Self.count) + 1)
+        let sealed = stride(from: 0, to: Self.perRun, by: 499).map { ids[$0] }
+        let again = try await store.append(sealed.map { message(room, id: $0) })
+        #expect(again.map { $0.event?.seq } == sealed.indices.map { Int64(Self.count + 1 + $0) })
+        await store.remove()
+    }
+
+    @Test(
+        "are sealed a few a commit, and each is known between any two, also when the log is opened there"
+    )
+    func slices() async throws {
+        let perRun = 512
+        let store = try SQLiteStore { $0.idsPerRun = perRun }
+        try await store.reopen()
+        let room = try ChannelName("room")
+        var ids = (0..<perRun - 1).map { _ in EntryID.random() }
+        _ = try await store.append(ids.map { message(room, id: $0) })
+        var reading = Configuration()
+        reading.readonly = true
+        let file = try DatabaseQueue(
+            path: store.folder.path + "/messages.sqlite", configuration: reading)
+        var (sealed, commits) = (0, 0)
+        while sealed < perRun + 4, commits < 4 * perRun {
+            let new = (0..<1 + commits % 6).map { _ in EntryID.random() }
+            _ = try await store.append(new.map { message(room, id: $0) })
+            ids += new
+            commits += 1
+            let now = try await file.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM ids") }
+            #expect((now ?? 0) - sealed <= max(new.count, perRun / 128))
+            sealed = now ?? 0
+            if commits % 9 == 0 { try await store.reopen() }
+            if commits % 9 < 2 { try await expectKnown(ids, every: 3, in: store, room) }
+        }
+        try file.close()
+        #expect(sealed >= perRun + 4, "the run after the first is being sealed")
+        let lines = try store.sqlite.dumpNow()
+        #expect(lines.count { $0.hasPrefix("run ") } == 1)
+        let run = lines.filter { $0.hasPrefix("id 1 ") }.map { $0.split(separator: " ")[2] }
+        #expect(run == ids.prefix(perRun).map(\.text).sorted().map { $0[...] })
         await store.remove()
     }
 
     private func expectKnown(
-        _ ids: [EntryID], in store: SQLiteStore, _ room: ChannelName
+        _ ids: [EntryID], every step: Int = 997, in store: SQLiteStore, _ room: ChannelName
     ) async throws {
-        let samples = stride(from: 0, to: ids.count, by: 997)
+        let samples = stride(from: 0, to: ids.count, by: step)
         let results = try await store.append(samples.map { message(room, id: ids[$0]) })
         #expect(results == samples.map { .duplicate(seq: Int64($0) + 1) })
     }

@@ -71,7 +71,9 @@ struct LogMigrationTests {
         try await former.writeWithoutTransaction { try $0.execute(sql: Self.first) }
         try former.close()
 
-        let log = try SQLiteMessageLog.open(at: folder.path)
+        var configuration = SQLiteMessageLog.Configuration()
+        configuration.idsPerRun = 4
+        let log = try SQLiteMessageLog.open(at: folder.path, configuration)
         let room = try ChannelName("room")
         let page = try await log.history(of: room, after: 0, limit: 10)
         #expect(page.state == ChannelState(epoch: try Epoch("former"), head: 9, floor: 2))
@@ -89,6 +91,8 @@ struct LogMigrationTests {
         let deletion = NewMessage(
             channel: room, id: .random(), change: .deletes(try EntryID("c")), body: [])
         #expect(try await log.append([deletion])[0].event?.change == .deletes(9))
+        let known = try await log.append(try ["a", "b"].map { message(room, id: try EntryID($0)) })
+        #expect(known == [.duplicate(seq: 3), .duplicate(seq: 4)], "of four ids one is sealed")
         await log.close()
         folder.remove()
     }

@@ -20,7 +20,7 @@ struct Measurement {
         let log = try SQLiteMessageLog.open(at: folder)
         let committer = Committer(log: log) { _ in }
         let channels = try (0..<64).map { try ChannelName("channel-\($0)") }
-        try await appending(log, channels, batch: 1_024)
+        for batch in [32, 1_024] { try await appending(log, channels, batch: batch) }
         let running = Task { await committer.run() }
         try await throughput(committer, channels, publishers: 64, window: 16)
         try await latency(committer, channels[0])
@@ -34,23 +34,30 @@ struct Measurement {
     private func appending(
         _ log: SQLiteMessageLog, _ channels: [ChannelName], batch: Int
     ) async throws {
-        var (spent, longest, busy) = (Duration.zero, Duration.zero, 0.0)
+        var (commits, busy) = ([Duration](), 0.0)
         for turn in 0..<count / batch {
             let messages = (0..<batch).map {
                 NewMessage(
                     channel: channels[(turn + $0) % channels.count], id: .random(), body: body)
             }
-            let (start, before) = (ContinuousClock.now, processorTime())
+            let (before, start) = (processorTime(), ContinuousClock.now)
             _ = try await log.append(messages)
-            let duration = ContinuousClock.now - start
-            spent += duration
+            commits.append(ContinuousClock.now - start)
             busy += processorTime() - before
-            longest = max(longest, duration)
         }
+        let spent = commits.reduce(.zero, +)
+        commits.sort()
+        let times = [(0.5, "median"), (0.99, "p99"), (0.999, "p99.9"), (1, "longest")].map {
+            "\($1) \(milliseconds(commits[Int(Double(commits.count - 1) * $0)]))"
+        }
+        print("\(batch) a commit: \(times.joined(separator: ", ")) ms")
         print("processor time: \(busy / Double(count) * 1e6) µs a message")
-        print("longest commit: \(Int(longest.inSeconds * 1e3)) ms")
         print(
             "append, \(batch) a commit: \(rate(count / batch * batch, spent.inSeconds)) messages/s")
+    }
+
+    private func milliseconds(_ duration: Duration) -> Double {
+        (duration.inSeconds * 1e5).rounded() / 100
     }
 
     private func throughput(

@@ -5,7 +5,7 @@ import RepriseWire
 
 /// A process that works on a message log, for tests that kill it and for measurements.
 ///
-///     log-workload write FOLDER             stores messages until it is killed; a line for each one acknowledged
+///     log-workload write FOLDER [IDS]       stores messages until it is killed; a line for each one acknowledged; seals so many ids a run
 ///     log-workload move FOLDER              moves positions until it is killed; a line for each move that is durable
 ///     log-workload measure FOLDER [COUNT]   prints what the log and the committer reach here
 ///     log-workload badges FOLDER [COUNT]    prints how long the first badge of so many channels takes
@@ -19,7 +19,9 @@ enum Workload {
             exit(64)
         }
         switch arguments.first {
-        case "write": try await Writing.run(in: folder)
+        case "write":
+            let ids = arguments.dropFirst(2).first.flatMap { Int($0) }
+            try await Writing.run(in: folder, idsPerRun: ids)
         case "move": try await Moving.run(in: folder)
         case "measure":
             let count = arguments.dropFirst(2).first.flatMap { Int($0) } ?? 1_000_000

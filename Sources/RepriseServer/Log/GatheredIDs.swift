@@ -1,0 +1,68 @@
+import HeapModule
+import RepriseCore
+
+/// Ids that come together until they are a run, and then leave in the order of their bytes.
+struct GatheredIDs: Sendable {
+    typealias Position = AppendRules.Position
+
+    /// Where they are stored in order of arrival: one table fills while the other is sealed, so that it can be emptied as a whole.
+    enum Table: String {
+        case first = "recent_ids"
+        case second = "recent_ids2"
+
+        var other: Table { self == .first ? .second : .first }
+    }
+
+    /// In the order of `ids`, which is that of the bytes; the first eight nearly always decide.
+    private struct Key: Comparable {
+        private let prefix: UInt64
+        let id: EntryID
+
+        init(_ id: EntryID) {
+            var prefix: UInt64 = 0
+            for byte in id.text.utf8.prefix(8) { prefix = prefix << 8 | UInt64(byte) }
+            self.prefix = prefix << (8 * UInt64(8 - min(id.text.utf8.count, 8)))
+            self.id = id
+        }
+
+        static func < (one: Key, two: Key) -> Bool {
+            one.prefix == two.prefix ? one.id.text < two.id.text : one.prefix < two.prefix
+        }
+    }
+
+    let table: Table
+    /// Of all that ever came together here.
+    private(set) var filter = IDFilter()
+    private var positions: [EntryID: Position] = [:]
+    /// A heap, so that neither the one that comes nor the one that leaves costs a sort.
+    private var order = Heap<Key>()
+
+    init(in table: Table, expecting count: Int) {
+        self.table = table
+        positions.reserveCapacity(count)
+    }
+
+    /// How many have not left.
+    var count: Int { positions.count }
+
+    subscript(id: EntryID) -> Position? { positions[id] }
+
+    mutating func insert(_ id: EntryID, at position: Position) {
+        positions[id] = position
+        order.insert(Key(id))
+        filter.insert(IDFilter.hash(id))
+    }
+
+    /// One that came and has left again, when the log was open before.
+    mutating func insertGone(_ id: EntryID) { filter.insert(IDFilter.hash(id)) }
+
+    /// Takes out the first in order; nil once none is left.
+    mutating func removeFirst() -> (id: EntryID, position: Position)? {
+        guard let id = order.popMin()?.id, let position = positions.removeValue(forKey: id) else {
+            return nil
+        }
+        return (id, position)
+    }
+
+    static func isOrdered(_ one: EntryID, before two: EntryID) -> Bool { Key(one) < Key(two) }
+}
