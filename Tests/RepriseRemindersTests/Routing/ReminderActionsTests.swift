@@ -332,5 +332,11 @@ struct ReminderActionsTests {
             wrong.actions.append(bad)
             #expect(throws: RepriseError(.badConfiguration, "")) { try wrong.check() }
         }
+        configuration.actions = (0..<65).map {
+            ReminderActionRule("r\($0)", category: "c\($0)", title: "R", does: .log)
+        }
+        #expect(throws: RepriseError(.badConfiguration, "")) { try configuration.check() }
+        configuration.actions.removeLast()
+        try configuration.check()
     }
 }
