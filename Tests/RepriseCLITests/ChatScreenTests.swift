@@ -120,7 +120,9 @@ struct ChatScreenTests {
         _ = decoder.decode(Array(repeating: 0x31, count: 1_000))
         #expect(decoder.decode(Array("z".utf8)) == [.character("z")])
         // A sequence of 32 bytes is one that is not known; of a longer one the rest is taken for text.
-        let sequence = { (length: Int) in [0x1b, 0x5b] + Array(repeating: 0x31, count: length) }
+        let sequence = { (length: Int) -> [UInt8] in
+            [0x1b, 0x5b] + Array(repeating: 0x31, count: length)
+        }
         #expect(decoder.decode(sequence(32) + [0x7a]) == [])
         #expect(decoder.decode(sequence(33) + [0x7a]) == [.character("z")])
     }
