@@ -26,15 +26,15 @@ struct PushTroubleTests {
 
     @Test("a browser's service that hangs, cuts, redirects or answers nonsense takes no push")
     func webPush() async throws {
-        try await WebPushUnderTest.with(answer: .milliseconds(300)) { test in
-            let push = test.push(to: test.service.subscribe("b1"))
-            for answer in [FakeAnswer.hang, .cut, .cutInBody, .status(503, body: "<html>")] {
-                test.service.script { _, _ in answer }
-                guard case .unavailable = await test.provider.send(push) else {
-                    Issue.record("\(answer)")
-                    continue
-                }
+        // Only who hangs is waited for: the others have the time that ships, however busy the machine is.
+        try await WebPushUnderTest.with(answer: .milliseconds(300)) {
+            await expectUnavailable($0, .hang)
+        }
+        try await WebPushUnderTest.with { test in
+            for answer in [FakeAnswer.cut, .cutInBody, .status(503, body: "<html>")] {
+                await expectUnavailable(test, answer)
             }
+            let push = test.push(to: test.service.subscribe("b1"))
             for status in [301, 418, 999] {
                 test.service.script { _, _ in
                     .status(status, headers: ["location": "http://127.0.0.1:1/"], body: "{")
@@ -48,6 +48,15 @@ struct PushTroubleTests {
             #expect(await test.provider.send(push) == .accepted)
             test.service.script(nil)
             try await accepted { await test.provider.send(push) }
+        }
+    }
+
+    private func expectUnavailable(_ test: WebPushUnderTest, _ answer: FakeAnswer) async {
+        test.service.script { _, _ in answer }
+        let outcome = await test.provider.send(test.push(to: test.service.subscribe("b1")))
+        guard case .unavailable = outcome else {
+            Issue.record("\(answer): \(outcome)")
+            return
         }
     }
 
