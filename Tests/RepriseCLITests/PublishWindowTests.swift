@@ -86,6 +86,19 @@ struct PublishWindowTests {
         #expect(again == ["2", "3", "4"])
     }
 
+    @Test("each temporary refusal halves what is on its way, to 16; what is stored opens it again")
+    func narrows() throws {
+        var window = try window(PublishWindow.messageLimit)
+        var onTheWay = [window.batch().count]
+        for _ in 1...6 {
+            _ = try window.refused(refused(1, .rateLimited), jitter: 0)
+            onTheWay.append(window.batch().count)
+        }
+        #expect(onTheWay == [512, 256, 128, 64, 32, 16, 16])
+        for number in 1...16 { _ = window.published(try published(number)) }
+        #expect(window.batch().count == 32)
+    }
+
     @Test(
         "a permanent refusal is an error that says how much is stored; one for a stranger is nothing"
     )

@@ -10,6 +10,8 @@ struct PublishWindow: Sendable {
     ///
     /// The server reads on as long as it has no more than 1,024 of them.
     static let messageLimit = 512
+    /// How many may be on their way at least, however often the server refuses.
+    static let leastOnTheWay = 16
     /// How many bytes may be unacknowledged.
     static let byteLimit = 1_048_576
     /// How much goes into one write.
@@ -29,6 +31,9 @@ struct PublishWindow: Sendable {
     private var cursor = 0
     private var previous: EntryID?
     private var failures = 0
+    /// How many may be on their way. A refusal halves it, for all behind the refused one went in vain; each that is stored lets
+    /// one more go.
+    private var width = messageLimit
 
     private let channel: ChannelName
 
@@ -65,7 +70,7 @@ struct PublishWindow: Sendable {
     mutating func batch() -> [[UInt8]] {
         var frames: [[UInt8]] = []
         var size = 0
-        while cursor < admitted, size < Self.batchBytes {
+        while cursor < admitted, cursor - base < width, size < Self.batchBytes {
             let item = items[cursor - base]
             cursor += 1
             if item.isDone { continue }
@@ -81,6 +86,7 @@ struct PublishWindow: Sendable {
     mutating func published(_ published: ServerFrame.Published) -> Bool {
         guard let number = numbers.removeValue(forKey: published.id) else { return false }
         failures = 0
+        width = min(width + 1, Self.messageLimit)
         acknowledged += 1
         firstSequence = min(firstSequence ?? published.seq, published.seq)
         lastSequence = max(lastSequence ?? published.seq, published.seq)
@@ -118,6 +124,7 @@ struct PublishWindow: Sendable {
         guard number < cursor else { return nil }
         repeated += cursor - number
         cursor = number
+        width = max(width / 2, Self.leastOnTheWay)
         // A refusal for want of a predecessor is the echo of the first one, and no failure of its own.
         if refused.code != .predecessorMissing { failures += 1 }
         let wait = Backoff(base: .milliseconds(100), longest: .seconds(5))
