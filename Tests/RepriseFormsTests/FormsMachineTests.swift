@@ -143,7 +143,7 @@ struct FormsMachineTests {
     )
     mutating func silence() throws {
         makeReady(protocols: "[1,2]")
-        for life in 1...FormsDoorLimits.deathsOfOneEvent {
+        for life in 1...5 {
             let minute = Duration.seconds(100 * life)
             _ = try lend(["a"], at: minute)
             _ = say(#""type":"waiting","events":["a"]"#, at: minute + .seconds(1))
@@ -153,7 +153,7 @@ struct FormsMachineTests {
             #expect(machine.timerFired(at: minute + .seconds(40)) == [])
             let actions = machine.timerFired(at: minute + .seconds(41))
             #expect(actions.contains(.open(life: life + 1)))
-            let isLast = life == FormsDoorLimits.deathsOfOneEvent
+            let isLast = life == 5
             let ended = actions.count { if case .end = $0 { true } else { false } }
             #expect(ended == (isLast ? 1 : 0))
             makeReadyAgain(protocols: "[1,2]", at: minute + .seconds(42))
