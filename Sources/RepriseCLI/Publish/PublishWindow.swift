@@ -31,8 +31,9 @@ struct PublishWindow: Sendable {
     private var cursor = 0
     private var previous: EntryID?
     private var failures = 0
-    /// How many may be on their way. A refusal halves it, for all behind the refused one went in vain; each that is stored lets
-    /// one more go.
+    /// How many may be on their way.
+    ///
+    /// A refusal halves it, for all behind the refused one went in vain; each that is stored lets one more go.
     private var width = messageLimit
 
     private let channel: ChannelName

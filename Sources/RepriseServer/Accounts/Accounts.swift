@@ -100,8 +100,7 @@ package final class Accounts: Sendable {
     /// Ends the accounts: what was asked for before is stored, later calls throw `closed`.
     package func close() async {
         await writer.close()
-        // It fails only while a statement runs; then the process's end closes the file as safely.
-        try? pool.close()
+        ServerDatabase.accounts.close(pool)
         folder.release()
     }
 

@@ -96,7 +96,7 @@ extension SQLiteMessageLog {
 
     /// `close()`.
     package func closeNow() {
-        try? pool.close()
+        ServerDatabase.log.close(pool)
         folder.release()
     }
 }

@@ -147,8 +147,7 @@ package final class SQLiteMessageLog: MessageLog {
     package func close() async {
         await withCheckedContinuation { done in
             writing.async { [pool, folder] in
-                // It fails only while a statement runs; then the process's end closes the file as safely.
-                try? pool.close()
+                ServerDatabase.log.close(pool)
                 folder.release()
                 done.resume()
             }

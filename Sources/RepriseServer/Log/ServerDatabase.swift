@@ -67,6 +67,15 @@ struct ServerDatabase: Sendable {
         }
     }
 
+    /// Ends a pool that nobody uses any more, and leaves one file, with everything in it.
+    ///
+    /// Whoever is the last to close writes the write-ahead log into the database, and a reader may not: the pool would close the writer
+    /// first. This fails only while a statement runs; then the process's end closes the files as safely, and the next to open finds the log.
+    func close(_ pool: DatabasePool) {
+        pool.invalidateReadOnlyConnections()
+        try? pool.close()
+    }
+
     /// Says what a failure of SQLite means.
     func typed(_ error: any Error) -> RepriseError {
         if let error = error as? RepriseError { return error }

@@ -24,6 +24,20 @@ struct AccountsTests {
         await test.remove()
     }
 
+    @Test("once closed, also after reads, are one file that holds everything")
+    func oneFile() async throws {
+        let test = try await AccountsUnderTest()
+        let made = try await test.accounts.setChannel(
+            room, ChannelSettings(), by: try principal("ada"), at: now, head: 0)
+        #expect(try await test.accounts.channel(room) == made)
+        #expect(test.folder.names.contains("accounts.sqlite-wal"))
+        await test.close()
+        #expect(test.folder.names == ["accounts.lock", "accounts.sqlite"])
+        try await test.reopen()
+        #expect(try await test.accounts.channel(room) == made)
+        await test.remove()
+    }
+
     @Test("keep all of it over a restart")
     func restart() async throws {
         let test = try await AccountsUnderTest()

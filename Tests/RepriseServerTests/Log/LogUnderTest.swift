@@ -132,6 +132,11 @@ struct TestFolder: Sendable {
             .appendingPathComponent("reprise-log-\(EntryID.random())").path
     }
 
+    /// What lies in it, sorted.
+    var names: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+    }
+
     func remove() { try? FileManager.default.removeItem(atPath: path) }
 }
 

@@ -34,6 +34,20 @@ struct SQLiteMessageLogTests {
         await store.remove()
     }
 
+    @Test("once closed, also after reads, it is one file that holds everything")
+    func oneFile() async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        try await store.fill(room, 3)
+        let before = try await store.everything(in: room)
+        #expect(store.folder.names.contains("messages.sqlite-wal"))
+        await store.close()
+        #expect(store.folder.names == ["messages.lock", "messages.sqlite"])
+        try await store.reopen()
+        #expect(try await store.everything(in: room) == before)
+        await store.remove()
+    }
+
     @Test("a restored folder gets a new epoch, kept from then on, and nothing else of it changes")
     func restored() async throws {
         let store = try SQLiteStore()
