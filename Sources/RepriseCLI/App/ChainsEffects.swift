@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// What the tasks of the demo have done, in a file outside of any journal: a line by one system call on a file opened with O_APPEND.
+/// What the tasks of the demo have done, in a file outside of any journal: each ``WitnessLine`` by one system call on a file opened with
+/// O_APPEND.
 ///
 /// It is the witness: what stands in it has happened, and what a store says of it is another matter.
 struct ChainsEffects: Sendable {
@@ -44,7 +45,7 @@ struct ChainsEffects: Sendable {
 
     func write(_ verb: Verb, _ key: String, _ attempt: Int, _ label: String) throws {
         let now = Int64(clock.uptime() / .microseconds(1))
-        let bytes = Array("\(verb.rawValue) \(key) \(attempt) \(label) \(now)\n".utf8)
+        let bytes = try WitnessLine.bytes("\(verb.rawValue) \(key) \(attempt) \(label) \(now)")
         let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
         guard count == bytes.count else {
             throw CommandFailure(.diskFailed, "The file of effects cannot be written.")

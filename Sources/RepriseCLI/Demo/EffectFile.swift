@@ -3,8 +3,7 @@ import RepriseCore
 
 /// The observer outside the journal: a file to which a handler appends a line for everything it is given.
 ///
-/// A line is one write with O_APPEND. A killed process has written it whole or not at all; SIGKILL takes nothing away that
-/// a write has returned from.
+/// A line is one write with O_APPEND, and a ``WitnessLine``: a killed process has written it whole or not at all.
 final class EffectFile: Sendable {
     private let descriptor: Int32
 
@@ -19,7 +18,7 @@ final class EffectFile: Sendable {
     deinit { close(descriptor) }
 
     func append(seq: Int64, id: EntryID, attempt: Int) throws {
-        try FileOutput.write(Array("\(seq) \(id) \(attempt)\n".utf8), to: descriptor)
+        try FileOutput.write(WitnessLine.bytes("\(seq) \(id) \(attempt)"), to: descriptor)
     }
 }
 

@@ -23,19 +23,34 @@ enum CrashKinds {
         ])
 }
 
-/// A file of lines, each appended by one system call, so that a kill never mixes them: the effects outside the journal.
+/// A file of lines, each appended by one system call: the effects outside the journal.
+///
+/// All have one length, a part of a page's: of a write that crosses the end of a page a kill may leave the first half alone.
 final class Lines: Sendable {
-    private let file: Int32
+    /// Of a line in a file, in bytes, with its end.
+    static let length = 64
 
-    init(descriptor: Int32) { file = descriptor }
+    private let file: Int32
+    private let isFile: Bool
+
+    init(descriptor: Int32) {
+        file = descriptor
+        isFile = false
+    }
 
     init(_ path: String) {
+        isFile = true
         file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         guard file >= 0 else { exit(74) }
     }
 
     func append(_ text: String) {
-        let bytes = Array((text + "\n").utf8)
+        var bytes = Array(text.utf8)
+        if isFile {
+            guard bytes.count < Self.length else { exit(74) }
+            bytes += Array(repeating: UInt8(ascii: " "), count: Self.length - 1 - bytes.count)
+        }
+        bytes.append(UInt8(ascii: "\n"))
         guard write(file, bytes, bytes.count) == bytes.count else { exit(74) }
     }
 }

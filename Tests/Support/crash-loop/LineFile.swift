@@ -2,24 +2,38 @@ import Foundation
 
 /// The observer outside every database: a file of lines, each appended by one system call.
 ///
-/// SIGKILL takes nothing away that a write has returned from, and never leaves half a line.
+/// SIGKILL takes nothing away that a write has returned from, but it may stop one between two pages of the file and leave the first
+/// half. So all lines of a file have one length, a part of a page's: none crosses from one page into the next.
 final class LineFile: Sendable {
+    /// Of a line in a file, in bytes, with its end.
+    static let length = 64
+
     private let descriptor: Int32
+    private let isFile: Bool
 
     init(_ path: String) throws {
         descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw ProcessFailure("\(path): \(String(cString: strerror(errno)))")
         }
+        isFile = true
     }
 
     /// Standard output, on which a child says what it has done.
     static let output = LineFile(descriptor: STDOUT_FILENO)
 
-    private init(descriptor: Int32) { self.descriptor = descriptor }
+    private init(descriptor: Int32) {
+        self.descriptor = descriptor
+        isFile = false
+    }
 
     func append(_ text: String) {
-        let bytes = Array((text + "\n").utf8)
+        var bytes = Array(text.utf8)
+        if isFile {
+            guard bytes.count < Self.length else { exit(74) }
+            bytes += Array(repeating: UInt8(ascii: " "), count: Self.length - 1 - bytes.count)
+        }
+        bytes.append(UInt8(ascii: "\n"))
         // Whoever cannot tell the observer must not go on: its effect would be counted as lost.
         guard write(descriptor, bytes, bytes.count) == bytes.count else { exit(74) }
     }
