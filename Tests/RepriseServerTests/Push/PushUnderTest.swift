@@ -145,14 +145,17 @@ final class PushUnderTest {
         }
     }
 
-    /// Waits, while time passes, until the queue is empty and so many pushes have come.
+    /// Waits, while time passes, until so many pushes have come; gives up once none has come for 20 s.
     func until(
         pushes count: Int, step: Duration = .milliseconds(250), _ what: Comment = "pushes"
     ) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while provider.pushes.count < count {
+        var (known, deadline) = (-1, ContinuousClock.now)
+        while true {
+            let come = provider.pushes.count
+            if come >= count { return }
+            if come != known { (known, deadline) = (come, ContinuousClock.now + .seconds(20)) }
             guard ContinuousClock.now < deadline else {
-                Issue.record("\(what): \(provider.pushes.count) of \(count)")
+                Issue.record("\(what): \(come) of \(count)")
                 return
             }
             clock.advance(by: step)
@@ -169,14 +172,18 @@ final class PushUnderTest {
         }
     }
 
-    func untilQueueIsEmpty() async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try await accounts.queuedPushes(provider.service) > 0 {
+    /// Waits, while time passes, until no push waits; gives up once none has left for 20 s.
+    func untilQueueIsEmpty(step: Duration = .milliseconds(250)) async throws {
+        var (known, deadline) = (-1, ContinuousClock.now)
+        while true {
+            let left = try await accounts.queuedPushes(provider.service)
+            if left == 0 { return }
+            if left != known { (known, deadline) = (left, ContinuousClock.now + .seconds(20)) }
             guard ContinuousClock.now < deadline else {
                 Issue.record("the queue is not empty")
                 return
             }
-            clock.advance(by: .milliseconds(250))
+            clock.advance(by: step)
             try await Task.sleep(for: .milliseconds(2))
         }
     }

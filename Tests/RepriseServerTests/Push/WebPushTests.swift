@@ -214,6 +214,18 @@ struct WebPushTests {
             try WebPushSubscription(endpoint: "https://a.example", key: key, secret: secret)
         }
     }
+
+    @Test("an endpoint has 2,048 bytes; a longer one is refused as too large")
+    func longEndpoint() throws {
+        let start = "https://a.example/"
+        func subscription(_ bytes: Int) throws -> WebPushSubscription {
+            try WebPushSubscription(
+                endpoint: start + String(repeating: "a", count: bytes - start.utf8.count),
+                key: RFC8291.receiver, secret: RFC8291.secret)
+        }
+        #expect(try subscription(2_048).endpoint.utf8.count == 2_048)
+        #expect(throws: RepriseError(.tooLarge, "")) { try subscription(2_049) }
+    }
 }
 
 /// The example of RFC 8291, §5 and Appendix A.
