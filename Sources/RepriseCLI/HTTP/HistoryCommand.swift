@@ -32,7 +32,10 @@ struct HistoryCommand: AsyncParsableCommand {
     var last: Int64?
     @Option(help: ArgumentHelp("What comes behind this sequence.", valueName: "seq"))
     var after: Int64?
-    @Option(help: ArgumentHelp("At most so many.", valueName: "count")) var limit: Int64?
+    @Option(
+        help: ArgumentHelp(
+            "At most so many; without --after the newest.", valueName: "count"))
+    var limit: Int64?
     @OptionGroup var server: ServerOption
     @OptionGroup var identity: IdentityOption
     @Flag(help: "Print an object a line, as the server sends it.") var json = false
@@ -57,7 +60,7 @@ struct HistoryCommand: AsyncParsableCommand {
         var from = after ?? 0
         if after == nil {
             let head = try await page(api, after: WireLimits.greatestSequence, 1).integer("head")
-            from = max(0, (head ?? 0) - (last ?? 20))
+            from = max(0, (head ?? 0) - ([last, limit].compactMap { $0 }.min() ?? 20))
         }
         var rest = limit ?? .max
         while rest > 0 {

@@ -3,7 +3,7 @@ import RepriseServer
 import RepriseWire
 import Testing
 
-@Suite("One message for many connections")
+@Suite("One message for many connections", .timeLimit(.minutes(2)))
 struct FanOutTests {
     @Test("all get it, also when a loop needs more than one turn to flush them")
     func turns() async throws {
