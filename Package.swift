@@ -337,3 +337,26 @@ if let fuzzer {
             path: "Tests/Fuzz", exclude: ["Corpora", "Driver"], sources: ["Properties", "Tests"],
             swiftSettings: strict))
 }
+
+// While working: REPRISE_TESTS=RepriseServerTests,RepriseNIOTests builds only what these test targets need.
+if let chosen = Context.environment["REPRISE_TESTS"]?.split(separator: ",").map(String.init) {
+    func name(of dependency: Target.Dependency) -> String? {
+        switch dependency {
+        case .targetItem(let name, _), .byNameItem(let name, _): name
+        default: nil
+        }
+    }
+    let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
+    var needed: Set<String> = []
+    var waiting = chosen + ["RepriseCLI"]
+    while let next = waiting.popLast() {
+        if needed.insert(next).inserted {
+            waiting += targets[next]?.dependencies.compactMap(name) ?? []
+        }
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products.removeAll { product in
+        guard let library = product as? Product.Library else { return false }
+        return !library.targets.allSatisfy(needed.contains)
+    }
+}
