@@ -1,5 +1,6 @@
 package import Logging
 import NIOCore
+import NIOWebSocket
 package import RepriseCore
 import RepriseWire
 import Synchronization
@@ -91,7 +92,12 @@ package final class Gateway: Sendable {
         }
         let connection = ConnectionHandler(
             id: id, switchboard: shard.switchboard(for: self), now: clock.uptime())
-        try channel.pipeline.syncOperations.addHandler(connection)
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(connection)
+        try pipeline.addHandler(
+            FrameHeaderGuard { connection.machine.frameLimit },
+            position: .before(
+                pipeline.handler(type: ByteToMessageHandler<WebSocketFrameDecoder>.self)))
         if isQuiescing {
             connection.quiesce()
         } else if !isWelcome {
