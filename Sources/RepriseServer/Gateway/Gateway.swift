@@ -21,6 +21,8 @@ package final class Gateway: Sendable {
     package let committer: Committer
     let reader: LogReader
     let httpConnections = OpenConnections()
+    /// Bodies that are being stored while they come.
+    package let streams = OpenStreams()
     let connectionLimits: ConnectionMachine.Limits
 
     let log: any MessageLog
@@ -77,8 +79,12 @@ package final class Gateway: Sendable {
     /// Whether the server is shutting down.
     package var isQuiescing: Bool { state.withLock { $0.isQuiescing } }
 
-    /// The server is shutting down: connections that come from now on are sent away.
-    package func quiesce() { state.withLock { $0.isQuiescing = true } }
+    /// The server is shutting down: connections that come from now on are sent away, and nothing is stored but what waits for its commit.
+    package func quiesce() {
+        state.withLock { $0.isQuiescing = true }
+        committer.shutdown()
+        streams.end()
+    }
 
     /// Takes over a connection whose handshake is done; on its event loop.
     func attach(_ channel: any Channel) throws {
