@@ -11,6 +11,7 @@ enum Main {
         if CommandLine.arguments.dropFirst().first == ServeCommand.configuration.commandName {
             EndingSignals.begin()
         }
+        LogOutput.begin()
         do {
             var command = try RepriseCommand.parseAsRoot()
             if var command = command as? any AsyncParsableCommand {

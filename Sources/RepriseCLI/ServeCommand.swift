@@ -181,7 +181,6 @@ struct ServeCommand: AsyncParsableCommand {
                 connectionsPerUser: connectionsPerUser, publishesPerSecond: publishesPerSecond,
                 push: push.flags, logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)
-        LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         var logger = Logger(label: "reprise")
         logger.logLevel = settings.logLevel
         var configuration = settings.configuration
