@@ -5,7 +5,6 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 import ServiceLifecycle
-import UnixSignals
 
 /// `reprise serve`: runs a server.
 struct ServeCommand: AsyncParsableCommand {
@@ -29,8 +28,8 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             Stores messages in DIR and serves HTTP and WebSocket on one port. Prints
             one line with its URL when it is ready. SIGTERM and SIGINT end it within
-            5 s: what was accepted is stored and acknowledged, and clients are told to
-            come back.
+            5 s: what was accepted is stored and acknowledged, a stream of lines ends
+            with one that says so, and clients are told to come back.
 
             WHO MAY COME IN
               --keys, --jwks  who has a JSON Web Token signed with ES256 or HS256 by
@@ -107,8 +106,9 @@ struct ServeCommand: AsyncParsableCommand {
               REPRISE_PORT=9000 reprise serve --config reprise.json
 
             EXIT CODES
-              0 ended by a signal; 65 DIR is not a message log; 74 disk; 75 the port
-              or DIR is taken; 77 no permission; 78 configuration.
+              0 ended by a signal; 1 so too, but not in 5 s; 65 DIR is not a message
+              log; 74 disk; 75 the port or DIR is taken; 77 no permission;
+              78 configuration.
               All: reprise --help
             """)
 
@@ -181,7 +181,6 @@ struct ServeCommand: AsyncParsableCommand {
                 connectionsPerUser: connectionsPerUser, publishesPerSecond: publishesPerSecond,
                 push: push.flags, logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)
-        LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         var logger = Logger(label: "reprise")
         logger.logLevel = settings.logLevel
         var configuration = settings.configuration
@@ -193,10 +192,10 @@ struct ServeCommand: AsyncParsableCommand {
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: server),
             .init(service: ReloadWatch(server: server), successTerminationBehavior: .ignore),
+            EndingSignals.service,
         ]
         if untilInputEnds { services.append(InputWatch.service) }
-        let group = ServiceGroupConfiguration(
-            services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+        let group = ServiceGroupConfiguration(services: services, logger: logger)
         try await ServiceGroup(configuration: group).run()
     }
 

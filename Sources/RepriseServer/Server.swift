@@ -226,6 +226,7 @@ public struct Server: Service {
         var services = HTTPServices(
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
+        services.streams = gateway.streams
         services.metrics = { gateway.metrics.text() }
         services.formsDone = { gateway.metrics.formsDone($0) }
         services.webPushKey = pushing.webPushKey
@@ -252,18 +253,32 @@ public struct Server: Service {
     private func withShutdownDeadline(
         _ gateway: Gateway, _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
+        try await withThrowingTaskGroup(of: Ending.self) { tasks in
+            tasks.addTask {
+                try await body()
+                return .served
+            }
             tasks.addTask {
                 try? await gracefulShutdown()
-                guard !Task.isCancelled else { return }
+                guard !Task.isCancelled else { return .cancelled }
                 gateway.quiesce()
-                try await Task.sleep(for: configuration.limits.shutdown)
+                try? await Task.sleep(for: configuration.limits.shutdown)
+                guard !Task.isCancelled else { return .cancelled }
                 logger.warning("cutting off what has not ended in time")
                 gateway.cutAll()
+                return .timeUp
             }
-            defer { tasks.cancelAll() }
-            try await body()
+            while let ending = try await tasks.next() {
+                guard ending != .cancelled else { continue }
+                // When the time is up, also what goes on without its connection; how that ends is of no interest.
+                tasks.cancelAll()
+                while await tasks.nextResult() != nil {}
+            }
         }
+    }
+
+    private enum Ending {
+        case served, timeUp, cancelled
     }
 
     /// Says what a person can do about a port that cannot be had.

@@ -37,20 +37,39 @@ public struct FrameDecoder: Sendable {
     }
 
     package mutating func clientFrame(_ bytes: UnsafeBufferPointer<UInt8>) throws -> ClientFrame {
+        let request = try clientRequest(bytes)
+        if let refused = request.refused.first {
+            throw RepriseError(.badChannelName, refused.message)
+        }
+        return request.frame
+    }
+
+    /// Reads a frame that a client sent, and what the server needs to answer it.
+    ///
+    /// Unlike ``clientFrame(_:)`` it takes a frame of which some names break the rules, and says which.
+    package mutating func clientRequest(_ bytes: [UInt8]) throws -> ClientRequest {
+        try Self.checkSize(bytes.count)
+        return try bytes.withUnsafeBufferPointer { try clientRequest($0) }
+    }
+
+    private mutating func clientRequest(
+        _ bytes: UnsafeBufferPointer<UInt8>
+    ) throws -> ClientRequest {
         let envelope = try Envelope(bytes)
         let type = try envelope.value("type")
         let says = { (name: StaticString) in
             type.kind == .string && envelope.scanner.says(type, name)
         }
-        if says("publish") { return .publish(try publish(envelope)) }
-        if says("subscribe") { return .subscribe(try subscriptions(envelope)) }
-        if says("unsubscribe") { return .unsubscribe(try channels(envelope)) }
-        if says("receipt") { return .receipt(try receipt(envelope)) }
+        if says("publish") { return ClientRequest(.publish(try publish(envelope))) }
+        if says("subscribe") { return try subscribe(envelope) }
+        if says("unsubscribe") { return try unsubscribe(envelope) }
+        if says("receipt") { return ClientRequest(.receipt(try receipt(envelope))) }
         if says("typing") {
-            return .typing(try channel(envelope), isTyping: try envelope.bool("active"))
+            return ClientRequest(
+                .typing(try channel(envelope), isTyping: try envelope.bool("active")))
         }
-        if says("authenticate") { return .authenticate(try token(envelope)) }
-        if says("hello") { return .hello(try hello(envelope)) }
+        if says("authenticate") { return ClientRequest(.authenticate(try token(envelope))) }
+        if says("hello") { return ClientRequest(.hello(try hello(envelope))) }
         throw RepriseError(
             .malformed, "The type of the frame is unknown.",
             remedy: "docs/protocol.md has the frames that a client sends.")
@@ -143,37 +162,71 @@ public struct FrameDecoder: Sendable {
             body: Array(envelope.scanner.raw(body)))
     }
 
-    private func subscriptions(_ envelope: Envelope) throws -> [ClientFrame.Subscription] {
+    private func subscribe(_ envelope: Envelope) throws -> ClientRequest {
+        let number = try request(envelope)
+        var refused: [ServerFrame.Refused] = []
+        var count = 0
         var result: [ClientFrame.Subscription] = []
         var scanner = JSONScanner(
             envelope.scanner.bytes, from: try envelope.value("channels").range.lowerBound)
         let bytes = envelope.scanner.bytes
         try scanner.array { value in
-            try Self.checkChannelCount(result.count)
+            try Self.checkChannelCount(count)
+            count += 1
             let member = try Envelope(UnsafeBufferPointer(rebasing: bytes[value.range]))
             var coverage = Coverage()
             if let ranges = member.optional("coverage") {
                 var inner = JSONScanner(member.scanner.bytes, from: ranges.range.lowerBound)
                 coverage = try Coverage(from: &inner)
             }
-            result.append(
-                ClientFrame.Subscription(
-                    channel: try member.channel(),
-                    epoch: member.optional("epoch") == nil ? nil : try member.epoch(),
-                    coverage: coverage, isFirst: try member.bool("first")))
+            let epoch = member.optional("epoch") == nil ? nil : try member.epoch()
+            let isFirst = try member.bool("first")
+            switch try name(try member.string("channelId"), number) {
+            case .success(let channel):
+                result.append(
+                    ClientFrame.Subscription(
+                        channel: channel, epoch: epoch, coverage: coverage, isFirst: isFirst))
+            case .failure(let refusal): refused.append(refusal.frame)
+            }
         }
-        return result
+        return ClientRequest(.subscribe(result), number: number, refused: refused)
     }
 
-    private func channels(_ envelope: Envelope) throws -> [ChannelName] {
+    private func unsubscribe(_ envelope: Envelope) throws -> ClientRequest {
+        var refused: [ServerFrame.Refused] = []
+        var count = 0
         var result: [ChannelName] = []
         var scanner = JSONScanner(
             envelope.scanner.bytes, from: try envelope.value("channels").range.lowerBound)
         try scanner.array { value in
-            try Self.checkChannelCount(result.count)
-            result.append(try ChannelName(try envelope.scanner.string(value)))
+            try Self.checkChannelCount(count)
+            count += 1
+            switch try name(try envelope.scanner.string(value), nil) {
+            case .success(let channel): result.append(channel)
+            case .failure(let refusal): refused.append(refusal.frame)
+            }
         }
-        return result
+        return ClientRequest(.unsubscribe(result), refused: refused)
+    }
+
+    /// One name of several: a bad one is refused, and the others count.
+    private func name(
+        _ text: String, _ number: Int64?
+    ) throws -> Result<ChannelName, RefusedName> {
+        do {
+            return .success(try ChannelName(text))
+        } catch let error as RepriseError {
+            guard error.code == .badChannelName else { throw error }
+            return .failure(
+                RefusedName(
+                    frame: .init(
+                        channel: short(text), id: nil, code: .badChannelName,
+                        message: error.message, request: number)))
+        }
+    }
+
+    private struct RefusedName: Error {
+        let frame: ServerFrame.Refused
     }
 
     private static func checkChannelCount(_ count: Int) throws {
@@ -234,7 +287,7 @@ public struct FrameDecoder: Sendable {
         ServerFrame.Subscribed(
             channel: try channel(envelope), epoch: try envelope.epoch(),
             head: try envelope.sequence("head"), floor: try envelope.sequence("floor"),
-            reset: try envelope.bool("reset"))
+            reset: try envelope.bool("reset"), request: try request(envelope))
     }
 
     private mutating func event(_ envelope: Envelope) throws -> ServerFrame.Event {
@@ -303,7 +356,11 @@ public struct FrameDecoder: Sendable {
             code: RefusalCode(short(try envelope.string("code"))),
             message: short(try envelope.string("message")),
             retryAfter: envelope.optional("retryAfter") == nil
-                ? nil : try envelope.duration("retryAfter"))
+                ? nil : try envelope.duration("retryAfter"), request: try request(envelope))
+    }
+
+    private func request(_ envelope: Envelope) throws -> Int64? {
+        envelope.optional("request") == nil ? nil : try envelope.sequence("request")
     }
 
     private func error(_ envelope: Envelope) throws -> ServerFrame {

@@ -222,6 +222,10 @@ extension ServerFrame {
             json.key("reset")
             json.bool(true)
         }
+        if let request = subscribed.request {
+            json.key("request")
+            json.integer(request)
+        }
     }
 
     private static func write(_ gone: Gone, of channel: ChannelName, to json: inout JSONWriter) {
@@ -297,6 +301,10 @@ extension ServerFrame {
         if let retryAfter = refused.retryAfter {
             json.key("retryAfter")
             json.integer(retryAfter.milliseconds)
+        }
+        if let request = refused.request {
+            json.key("request")
+            json.integer(request)
         }
     }
 }

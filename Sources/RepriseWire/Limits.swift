@@ -6,6 +6,10 @@ public enum WireLimits {
     ///
     /// Larger: close code 1009.
     public static let frameBytes = 1_048_576
+    /// The most bytes a frame of a device, or a message in fragments, may have before `welcome`.
+    ///
+    /// Larger: close code 1009.
+    public static let bytesBeforeWelcome = 16_384
     /// The most bytes a channel's name may have.
     public static let channelNameBytes = 128
     /// The most bytes an epoch may have.

@@ -56,16 +56,20 @@ public enum ServerFrame: Hashable, Sendable {
         public var floor: Int64
         /// The device's positions are void although the epoch is the same: it claims more than the log has.
         public var reset: Bool
+        /// The number of the `subscribe` that it answers; nil if that had none, or nobody asked.
+        public var request: Int64?
 
         /// Makes a subscribed.
         public init(
-            channel: ChannelName, epoch: Epoch, head: Int64, floor: Int64, reset: Bool = false
+            channel: ChannelName, epoch: Epoch, head: Int64, floor: Int64, reset: Bool = false,
+            request: Int64? = nil
         ) {
             self.channel = channel
             self.epoch = epoch
             self.head = head
             self.floor = floor
             self.reset = reset
+            self.request = request
         }
     }
 
@@ -157,17 +161,20 @@ public enum ServerFrame: Hashable, Sendable {
         public var message: String
         /// For a temporary code: not before.
         public var retryAfter: Duration?
+        /// The number of the `subscribe` that is refused; nil if it had none.
+        public var request: Int64?
 
         /// Makes a refused.
         public init(
             channel: String?, id: String?, code: RefusalCode, message: String,
-            retryAfter: Duration? = nil
+            retryAfter: Duration? = nil, request: Int64? = nil
         ) {
             self.channel = channel
             self.id = id
             self.code = code
             self.message = message
             self.retryAfter = retryAfter
+            self.request = request
         }
     }
 

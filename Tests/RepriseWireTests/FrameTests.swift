@@ -19,6 +19,9 @@ struct FrameTests {
                 .init(version: 1, time: time, heartbeat: .seconds(25), server: "a\"\\\n\u{1}é")),
             .subscribed(.init(channel: channel, epoch: epoch, head: 9, floor: 2)),
             .subscribed(.init(channel: channel, epoch: epoch, head: 9, floor: 2, reset: true)),
+            .subscribed(.init(channel: channel, epoch: epoch, head: 9, floor: 2, request: 7)),
+            .refused(
+                .init(channel: "a", id: nil, code: .forbidden, message: "No.", request: 0)),
             .event(try event(body: #"{"text":"hi"}"#)), .event(try event(body: "1", prev: 2)),
             .gone(
                 channel: channel,
@@ -93,6 +96,35 @@ struct FrameTests {
             .receipt(.init(channel: channel, read: 4, delivered: 6)),
             .typing(channel, isTyping: true), .typing(channel, isTyping: false),
         ]
+    }
+
+    @Test("a frame in which some names are bad is read without them, where they can be refused")
+    func badNames() throws {
+        var decoder = FrameDecoder()
+        let text =
+            #"{"type":"subscribe","request":3,"channels":"#
+            + #"[{"channelId":"b c","first":true},{"channelId":"good"}]}"#
+        let request = try decoder.clientRequest(Array(text.utf8))
+        guard case .subscribe(let wanted) = request.frame else {
+            Issue.record("\(request.frame)")
+            return
+        }
+        #expect(wanted.map(\.channel.text) == ["good"])
+        #expect(request.number == 3)
+        #expect(request.refused.map(\.channel) == ["b c"])
+        #expect(request.refused.map(\.request) == [3])
+        #expect(throws: RepriseError.self) { try decoder.clientFrame(Array(text.utf8)) }
+        for broken in [
+            #"{"type":"subscribe","request":-1,"channels":[]}"#,
+            #"{"type":"subscribe","request":"1","channels":[]}"#,
+            #"{"type":"subscribe","channels":[{"channelId":1}]}"#,
+            #"{"type":"subscribe","channels":[{"channelId":"b c","coverage":7}]}"#,
+            #"{"type":"unsubscribe","channels":[1]}"#,
+        ] {
+            #expect(throws: RepriseError.self) {
+                try decoder.clientRequest(Array(broken.utf8))
+            }
+        }
     }
 
     @Test("a token is in no description and no dump")

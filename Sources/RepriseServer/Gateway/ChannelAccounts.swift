@@ -46,7 +46,7 @@ struct AccessAnswer: Sendable {
 
 /// What a connection wants of one channel.
 enum ChannelRequest: Sendable {
-    case subscribe(ClientFrame.Subscription)
+    case subscribe(ClientFrame.Subscription, number: Int64?)
     case unsubscribe
     case publish(ClientFrame.Publish)
     case receipt(ClientFrame.Receipt)

@@ -43,6 +43,7 @@ extension ConnectionHandler {
         }
         submitPublishes()
         askForAccess()
+        leaveIfAnswered()
         readAgain()
     }
 
@@ -79,9 +80,11 @@ extension ConnectionHandler {
 
     private func perform(_ request: ChannelRequest, in channel: ChannelName, _ grant: Grant) {
         switch request {
-        case .subscribe(let wanted):
-            guard grant.mayRead else { return endSubscription(of: channel, isAsked: true) }
-            subscribe(wanted, grant)
+        case .subscribe(let wanted, let number):
+            guard grant.mayRead else {
+                return endSubscription(of: channel, isAsked: true, number: number)
+            }
+            subscribe(wanted, number: number, grant)
         case .unsubscribe: unsubscribe(channel)
         case .publish(let message):
             guard grant.mayPublish else { return refuse(message, .forbidden, Self.forbidden) }
@@ -103,9 +106,13 @@ extension ConnectionHandler {
     /// The accounts could not be asked.
     private func postpone(_ request: ChannelRequest, in channel: ChannelName) {
         switch request {
-        case .subscribe, .receipt:
+        case .subscribe(_, let number):
+            refuse(
+                channel, .unavailable, Self.unavailable, retryAfter: .seconds(1), number: number)
+            unsubscribe(channel)
+        case .receipt:
             refuse(channel, .unavailable, Self.unavailable, retryAfter: .seconds(1))
-            if subscriptions[channel] != nil { unsubscribe(channel) }
+            unsubscribe(channel)
         case .publish(let message):
             refuse(message, .unavailable, Self.unavailable, retryAfter: .seconds(1))
         case .unsubscribe: unsubscribe(channel)
@@ -121,29 +128,31 @@ extension ConnectionHandler {
     }
 
     /// The user may not read the channel: nothing of it is sent after this.
-    private func endSubscription(of channel: ChannelName, isAsked: Bool) {
+    private func endSubscription(
+        of channel: ChannelName, isAsked: Bool, number: Int64? = nil
+    ) {
         guard isAsked || subscriptions[channel] != nil else { return }
         if subscriptions[channel] != nil {
             unsubscribe(channel)
             log(.debug, "subscription ended", ["channel": "\(channel)"])
         }
         receipts.ended(in: channel)
-        refuse(channel, .forbidden, Self.forbidden)
+        refuse(channel, .forbidden, Self.forbidden, number: number)
     }
 
     // MARK: Refusing
 
-    /// Refuses a subscription, one that is asked for or one that is open.
+    /// Refuses a subscription, one that is asked for by the request of this number or one that is open.
     func refuse(
         _ channel: ChannelName, _ code: RefusalCode, _ message: String,
-        retryAfter: Duration? = nil
+        retryAfter: Duration? = nil, number: Int64? = nil
     ) {
         gateway.metrics.refused("subscribe", code)
         send(
             .refused(
                 .init(
                     channel: channel.text, id: nil, code: code, message: message,
-                    retryAfter: retryAfter)))
+                    retryAfter: retryAfter, request: number)))
     }
 
     func refuse(

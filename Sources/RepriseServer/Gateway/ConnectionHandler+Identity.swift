@@ -25,6 +25,7 @@ extension ConnectionHandler {
         receiveWaiting()
         submitPublishes()
         askForAccess()
+        leaveIfAnswered()
         readAgain()
     }
 

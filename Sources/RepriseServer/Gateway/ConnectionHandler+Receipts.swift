@@ -21,7 +21,7 @@ extension ConnectionHandler {
     /// A receipt is durable: the echo tells so.
     func moved(_ telling: PositionNews.Telling) {
         if machine.maySend { send(.receipt(channel: telling.channel, telling.position)) }
-        if let next = receipts.moved(in: telling.channel), machine.isOpen { move(next) }
+        if let next = receipts.moved(in: telling.channel), machine.takesRequests { move(next) }
         answered(1)
     }
 

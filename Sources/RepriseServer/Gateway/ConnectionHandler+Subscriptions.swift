@@ -5,27 +5,32 @@ import RepriseCore
 import RepriseWire
 
 extension ConnectionHandler {
-    func subscribe(_ request: ClientFrame.Subscription, _ grant: Grant) {
+    func subscribe(_ request: ClientFrame.Subscription, number: Int64?, _ grant: Grant) {
         let existing = subscriptions[request.channel]
         guard existing != nil || subscriptions.count < gateway.limits.channelsPerConnection else {
             return refuse(
                 request.channel, .tooManyChannels,
-                "A connection has at most \(gateway.limits.channelsPerConnection) channels.")
+                "A connection has at most \(gateway.limits.channelsPerConnection) channels.",
+                number: number)
         }
         if let wait = subscribeWait() {
             unsubscribe(request.channel)
             return refuse(
                 request.channel, .rateLimited, "Too many channels are asked for at once.",
-                retryAfter: wait)
+                retryAfter: wait, number: number)
         }
-        if let existing { return askAgain(existing, request) }
+        if let existing { return askAgain(existing, request, number) }
         let subscription = Subscription(request, connection: self, grant: grant)
+        subscription.number = number
         subscriptions[request.channel] = subscription
         switchboard.add(subscription)  // before the log is asked: see SubscriptionMachine
         readIfWanted(subscription)
     }
 
-    private func askAgain(_ subscription: Subscription, _ request: ClientFrame.Subscription) {
+    private func askAgain(
+        _ subscription: Subscription, _ request: ClientFrame.Subscription, _ number: Int64?
+    ) {
+        subscription.number = number
         subscription.isFirst = request.isFirst
         if request.isFirst { turns.preferred { $0 === subscription } }
         subscription.machine.asked(epoch: request.epoch, coverage: request.coverage)
@@ -158,7 +163,8 @@ extension ConnectionHandler {
                     .subscribed(
                         .init(
                             channel: channel, epoch: state.epoch, head: state.head,
-                            floor: state.floor, reset: reset)))
+                            floor: state.floor, reset: reset,
+                            request: subscription.number.take())))
                 if let positions { send(positions) }
                 subscription.tellsPositions = false
                 switchboard.catchUpBegan(subscription, now)

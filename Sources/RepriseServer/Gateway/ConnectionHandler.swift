@@ -37,6 +37,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var outbound: ChannelHandlerContext?
     private var isUnflushed = false
     private var isReadHeld = false
+    /// Whether the peer has broken the framing, so that not even its close frame can be found any more.
+    private var isUnreadable = false
+    /// What is echoed once all that came before the peer's close frame is answered.
+    private var echo = CloseCode.normal
     private(set) var isWritable = true
     private var written = 0
     private var taken = 0
@@ -101,8 +105,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         machine.bytesReceived(now: now)
-        guard machine.maySend else { return }
-        switch assembler.add(unwrapInboundIn(data), text: &switchboard.text) {
+        let frame = unwrapInboundIn(data)
+        guard machine.maySend else {
+            if frame.opcode == .connectionClose { closeReceived(nil) }
+            return
+        }
+        switch assembler.add(frame, limit: machine.frameLimit, text: &switchboard.text) {
         case .message where machine.mustWait: waiting.append(switchboard.text)
         case .message: received(switchboard.text)
         case .incomplete, .pong: break
@@ -138,30 +146,35 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func received(_ text: [UInt8]) {
         do {
-            let frame = try decoder.clientFrame(text)
-            if case .hello(let hello) = frame { logHello(hello) }
-            perform(machine.frameReceived(frame, now: now), for: frame)
+            let request = try decoder.clientRequest(text)
+            if case .hello(let hello) = request.frame { logHello(hello) }
+            perform(machine.frameReceived(request.frame, now: now), for: request)
         } catch {
             unreadable(text, error)
         }
     }
 
-    func perform(_ verdict: ConnectionMachine.Verdict, for frame: ClientFrame?) {
+    func perform(_ verdict: ConnectionMachine.Verdict, for request: ClientRequest?) {
         switch verdict {
         case .identify(let token): identify(token)
         case .takeOver(let device): takeOver(as: device)
         case .welcome: if admit() { welcome() }
         case .authenticated: if let session { send(.authenticated(session)) }
-        case .accept: if let frame { accept(frame) }
+        case .accept: if let request { accept(request) }
         case .ignore: break
         case .close(let code, let message): close(code, message)
         }
     }
 
-    private func accept(_ frame: ClientFrame) {
-        switch frame {
+    private func accept(_ asked: ClientRequest) {
+        for refused in asked.refused {
+            gateway.metrics.refused("subscribe", refused.code)
+            send(.refused(refused))
+        }
+        switch asked.frame {
         case .publish(let publish): request(.publish(publish), in: publish.channel)
-        case .subscribe(let requests): requests.forEach { request(.subscribe($0), in: $0.channel) }
+        case .subscribe(let wanted):
+            wanted.forEach { request(.subscribe($0, number: asked.number), in: $0.channel) }
         case .unsubscribe(let channels): channels.forEach(leave)
         case .receipt(let receipt): request(.receipt(receipt), in: receipt.channel)
         case .typing(let channel, let isTyping): request(.typing(isTyping), in: channel)
@@ -171,7 +184,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     private func unreadable(_ text: [UInt8], _ error: any Error) {
         let error = error as? RepriseError
-        if let refused = machine.isOpen ? PublishAnswer.refusal(of: text, error) : nil {
+        if let refused = machine.takesRequests ? PublishAnswer.refusal(of: text, error) : nil {
             return send(.refused(refused))
         }
         if String(validating: text, as: UTF8.self) == nil {
@@ -237,12 +250,18 @@ final class ConnectionHandler: ChannelDuplexHandler {
     // MARK: Closing
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        switch error as? NIOWebSocketError {
-        case .invalidFrameLength:
+        isUnreadable = true
+        switch error {
+        case FrameHeaderGuard.Violation.tooLong(let limit):
+            violated(.frameTooLarge, "A frame has at most \(limit) bytes here.")
+        case FrameHeaderGuard.Violation.lengthNotMinimal:
+            violated(.protocolError, "A length is written as shortly as it can be.")
+        case NIOWebSocketError.invalidFrameLength:
             violated(.frameTooLarge, "A frame has at most \(WireLimits.frameBytes) bytes.")
-        case .fragmentedControlFrame, .multiByteControlFrameLength:
+        case NIOWebSocketError.fragmentedControlFrame,
+            NIOWebSocketError.multiByteControlFrameLength:
             violated(.protocolError, "A control frame is short and whole.")
-        case nil:
+        default:
             log(.debug, "failed", ["error": "\(error)"])
             context.close(promise: nil)
         }
@@ -261,13 +280,41 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
+    /// What came before the peer's close frame is answered before it is echoed.
     private func closeReceived(_ code: CloseCode?) {
         submitPublishes()
-        if machine.closeReceived(now: now) {
-            write(WebSocketFraming.close(code ?? .normal))
+        askForAccess()
+        switch machine.closeReceived(isAnswered: isAnswered, now: now) {
+        case .wait:
+            echo = code ?? .normal
+            endSubscriptions()
+            lookLater()
+        case .echo:
+            echo = code ?? .normal
+            echoClose()
+        case .end:
+            flush()
+            context?.close(promise: nil)
         }
+    }
+
+    /// Whether no request waits here; those that are being stored the machine counts.
+    private var isAnswered: Bool {
+        desk.waitingCount == 0 && waiting.isEmpty && publishes.isEmpty
+    }
+
+    /// Ends the connection that the peer has closed, once all is answered.
+    func leaveIfAnswered() {
+        guard isAnswered, machine.requestsAnswered(now: now) else { return }
+        echoClose()
+    }
+
+    private func echoClose() {
+        let sent = switchboard.shard.loop.makePromise(of: Void.self)
+        sent.futureResult.assumeIsolated().whenComplete { _ in self.cut() }
+        write(WebSocketFraming.close(echo), promise: sent)
         flush()  // not in its turn: what is unflushed is lost with the close
-        context?.close(promise: nil)
+        lookLater()
     }
 
     func perform(_ action: ConnectionMachine.Action?) {
@@ -285,10 +332,20 @@ final class ConnectionHandler: ChannelDuplexHandler {
         log(.debug, "closing", ["code": "\(code)", "reason": "\(message)"])
         var buffer = WebSocketFraming.frame(.error(code: code, message: message))
         buffer.writeImmutableBuffer(WebSocketFraming.close(code))
-        send(buffer)
+        send(buffer, promise: isUnreadable ? endOfOutput() : nil)
         endSubscriptions()
         lookLater()
         readAgain()  // for the peer's close frame
+    }
+
+    /// The peer's answer cannot be read: it is told the end with the close frame (RFC 6455 §7.1.7), but still read, because closing a
+    /// socket with unread bytes would take the close frame away from it.
+    private func endOfOutput() -> EventLoopPromise<Void> {
+        let sent = switchboard.shard.loop.makePromise(of: Void.self)
+        sent.futureResult.assumeIsolated().whenSuccess {
+            self.context?.close(mode: .output, promise: nil)
+        }
+        return sent
     }
 
     private func endSubscriptions() {
@@ -321,6 +378,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// After a publish was answered.
     func answered(_ count: Int) {
         perform(machine.publishesAnswered(count, now: now))
+        leaveIfAnswered()
         readAgain()
     }
 

@@ -1,7 +1,8 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides about one WebSocket connection: `awaitingHello → identifying → takingOver → open → draining → closing`.
+/// Decides about one WebSocket connection: `awaitingHello → identifying → takingOver → open → draining → closing`, and `leaving` in the
+/// place of `draining` once the peer has said that it closes.
 ///
 /// A close is begun once, for whichever reason came first. After it nothing that the peer sends is looked at, but it is
 /// still read: closing a socket with unread bytes would take the close frame away from the peer.
@@ -28,6 +29,16 @@ package struct ConnectionMachine: Sendable {
         case accept
         case ignore
         case close(CloseCode, String)
+    }
+
+    /// What to do about the peer's close frame.
+    package enum Farewell: Equatable, Sendable {
+        /// What came before it is not answered yet: ``requestsAnswered(now:)`` says when.
+        case wait
+        /// Echo it, then end the connection.
+        case echo
+        /// It answers ours, or comes again: end the connection.
+        case end
     }
 
     package struct Limits: Equatable, Sendable {
@@ -65,6 +76,8 @@ package struct ConnectionMachine: Sendable {
         case open
         /// The server is shutting down; what was accepted is still answered.
         case draining
+        /// The peer has sent its close frame; what came before it is still answered.
+        case leaving
         case closing
         case closed
     }
@@ -98,7 +111,7 @@ package struct ConnectionMachine: Sendable {
         switch phase {
         case .awaitingHello, .identifying, .open:
             !session.isAsking && publishesInFlight < limits.publishesInFlight
-        case .takingOver, .draining: false
+        case .takingOver, .draining, .leaving: false
         case .closing, .closed: true
         }
     }
@@ -106,8 +119,16 @@ package struct ConnectionMachine: Sendable {
     /// Whether frames may still be sent.
     package var maySend: Bool {
         switch phase {
-        case .awaitingHello, .identifying, .takingOver, .open, .draining: true
+        case .awaitingHello, .identifying, .takingOver, .open, .draining, .leaving: true
         case .closing, .closed: false
+        }
+    }
+
+    /// The most bytes that a frame of the peer's may have now, and the fragments of a message together.
+    package var frameLimit: Int {
+        switch phase {
+        case .awaitingHello, .identifying, .takingOver: WireLimits.bytesBeforeWelcome
+        case .open, .draining, .leaving, .closing, .closed: WireLimits.frameBytes
         }
     }
 
@@ -123,6 +144,9 @@ package struct ConnectionMachine: Sendable {
 
     /// Whether it has said hello and nothing has ended it.
     package var isOpen: Bool { phase == .open }
+
+    /// Whether requests are looked at: also those that came right before the peer's close frame.
+    package var takesRequests: Bool { phase == .open || phase == .leaving }
 
     /// Bytes came from the peer.
     package mutating func bytesReceived(now: Duration) {
@@ -161,6 +185,8 @@ package struct ConnectionMachine: Sendable {
             session.askingBegan()
             return .identify(token)
         case (.open, _): return .accept
+        case (.leaving, .hello), (.leaving, .authenticate): return .ignore
+        case (.leaving, _): return .accept
         case (.draining, _), (.closing, _), (.closed, _): return .ignore
         }
     }
@@ -176,7 +202,7 @@ package struct ConnectionMachine: Sendable {
         _ answer: Result<Principal, RepriseError>, ends: Duration?, now: Duration
     ) -> Verdict {
         let outcome = session.answered(answer, ends: ends)
-        guard phase == .identifying || phase == .open else { return .ignore }
+        guard phase == .identifying || takesRequests else { return .ignore }
         switch outcome {
         case .begins:
             guard let device else { preconditionFailure("driver bug: identified without a hello") }
@@ -243,16 +269,42 @@ package struct ConnectionMachine: Sendable {
             return nil
         case .awaitingHello, .identifying, .takingOver, .open:
             return violated(.goingAway, Self.goodbye, now: now)
-        case .draining, .closing, .closed: return nil
+        case .draining, .leaving, .closing, .closed: return nil
         }
     }
 
     /// The peer sent a close frame.
     ///
-    /// - Returns: whether it is to be echoed (it is not if it answers ours). Then the connection ends.
-    package mutating func closeReceived(now: Duration) -> Bool {
-        defer { enter(.closed, now) }
-        return maySend
+    /// - Parameters:
+    ///   - isAnswered: whether no request waits with the driver.
+    ///   - now: the uptime.
+    /// - Returns: what to do about it.
+    package mutating func closeReceived(isAnswered: Bool, now: Duration) -> Farewell {
+        switch phase {
+        case .open, .draining:
+            guard publishesInFlight == 0, isAnswered else {
+                enter(.leaving, now)
+                return .wait
+            }
+            enter(.closing, now)
+            return .echo
+        case .awaitingHello, .identifying, .takingOver:
+            enter(.closing, now)
+            return .echo
+        case .leaving: return .wait
+        case .closing, .closed:
+            enter(.closed, now)
+            return .end
+        }
+    }
+
+    /// No request waits with the driver.
+    ///
+    /// - Returns: whether the peer's close frame is to be echoed now; then the connection ends.
+    package mutating func requestsAnswered(now: Duration) -> Bool {
+        guard phase == .leaving, publishesInFlight == 0 else { return false }
+        enter(.closing, now)
+        return true
     }
 
     package mutating func connectionEnded(now: Duration) { enter(.closed, now) }
@@ -283,6 +335,7 @@ package struct ConnectionMachine: Sendable {
         case .draining:
             guard now - phaseBegan >= limits.draining else { return nil }
             return violated(.goingAway, Self.goodbye, now: now)
+        case .leaving: return now - phaseBegan >= limits.draining ? .cut : nil
         case .closing:
             return now - phaseBegan >= limits.closeHandshake ? .cut : nil
         case .closed: return nil
@@ -301,7 +354,7 @@ package struct ConnectionMachine: Sendable {
                 now + min(limits.notReading / 4, limits.pingAfter),
                 pinged.map { $0 + limits.idle - limits.pingAfter } ?? heard + limits.pingAfter)
                 - now
-        case .draining: phaseBegan + limits.draining - now
+        case .draining, .leaving: phaseBegan + limits.draining - now
         case .closing: phaseBegan + limits.closeHandshake - now
         case .closed: limits.idle
         }

@@ -1,5 +1,6 @@
 package import Logging
 import NIOCore
+import NIOWebSocket
 package import RepriseCore
 import RepriseWire
 import Synchronization
@@ -20,6 +21,8 @@ package final class Gateway: Sendable {
     package let committer: Committer
     let reader: LogReader
     let httpConnections = OpenConnections()
+    /// Bodies that are being stored while they come.
+    package let streams = OpenStreams()
     let connectionLimits: ConnectionMachine.Limits
 
     let log: any MessageLog
@@ -76,8 +79,12 @@ package final class Gateway: Sendable {
     /// Whether the server is shutting down.
     package var isQuiescing: Bool { state.withLock { $0.isQuiescing } }
 
-    /// The server is shutting down: connections that come from now on are sent away.
-    package func quiesce() { state.withLock { $0.isQuiescing = true } }
+    /// The server is shutting down: connections that come from now on are sent away, and nothing is stored but what waits for its commit.
+    package func quiesce() {
+        state.withLock { $0.isQuiescing = true }
+        committer.shutdown()
+        streams.end()
+    }
 
     /// Takes over a connection whose handshake is done; on its event loop.
     func attach(_ channel: any Channel) throws {
@@ -91,7 +98,12 @@ package final class Gateway: Sendable {
         }
         let connection = ConnectionHandler(
             id: id, switchboard: shard.switchboard(for: self), now: clock.uptime())
-        try channel.pipeline.syncOperations.addHandler(connection)
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(connection)
+        try pipeline.addHandler(
+            FrameHeaderGuard { connection.machine.frameLimit },
+            position: .before(
+                pipeline.handler(type: ByteToMessageHandler<WebSocketFrameDecoder>.self)))
         if isQuiescing {
             connection.quiesce()
         } else if !isWelcome {

@@ -4,8 +4,8 @@ package import RepriseWire
 
 /// Puts messages together from WebSocket frames, and names what breaks RFC 6455.
 ///
-/// It holds bytes only between the fragments of a message. The frame decoder before it has refused frames that are too long
-/// by their header, and control frames that are long or in fragments.
+/// It holds bytes only between the fragments of a message. The handlers before it have refused frames that are too long or
+/// wrong by their header, and control frames that are long or in fragments.
 package struct MessageAssembler: Sendable {
     package enum Outcome: Equatable, Sendable {
         /// A whole text message now stands in the caller's buffer.
@@ -19,11 +19,21 @@ package struct MessageAssembler: Sendable {
     }
 
     private var fragments: [UInt8]?
+    /// How far the fragments are UTF-8: a message is refused with the first fragment that is not.
+    private var encoding = UTF8Check()
 
     package init() {}
 
-    /// Takes the next frame; for ``RepriseCore/Outcome/message``, `text` is overwritten with the message.
-    package mutating func add(_ frame: WebSocketFrame, text: inout [UInt8]) -> Outcome {
+    /// Takes the next frame.
+    ///
+    /// - Parameters:
+    ///   - frame: from the decoder.
+    ///   - limit: the most bytes of a message in fragments.
+    ///   - text: for ``RepriseCore/Outcome/message`` it is overwritten with the message.
+    /// - Returns: what to do.
+    package mutating func add(
+        _ frame: WebSocketFrame, limit: Int = WireLimits.frameBytes, text: inout [UInt8]
+    ) -> Outcome {
         guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
             return .violation(.protocolError, "No extension was agreed on.")
         }
@@ -32,7 +42,7 @@ package struct MessageAssembler: Sendable {
         }
         switch frame.opcode {
         case .text: return begin(frame, key, &text)
-        case .continuation: return go(on: frame, key, &text)
+        case .continuation: return go(on: frame, key, limit, &text)
         case .binary: return .violation(.notText, "Frames are text.")
         case .ping: return .ping(frame.unmaskedData)
         case .pong: return .pong
@@ -50,6 +60,8 @@ package struct MessageAssembler: Sendable {
         guard frame.fin else {
             var bytes: [UInt8] = []
             Self.append(frame.data, unmaskedWith: key, to: &bytes)
+            encoding = UTF8Check()
+            guard encoding.take(bytes[...]) else { return Self.notText }
             fragments = bytes
             return .incomplete
         }
@@ -59,24 +71,29 @@ package struct MessageAssembler: Sendable {
     }
 
     private mutating func go(
-        on frame: WebSocketFrame, _ key: WebSocketMaskingKey, _ text: inout [UInt8]
+        on frame: WebSocketFrame, _ key: WebSocketMaskingKey, _ limit: Int,
+        _ text: inout [UInt8]
     ) -> Outcome {
         guard var bytes = fragments else {
             return .violation(.protocolError, "There is no message to go on with.")
         }
         fragments = nil
-        guard bytes.count + frame.data.readableBytes <= WireLimits.frameBytes else {
-            return .violation(
-                .frameTooLarge, "A message has at most \(WireLimits.frameBytes) bytes.")
+        guard bytes.count + frame.data.readableBytes <= limit else {
+            return .violation(.frameTooLarge, "A message has at most \(limit) bytes here.")
         }
+        let known = bytes.count
         Self.append(frame.data, unmaskedWith: key, to: &bytes)
+        guard encoding.take(bytes[known...]) else { return Self.notText }
         if frame.fin {
+            guard encoding.isWhole else { return Self.notText }
             text = bytes
             return .message
         }
         fragments = bytes
         return .incomplete
     }
+
+    private static var notText: Outcome { .violation(.invalidText, "The text is not UTF-8.") }
 
     /// RFC 6455 §7.4 says which codes a close frame may carry, §5.5.1 that its reason is UTF-8.
     private static func close(_ payload: ByteBuffer) -> Outcome {

@@ -7,11 +7,44 @@ import NIOCore
 final class BodyPieces: @unchecked Sendable {
     // Unchecked, because the iterator is used by one task: the handler has returned before the answer is written.
     private var iterator: RequestBody.AsyncIterator
+    /// What a cancelled caller has left behind: the piece that it waited for is the next caller's.
+    private var reading: Task<ByteBuffer?, any Error>?
 
     init(_ body: RequestBody) { iterator = body.makeAsyncIterator() }
 
     /// The next piece; nil at the end.
     func next() async throws -> ByteBuffer? {
-        try await iterator.next(isolation: #isolation)
+        guard let reading else { return try await iterator.next(isolation: #isolation) }
+        self.reading = nil
+        return try await reading.value
+    }
+
+    /// The next piece, for a caller that may be cancelled without losing what comes: a cancelled iterator would end, and with it
+    /// the connection before its answer.
+    ///
+    /// - Throws: `CancellationError` as soon as the task is cancelled.
+    func nextUnlessCancelled() async throws -> ByteBuffer? {
+        try Task.checkCancellation()
+        let (arrivals, arrived) = AsyncThrowingStream<ByteBuffer?, any Error>.makeStream()
+        reading = Task {
+            do {
+                let piece = try await iterator.next(isolation: nil)
+                arrived.yield(piece)
+                return piece
+            } catch {
+                arrived.finish(throwing: error)
+                throw error
+            }
+        }
+        do {
+            for try await piece in arrivals {
+                reading = nil
+                return piece
+            }
+        } catch {
+            reading = nil
+            throw error
+        }
+        throw CancellationError()
     }
 }

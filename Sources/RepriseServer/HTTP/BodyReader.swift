@@ -12,6 +12,8 @@ struct BodyReader {
     private let deadline: ContinuousClock.Instant
     private(set) var byteCount = 0
     private(set) var isAtEnd = false
+    /// Whether the server has stopped to read, because it ends.
+    private(set) var isCutShort = false
 
     init(_ request: Request, byteLimit: Int, time: Duration) {
         pieces = BodyPieces(request.body)
@@ -27,7 +29,25 @@ struct BodyReader {
 
     /// The next piece; nil at the end.
     mutating func next() async throws -> ByteBuffer? {
-        guard let piece = try await nextPiece() else {
+        try await next { try await $0.next() }
+    }
+
+    /// The next piece; nil at the end.
+    ///
+    /// - Throws: `CancellationError` as soon as the task is cancelled.
+    mutating func nextUnlessCancelled() async throws -> ByteBuffer? {
+        do {
+            return try await next { try await $0.nextUnlessCancelled() }
+        } catch let error as CancellationError {
+            isCutShort = true
+            throw error
+        }
+    }
+
+    private mutating func next(
+        _ take: (BodyPieces) async throws -> ByteBuffer?
+    ) async throws -> ByteBuffer? {
+        guard let piece = try await nextPiece(take) else {
             isAtEnd = true
             return nil
         }
@@ -42,9 +62,11 @@ struct BodyReader {
     }
 
     /// A peer that ends in the middle, or sends chunks that are none, has made a mistake; the server has not.
-    private mutating func nextPiece() async throws -> ByteBuffer? {
+    private mutating func nextPiece(
+        _ take: (BodyPieces) async throws -> ByteBuffer?
+    ) async throws -> ByteBuffer? {
         do {
-            return try await pieces.next()
+            return try await take(pieces)
         } catch let error where !(error is CancellationError) {
             isAtEnd = true
             throw RepriseError(

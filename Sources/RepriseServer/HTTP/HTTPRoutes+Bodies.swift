@@ -55,7 +55,9 @@ extension HTTPRoutes {
             response = failure.response
         }
         if body.isAtEnd { return response }
-        return response.endingConnection(with: body.pieces, discarding: limits.discardedBytes)
+        // Who is cut short by the end of the server may have sent everything, and reads only then.
+        let discarded = body.isCutShort ? byteLimit : limits.discardedBytes
+        return response.endingConnection(with: body.pieces, discarding: discarded)
     }
 }
 

@@ -66,11 +66,15 @@ extension HTTPRoutes {
         try await reading(call.request, limits.streamBytes, limits.streamTime) { body in
             let publisher = try await publisher(call, in: channel)
             let deadline = ContinuousClock.now + limits.streamTime
-            var publishing = StreamPublishing(publisher, services.committer, limits) { count in
+            let publishing = StreamPublishing(publisher, services.committer, limits) { count in
                 _ = try await self.publisher(call, in: channel)
                 try await self.waitForLeave(call.who, toPublish: count, until: deadline)
             }
-            let answer = try await publishing.run(&body)
+            let answer: StreamAnswer
+            (answer, body) = await services.streams.run { [body] in
+                var (publishing, body) = (publishing, body)
+                return (await publishing.run(&body), body)
+            }
             return Response(
                 json: answer.bytes, status: answer.status, type: "application/x-ndjson",
                 headers: answer.headers)

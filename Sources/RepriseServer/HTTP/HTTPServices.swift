@@ -19,6 +19,8 @@ package struct HTTPServices: Sendable {
     package var moved: @Sendable (ChannelName, ServerFrame.Position) async throws -> Void = {
         _, _ in
     }
+    /// The streams that end with the server.
+    package var streams = OpenStreams()
     /// Counts what came of a request for forms.
     package var formsDone: @Sendable (FormsOutcome) -> Void = { _ in }
     /// What browsers subscribe with; nil where there is no Web Push.

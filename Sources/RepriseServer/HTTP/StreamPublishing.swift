@@ -34,11 +34,12 @@ struct StreamPublishing {
 
     /// Reads and stores everything, and answers line by line.
     ///
-    /// A body beyond its bounds is cut: what came before is stored and answered, and one line more says why.
-    mutating func run(_ body: inout BodyReader) async throws -> StreamAnswer {
+    /// A body beyond its bounds is cut: what came before is stored and answered, and one line more says why. The end of the
+    /// server cancels the task and cuts it too; what was not being stored then is refused.
+    mutating func run(_ body: inout BodyReader) async -> StreamAnswer {
         var lines = LineReader(limit: limits.messageBytes)
         do {
-            while let piece = try await body.next() {
+            while let piece = try await body.nextUnlessCancelled() {
                 var found: [LineReader.Line] = []
                 lines.take(piece) { found.append($0) }
                 try await add(found)
@@ -46,15 +47,24 @@ struct StreamPublishing {
             var last: [LineReader.Line] = []
             lines.finish { last.append($0) }
             try await add(last)
-        } catch let error as RepriseError {
+        } catch {
             await storeBatch()
             await settle()
-            answer.cut(HTTPFailure(error))
+            answer.cut(HTTPFailure(Self.known(error)))
             return answer
         }
         await storeBatch()
         await settle()
         return answer
+    }
+
+    private static func known(_ error: any Error) -> RepriseError {
+        if Task.isCancelled {
+            return RepriseError(
+                .closed, "The server is shutting down.",
+                remedy: "Send what was not stored again, with the same ids.")
+        }
+        return error as? RepriseError ?? RepriseError(.unavailable, "Ask again.")
     }
 
     private mutating func add(_ lines: [LineReader.Line]) async throws {
@@ -95,8 +105,7 @@ struct StreamPublishing {
             do {
                 try await check(messages.count)
             } catch {
-                let known = error as? RepriseError
-                return Outcome.failure(known ?? RepriseError(.unavailable, "Ask again."))
+                return Outcome.failure(Self.known(error))
             }
             return await Self.store(messages, with: committer, for: limits.queueTime)
         }
@@ -110,7 +119,12 @@ struct StreamPublishing {
         guard let (batch, task) = storing.take() else { return }
         var results: ArraySlice<AppendResult> = []
         var failure: HTTPFailure?
-        switch await task.value {
+        let outcome = await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+        switch outcome {
         case .success(let all): results = all[...]
         case .failure(let error): failure = HTTPFailure(error)
         }
@@ -146,7 +160,9 @@ struct StreamPublishing {
                 return .success(try await committer.commit(messages))
             } catch {
                 let isFull = error.code == .full
-                guard isFull, ContinuousClock.now < deadline else { return .failure(error) }
+                guard isFull, ContinuousClock.now < deadline, !Task.isCancelled else {
+                    return .failure(error)
+                }
                 try? await Task.sleep(for: .milliseconds(20))
             }
         }

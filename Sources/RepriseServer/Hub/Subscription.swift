@@ -8,6 +8,8 @@ final class Subscription {
     var grant: Grant
     /// Whether a person looks at the channel: it is caught up before the connection's others.
     var isFirst: Bool
+    /// The number of the request that the next `subscribed` answers; nil if it had none, or has its answer.
+    var number: Int64?
     /// Whether positions have moved that it was not told.
     var owesPositions = false
     /// Whether the state that is being read is to be told with the positions, whatever else it says.

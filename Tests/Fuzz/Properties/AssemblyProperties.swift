@@ -15,7 +15,9 @@ enum AssemblyProperties {
 
     static func client(_ bytes: [UInt8]) throws {
         var assembler = RepriseNIO.MessageAssembler(maximumBytes: clientLimit)
-        try check(bytes, frameLimit: clientLimit, messageLimit: clientLimit, masked: false) {
+        try check(
+            bytes, frameLimit: clientLimit, messageLimit: clientLimit, masked: false, before: []
+        ) {
             switch assembler.frameReceived($0) {
             case .message(let text): .message(text)
             case .none: nil
@@ -30,7 +32,8 @@ enum AssemblyProperties {
         var assembler = RepriseServer.MessageAssembler()
         var text: [UInt8] = []
         try check(
-            bytes, frameLimit: clientLimit, messageLimit: WireLimits.frameBytes, masked: true
+            bytes, frameLimit: clientLimit, messageLimit: WireLimits.frameBytes, masked: true,
+            before: [FrameHeaderGuard { WireLimits.frameBytes }]
         ) {
             switch assembler.add($0, text: &text) {
             case .message: .message(text)
@@ -44,12 +47,14 @@ enum AssemblyProperties {
 
     private static func check(
         _ bytes: [UInt8], frameLimit: Int, messageLimit: Int, masked: Bool,
+        before handlers: [any ChannelHandler],
         _ assemble: @escaping (WebSocketFrame) -> FrameModel.Outcome?
     ) throws {
         guard let seed = bytes.first else { return }
         let collector = Collector(assemble)
         let decoder = ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: frameLimit))
-        let channel = EmbeddedChannel(handlers: [decoder, collector])
+        let channel = EmbeddedChannel()
+        try channel.pipeline.syncOperations.addHandlers(handlers + [decoder, collector])
         for piece in pieces(of: bytes[1...], seed: seed) where !collector.isAtEnd {
             do {
                 try channel.writeInbound(ByteBuffer(bytes: piece))
@@ -96,7 +101,8 @@ private final class Collector: ChannelInboundHandler {
         if case NIOWebSocketError.invalidFrameLength = error {
             outcomes.append(.violation(1009))
         } else {
-            outcomes.append(.violation(error is NIOWebSocketError ? 1002 : 0))
+            let isFraming = error is NIOWebSocketError || error is FrameHeaderGuard.Violation
+            outcomes.append(.violation(isFraming ? 1002 : 0))
         }
     }
 }

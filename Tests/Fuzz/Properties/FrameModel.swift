@@ -14,11 +14,14 @@ struct FrameModel {
         var isMasked: Bool
         var length: UInt64
         var bytes: Int
+        /// Whether the length is written as shortly as it can be (§5.2).
+        var isMinimal: Bool { bytes == 2 || length > (bytes == 4 ? 125 : 0xffff) }
     }
 
     let frameLimit: Int
     let messageLimit: Int
     let areMasked: Bool
+    private var isServer: Bool { areMasked }
     private var fragments: [UInt8]?
 
     init(frameLimit: Int, messageLimit: Int, areMasked: Bool) {
@@ -33,6 +36,7 @@ struct FrameModel {
         var rest = bytes
         while let header = header(of: rest) {
             // What the header alone says is known before the payload has come.
+            if isServer, !header.isMinimal { return outcomes + [.violation(1002)] }
             if header.length > UInt64(frameLimit) { return outcomes + [.violation(1009)] }
             if header.opcode >= 8, header.length > 125 || !header.isFinal {
                 return outcomes + [.violation(1002)]
@@ -87,9 +91,24 @@ struct FrameModel {
         }
     }
 
+    /// A server refuses what cannot become text with the fragment that shows it; a client looks at whole messages.
     private mutating func message(_ bytes: [UInt8], isWhole: Bool) -> Outcome? {
+        if isServer, fragments != nil || !isWhole, !isText(bytes, isWhole: isWhole) {
+            return .violation(1007)
+        }
         fragments = isWhole ? nil : bytes
         return isWhole ? .message(bytes) : nil
+    }
+
+    /// Whether the bytes are UTF-8, or its beginning: then they are once some bytes are added.
+    private func isText(_ bytes: [UInt8], isWhole: Bool) -> Bool {
+        func isValid(_ bytes: [UInt8]) -> Bool {
+            String(validating: bytes, as: UTF8.self) != nil
+        }
+        if isValid(bytes) || isWhole { return isValid(bytes) }
+        let seconds: [UInt8] = [0x80, 0x90, 0xa0]
+        let ends = seconds.flatMap { [[$0], [$0, 0x80], [$0, 0x80, 0x80]] }
+        return ends.contains { isValid(bytes + $0) }
     }
 
     /// §5.5.1, §7.4.

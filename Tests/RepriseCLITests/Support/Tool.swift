@@ -170,9 +170,11 @@ final class TestServer: Sendable {
 }
 
 /// Runs a test beside a server.
-func withServer(_ body: (TestServer, Folder) async throws -> Void) async throws {
+func withServer(
+    options: [String] = [], _ body: (TestServer, Folder) async throws -> Void
+) async throws {
     let folder = try Folder()
-    let server = try await TestServer(data: folder.path("data"))
+    let server = try await TestServer(data: folder.path("data"), options: options)
     try await body(server, folder)
     server.tool.signal(SIGTERM)
     _ = await server.tool.end(within: 10)

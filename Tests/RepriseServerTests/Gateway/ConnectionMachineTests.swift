@@ -109,16 +109,59 @@ struct ConnectionMachineTests {
         #expect(tick(&machine, .seconds(1)) == .cut)
     }
 
+    /// What the machine says to the peer's close frame.
+    private static func leave(
+        _ machine: inout ConnectionMachine, isAnswered: Bool = true
+    ) -> ConnectionMachine.Farewell {
+        machine.closeReceived(isAnswered: isAnswered, now: .zero)
+    }
+
+    private static func isDone(_ machine: inout ConnectionMachine) -> Bool {
+        machine.requestsAnswered(now: .zero)
+    }
+
     @Test("a close frame is echoed unless it is the answer to ours")
     func closeFrames() {
         var asked = Self.open()
-        let mustEcho = asked.closeReceived(now: .zero)
-        #expect(mustEcho)
+        #expect(Self.leave(&asked) == .echo)
+        #expect(Self.leave(&asked) == .end)
         #expect(tick(&asked, .seconds(1_000)) == nil)
+        var unsent = Self.open()
+        #expect(Self.leave(&unsent) == .echo)
+        #expect(tick(&unsent, .seconds(1)) == .cut, "the echo was not taken")
         var answered = Self.open()
         _ = answered.violated(.notText, "", now: .zero)
-        let mustEchoAgain = answered.closeReceived(now: .zero)
-        #expect(!mustEchoAgain)
+        #expect(Self.leave(&answered) == .end)
+    }
+
+    @Test("what came before the peer's close frame is answered before that is echoed")
+    func leaving() {
+        var machine = Self.open()
+        machine.publishesAccepted(2)
+        #expect(Self.leave(&machine) == .wait)
+        #expect(machine.maySend)
+        #expect(!machine.mayRead(Self.limits))
+        #expect(machine.publishesAnswered(1, now: .zero) == nil)
+        #expect(!Self.isDone(&machine))
+        #expect(machine.quiesceRequested(now: .zero) == nil, "it ends by itself")
+        #expect(machine.publishesAnswered(1, now: .zero) == nil)
+        #expect(Self.isDone(&machine))
+        #expect(!machine.maySend)
+        #expect(!Self.isDone(&machine), "once")
+
+        var asking = Self.open()
+        #expect(Self.leave(&asking, isAnswered: false) == .wait)
+        #expect(asking.frameReceived(.unsubscribe([]), now: .zero) == .accept)
+        #expect(tick(&asking, Self.limits.draining) == .cut, "but not for ever")
+
+        var early = ConnectionMachine(now: .zero)
+        #expect(Self.leave(&early, isAnswered: false) == .echo)
+    }
+
+    @Test("before welcome a frame has fewer bytes")
+    func frameLimit() {
+        #expect(ConnectionMachine(now: .zero).frameLimit == WireLimits.bytesBeforeWelcome)
+        #expect(Self.open().frameLimit == WireLimits.frameBytes)
     }
 
     @Test("no hello within ten seconds ends the wait")

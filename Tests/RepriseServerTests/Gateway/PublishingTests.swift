@@ -60,6 +60,67 @@ struct PublishingTests {
         }
     }
 
+    @Test("one bad name of several is refused alone, and the others are served")
+    func oneBadName() async throws {
+        try await RunningServer.with { server in
+            let client = try await server.client()
+            let asked =
+                #"{"type":"subscribe","request":7,"channels":[{"channelId":"a"},"#
+                + #"{"channelId":"-no good"},{"channelId":"b"}]}"#
+            try await client.send(text: asked)
+            var subscribed: [String: Int64?] = [:]
+            while subscribed.count < 2 {
+                switch try await client.nextFrame() {
+                case .subscribed(let answer):
+                    subscribed[answer.channel.text] = answer.request
+                case .refused(let refused):
+                    #expect(refused.channel == "-no good" && refused.id == nil)
+                    #expect(refused.code == .badChannelName && refused.request == 7)
+                case .syncComplete: continue
+                case let other: Issue.record("\(other)")
+                }
+            }
+            #expect(subscribed == ["a": 7, "b": 7])
+            _ = try await client.everythingSoFar()
+
+            let left = #"{"type":"unsubscribe","channels":["a","-no good","b"]}"#
+            guard case .refused(let refused) = try await Self.answer(client, to: left) else {
+                Issue.record("not refused")
+                return
+            }
+            #expect(refused.channel == "-no good" && refused.code == .badChannelName)
+            try await server.fill(channel("a"), messages: 1)
+            #expect(try await client.everythingSoFar().isEmpty, "it has left the others")
+        }
+    }
+
+    @Test("an answer names the newest request of its channel, which settles those before it")
+    func numberedRequests() async throws {
+        let log = try MemoryLog()
+        try await RunningServer.with(log: log) { server in
+            let client = try await server.client()
+            let numbers = (1...20).map(Int64.init)
+            let asked = numbers.flatMap { number in
+                let text =
+                    #"{"type":"subscribe","request":\#(number),"channels":[{"channelId":"a"}]}"#
+                return TestClient.frame(0x81, Array(text.utf8))
+            }
+            try await client.socket.send(asked)
+            var answers: [Int64] = []
+            while answers.last != 20 {
+                guard case .subscribed(let answer) = try await client.nextFrame() else { continue }
+                answers.append(try #require(answer.request))
+            }
+            #expect(answers == answers.sorted())
+            try await client.send(text: #"{"type":"subscribe","channels":[{"channelId":"a"}]}"#)
+            while true {
+                guard case .subscribed(let answer) = try await client.nextFrame() else { continue }
+                #expect(answer.request == nil, "this one had no number")
+                return
+            }
+        }
+    }
+
     @Test("a body beyond the limit is refused as too large, one at the limit is stored")
     func bodySize() async throws {
         try await RunningServer.with { server in
