@@ -15,7 +15,13 @@ struct Hello {
 
         try await general.read("printed") { message in
             let again = message.attempt > 1 ? " (was this printed? the process died)" : ""
-            print("\(message.seq) \(message.json)\(again)")
+            let what =
+                switch message.change {
+                case .edits(let seq): "(edits \(seq)) \(message.json)"
+                case .deletes(let seq): "(deletes \(seq))"
+                case nil: message.isDeleted ? "(deleted)" : message.json
+                }
+            print("\(message.seq) \(what)\(again)")
         }
         if CommandLine.arguments.count > 1 {
             let text = CommandLine.arguments.dropFirst().joined(separator: " ")

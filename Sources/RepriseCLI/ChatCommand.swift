@@ -3,6 +3,7 @@ import Foundation
 import Reprise
 import RepriseChannels
 import RepriseCore
+import RepriseJournal
 import RepriseNIO
 import RepriseWire
 
@@ -78,10 +79,15 @@ struct ChatCommand: AsyncParsableCommand {
     func run() async throws {
         guard let identity = try identity.caller(at: server).identity() else { return }
         let user = identity.user.text
+        let folder = folder(of: user)
+        try Journal.expectOwnFolder(folder, within: folder.deletingLastPathComponent())
         let reprise = try await Reprise.open(
-            at: folder(of: user), server: server.url, dialer: server.dialer, identity: identity)
+            at: folder, server: server.url, dialer: server.dialer, identity: identity)
         let waiting: Int
-        do { waiting = try await chat(reprise, as: user) } catch {
+        do {
+            try await JournalUser.expect(identity.user, in: reprise, at: folder.path)
+            waiting = try await chat(reprise, as: user)
+        } catch {
             await reprise.close()
             throw error
         }
@@ -89,7 +95,8 @@ struct ChatCommand: AsyncParsableCommand {
         guard waiting == 0 else {
             throw CommandFailure(
                 .incomplete,
-                "\(waiting) messages wait for the server; they are sent at the next start.")
+                "\(waiting) messages wait for the server; they are sent at the next start, or "
+                    + "give it longer with --patience.")
         }
     }
 

@@ -19,11 +19,14 @@ struct ListenCommand: AsyncParsableCommand {
         discussion: """
             Keeps a journal in DIR and goes on where it stopped: what was printed is
             not printed again, what came meanwhile is. After a kill the few messages of
-            which nobody knows come again, with an attempt above 1.
+            which nobody knows come again, with an attempt above 1. It is of one user: as
+            another, name another folder.
 
-            With --json a line is
-            {"channel":…,"seq":…,"id":…,"body":…,"attempt":…}. Without it control
-            characters are written out, so that no message can harm a terminal.
+            A line is SEQ AUTHOR: TEXT. An edit or a deletion is a message of its own and
+            says so: (edits SEQ) TEXT, (deletes SEQ). With --json a line is
+            {"channel":…,"seq":…,"id":…,"body":…,"attempt":…}, with "from", "edits",
+            "deletes" and "deleted" where there is something to say. Control characters
+            are written out, so that no message can harm a terminal.
 
             --debug prints no messages but where each channel stands: its mode and what
             is missing, and how the connection fares; in place in a terminal, else once
@@ -38,8 +41,9 @@ struct ListenCommand: AsyncParsableCommand {
 
             EXIT CODES
               0 ended by a signal, or complete; 1 ended before it was complete;
-              65 DIR holds something else; 69 no server answers; 75 another process
-              owns the journal; 76 not a Reprise server; 77 no permission.
+              65 DIR holds something else, or the journal of another user; 69 no server
+              answers; 75 another process owns the journal; 76 not a Reprise server; 77 no
+              permission.
               All: reprise --help
             """)
 
@@ -64,9 +68,14 @@ struct ListenCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        let identity = try identity.caller(at: server).identity()
         let reprise = try await Reprise.open(
             at: URL(fileURLWithPath: journal), server: server.url, dialer: server.dialer,
-            identity: try identity.caller(at: server).identity())
+            identity: identity)
+        do { try await JournalUser.expect(identity?.user, in: reprise, at: journal) } catch {
+            await reprise.close()
+            throw error
+        }
         if let place = reprise.journal.opening.setAside {
             Terminal.error.writeLine(
                 "reprise: What was in the journal is no sound database; it is kept at "

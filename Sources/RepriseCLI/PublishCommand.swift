@@ -12,7 +12,7 @@ struct PublishCommand: AsyncParsableCommand {
         usage: """
             reprise publish CHANNEL [TEXT...] [--file FILE] [--server URL]
                             [--as USER] [--json-lines] [--json]
-                            [--patience SECONDS]
+                            [--patience SECONDS] [--quiet]
             """,
         discussion: """
             A message is one TEXT, or one line of FILE or of standard input. It becomes
@@ -21,6 +21,10 @@ struct PublishCommand: AsyncParsableCommand {
             Returns when the server has stored all of them, in this order, each once:
             if the server is restarted in the middle, publishing goes on where it
             stopped.
+
+            A server takes only so many messages a second from one user. More wait, which
+            is said once on standard error, with a count where that is a terminal; not
+            with --quiet or --json. The summary says for how long.
 
             EXAMPLES
               reprise publish general "Hello" "How are you?"
@@ -42,6 +46,7 @@ struct PublishCommand: AsyncParsableCommand {
     @OptionGroup var identity: IdentityOption
     @Flag(help: "A line is JSON, and stays as it is.") var jsonLines = false
     @Flag(help: "Print the summary as JSON.") var json = false
+    @Flag(help: "Print the summary alone: no progress, no reasons.") var quiet = false
     @Option(
         help: ArgumentHelp(
             "How long to go on trying when the server goes away.", valueName: "seconds"))
@@ -68,7 +73,8 @@ struct PublishCommand: AsyncParsableCommand {
             caller: try identity.caller(at: server), patience: .seconds(patience),
             onReconnect: { _ in reconnects.increment() })
         let progress = PublishProgress(queue: queue)
-        let showing = Task { await progress.show() }
+        let isQuiet = quiet || json
+        let showing = Task { if !isQuiet { await progress.show() } }
         let start = ContinuousClock.now
         var failure: (any Error)?
         do {
@@ -90,7 +96,7 @@ struct PublishCommand: AsyncParsableCommand {
     private func origin() throws -> MessageSource.Origin {
         if !text.isEmpty { return .texts(text) }
         if let file, file != "-" { return .lines(try LineReader(path: file)) }
-        if isatty(STDIN_FILENO) == 1 {
+        if isatty(STDIN_FILENO) == 1, !quiet {
             Terminal.error.writeLine("A line is a message. End with Ctrl-D.")
         }
         return .lines(LineReader(descriptor: STDIN_FILENO))

@@ -79,6 +79,16 @@ public final class Journal: Sendable {
         return Journal(opened, folder: opening.folder)
     }
 
+    /// Refuses to begin a journal in a folder within one that holds a server's data, or the journals of accounts.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`; nothing is written.
+    package static func expectOwnFolder(_ folder: URL, within outer: URL) throws {
+        guard !FileManager.default.fileExists(atPath: JournalFolder(folder).database) else {
+            return
+        }
+        try JournalFolder.refuseOthers(in: outer)
+    }
+
     /// Off the caller's actor: opening reads and writes the disk, and may wait for a lock.
     private static func onQueue<T: Sendable>(_ body: @escaping @Sendable () throws -> T)
         async throws -> T

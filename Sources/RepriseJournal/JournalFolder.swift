@@ -23,6 +23,7 @@ struct JournalFolder: Sendable {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal` where something else is in its place.
     func prepare() throws {
+        if !FileManager.default.fileExists(atPath: database) { try Self.refuseOthers(in: url) }
         try DurableFile.makeFolder(url)
         if shared != url { try DurableFile.makeFolder(shared) }
         var isFolder: ObjCBool = false
@@ -32,6 +33,25 @@ struct JournalFolder: Sendable {
             throw RepriseError(
                 .notAJournal, "journal.sqlite is a folder.",
                 remedy: "Name a folder that holds a journal, or an empty one.")
+        }
+    }
+
+    /// Refuses a folder that is another's: a new journal does not begin beside a server's data or among the journals of accounts.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`; nothing is written.
+    static func refuseOthers(in folder: URL) throws {
+        func holds(_ name: String) -> Bool {
+            FileManager.default.fileExists(atPath: folder.appendingPathComponent(name).path)
+        }
+        if holds("messages.sqlite") || holds("accounts.sqlite") {
+            throw RepriseError(
+                .notAJournal, "The folder \(folder.path) holds the data of a server.",
+                remedy: "Give the journal a folder of its own.")
+        }
+        if holds("account.json") {
+            throw RepriseError(
+                .notAJournal, "The folder \(folder.path) holds the journals of accounts.",
+                remedy: JournalFolder(folder).remedy)
         }
     }
 

@@ -37,8 +37,10 @@ enum ChainsWatch {
         }
         // Each line at its place, and what an interruption leaves below them.
         var picture = "\u{1b}[2J"
-        for (row, line) in lines.enumerated() { picture += "\u{1b}[\(row + 1);1H" + line }
-        try StandardOutput.write(Array((picture + "\u{1b}[\(lines.count + 1);1H").utf8))
+        for (row, line) in lines.enumerated() {
+            picture += "\u{1b}[\(row + 1);1H" + HarmlessText.text(line)
+        }
+        try StandardOutput.writeRaw(Array((picture + "\u{1b}[\(lines.count + 1);1H").utf8))
     }
 
     private static var height: Int {

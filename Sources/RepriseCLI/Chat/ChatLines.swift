@@ -50,19 +50,11 @@ struct ChatLines: Sendable {
     }
 
     private static func line(_ message: Message) -> String {
-        let body = ChatBody(message.body)
         let author = message.from?.text ?? ChatBody.nobody
         let again = message.attempt > 1 ? " (again)" : ""
-        let what: String
-        if message.isDeleted {
-            what = "(deleted)"
-        } else {
-            switch message.change {
-            case .edits(let seq): what = "(now \(seq)) " + body.text
-            case .deletes(let seq): what = "(deletes \(seq))"
-            case nil: what = body.text
-            }
-        }
+        let what = MessagePrinter.words(
+            message.body, change: message.change, isDeleted: message.isDeleted
+        ) { ChatBody($0).text }
         return "\(message.seq)\(again) \(author.printable): \(what.printable)"
     }
 }

@@ -15,6 +15,7 @@ actor ChatRoom {
     /// How far the others are.
     private(set) var positions: [UserID: ServerFrame.Position] = [:]
     private var hasHinted = false
+    private var divider = ChatDivider()
     private var connection = ConnectionState.idle
     private var isLive = false
 
@@ -41,7 +42,7 @@ actor ChatRoom {
                 for await list in channel.observe(last: Self.shown) { await self.listed(list) }
             }
             group.addTask {
-                for await unread in channel.unread { await self.unreadChanged(unread.count) }
+                for await start in channel.unreadStart { await self.unreadChanged(start) }
             }
             group.addTask {
                 for await users in channel.typists { await self.typistsChanged(users) }
@@ -59,7 +60,6 @@ actor ChatRoom {
             hasHinted = true
             snapshot.notice = ["This server asks nobody who he is; one with --dev does."]
         }
-        divide()
         bell.ring()
     }
 
@@ -71,18 +71,10 @@ actor ChatRoom {
             isEdited: message.isEdited, isDeleted: message.isDeleted, status: message.status)
     }
 
-    private func unreadChanged(_ count: Int64) {
-        snapshot.unread = count
-        divide()
+    private func unreadChanged(_ start: UnreadStart) {
+        snapshot.unread = start.unread.count
+        snapshot.divider = divider.moved(by: start)
         bell.ring()
-    }
-
-    /// Puts the divider before the first message that is unread; once all are read it stays until the person says something.
-    private func divide() {
-        guard snapshot.unread > 0 else { return }
-        let others = snapshot.items.filter { !$0.isMine && !$0.isDeleted && $0.seq != nil }
-        let first = others.suffix(Int(clamping: snapshot.unread)).first?.seq
-        snapshot.divider = first.map { $0 - 1 }
     }
 
     private func typistsChanged(_ users: [UserID]) {
@@ -135,6 +127,7 @@ actor ChatRoom {
         guard snapshot.unread > 0, let newest = snapshot.items.compactMap(\.seq).max() else {
             return
         }
+        divider.attended()
         try await channel.markRead(through: newest)
     }
 
@@ -168,6 +161,7 @@ actor ChatRoom {
         switch command {
         case .say(let text):
             try await channel.publish(ChatBody(text: text).json)
+            divider.spoken()
             snapshot.divider = nil
         case .edit(let back, let text):
             try await channel.edit(try own(back), ChatBody(text: text).json)

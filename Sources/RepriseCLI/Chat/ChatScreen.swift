@@ -19,7 +19,7 @@ struct ChatScreen: Sendable {
     ///
     /// - Returns: exactly `height` lines, none wider than `width`.
     func draw(_ chat: ChatSnapshot, _ editor: LineEditor) -> Picture {
-        let below = chat.notice.map { paint($0.printable.fitting(width), .dim) } + [typing(chat)]
+        let below = chat.notice.map { paint($0.drawable.fitting(width), .dim) } + [typing(chat)]
         let room = max(height - below.count - 2, 0)
         var lines = Array(messages(chat, atLeast: room).suffix(room))
         lines = Array(repeating: "", count: room - lines.count) + lines + below
@@ -31,22 +31,17 @@ struct ChatScreen: Sendable {
     private func messages(_ chat: ChatSnapshot, atLeast room: Int) -> [String] {
         var blocks: [[String]] = []
         var count = 0
+        let first = chat.divider.flatMap { divider in
+            chat.items.firstIndex { !$0.isMine && ($0.seq ?? 0) > divider }
+        }
         for (index, item) in chat.items.enumerated().reversed() {
             guard count < room else { break }
             var block = lines(of: item)
-            if let divider = chat.divider, isFirst(index, behind: divider, in: chat.items) {
-                block.insert(rule("new"), at: 0)
-            }
+            if index == first { block.insert(rule("new"), at: 0) }
             count += block.count
             blocks.append(block)
         }
         return blocks.reversed().flatMap(\.self)
-    }
-
-    private func isFirst(_ index: Int, behind divider: Int64, in items: [ChatItem]) -> Bool {
-        guard let seq = items[index].seq, seq > divider else { return false }
-        guard index > 0, let before = items[index - 1].seq else { return true }
-        return before <= divider
     }
 
     private func rule(_ word: String) -> String {
@@ -58,7 +53,7 @@ struct ChatScreen: Sendable {
         let author = item.author.printable.fitting(16)
         let head = item.time.hourAndMinute + " " + author
         let indent = head.columns + 2
-        let text = item.isDeleted ? "(deleted)" : item.text.printable
+        let text = item.isDeleted ? "(deleted)" : item.text.drawable
         let mark = mark(of: item)
         let full = text + (item.isEdited && !item.isDeleted ? " (edited)" : "") + mark
         let wrapped = full.wrapped(max(width - indent, 8))
@@ -77,7 +72,7 @@ struct ChatScreen: Sendable {
         case .sent: return "  ✓"
         case .delivered: return "  ✓✓"
         case .read: return "  ✓✓ read"
-        case .failed(let reason): return "  ✗ \(reason.printable)"
+        case .failed(let reason): return "  ✗ \(reason.drawable)"
         }
     }
 
@@ -97,7 +92,7 @@ struct ChatScreen: Sendable {
         if chat.dead > 0 { counts.append("\(chat.dead.grouped) not sent: /dead") }
         let standing =
             chat.catchUp.map { "catching up " + Self.bar($0) } ?? chat.trouble ?? chat.connection
-        let head = "\(chat.channel) · \(chat.user) · \(standing)".printable
+        let head = "\(chat.channel) · \(chat.user) · \(standing)".drawable
         // However long the trouble's words are, the counts are seen.
         let tail = counts.map { " · " + $0 }.joined()
         let line = (head.fitting(max(width - tail.columns, 0)) + tail).fitting(width)
@@ -116,12 +111,17 @@ struct ChatScreen: Sendable {
 
     private func input(_ editor: LineEditor) -> (line: String, cursor: Int) {
         let room = max(width - 3, 1)
-        let before = editor.before.ending(room)
-        let after = editor.after.prefix(columns: room - before.columns)
+        let before = editor.before.drawable.ending(room)
+        let after = editor.after.drawable.prefix(columns: room - before.columns)
         return ("> " + before + after, 2 + before.columns)
     }
 
     private func paint(_ text: String, _ colour: Terminal.Colour) -> String {
         terminal.paint(text, colour)
     }
+}
+
+extension String {
+    /// Harmless, and as wide as it is counted: a tab has no width of its own.
+    fileprivate var drawable: String { printable.replacing("\t", with: " ") }
 }

@@ -10,7 +10,7 @@ struct FormsShowCommand: AsyncParsableCommand {
         usage: "reprise forms show [--company KEY] [--server URL] [--json]",
         discussion: """
             Prints a table of the forms. With --json it prints the catalogue itself, byte
-            for byte.
+            for byte; to a terminal control characters are written out.
 
             EXAMPLES
               reprise forms show
@@ -32,7 +32,11 @@ struct FormsShowCommand: AsyncParsableCommand {
                 "The company \(company.company.printable) has no forms. `reprise forms push` gives it some."
             )
         }
-        guard !json else { return try StandardOutput.write(current.bytes) }
+        guard !json else {
+            return Terminal.output.isInteractive
+                ? try StandardOutput.write(current.bytes)
+                : try StandardOutput.writeRaw(current.bytes)
+        }
         guard let catalogue = current.catalogue else {
             throw CommandFailure(
                 .protocol, "The catalogue there is not one of this version. --json prints it.")

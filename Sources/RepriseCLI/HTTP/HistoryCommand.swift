@@ -90,17 +90,11 @@ struct HistoryCommand: AsyncParsableCommand {
         let time = members.integer("timestamp").map { WallTime(milliseconds: $0).dayAndTime } ?? ""
         let place = "\(members.integer("seq") ?? 0)".right(6) + "  " + time
         let author = members.text("from").map { " \($0)" } ?? ""
-        let what = MessagePrinter.words(members.raw("body") ?? [])
-        let note =
-            if members.bool("deleted") {
-                "(deleted)"
-            } else if let target = members.integer("edits") {
-                "(edits \(target)) " + what
-            } else if let target = members.integer("deletes") {
-                "(deletes \(target))"
-            } else {
-                what
-            }
+        let change: MessageChange<Int64>? =
+            members.integer("edits").map { .edits($0) }
+            ?? members.integer("deletes").map { .deletes($0) }
+        let note = MessagePrinter.words(
+            members.raw("body") ?? [], change: change, isDeleted: members.bool("deleted"))
         try StandardOutput.write(
             Terminal.output.paint(place + author.printable, .dim) + " " + note.printable)
     }

@@ -31,7 +31,8 @@ struct DebugWatch: Sendable {
                 let isLive = Terminal.output.isInteractive
                 // In its own place where a person looks, one below the other elsewhere.
                 let back = isLive && above > 0 ? "\u{1b}[\(above)F\u{1b}[J" : ""
-                try StandardOutput.write(back + lines.joined(separator: "\n"))
+                try StandardOutput.writeRaw(Array(back.utf8))
+                try StandardOutput.write(lines.joined(separator: "\n"))
                 above = lines.count
             }
             try await Task.sleep(for: .seconds(1))

@@ -37,6 +37,22 @@ final class MessagePrinter: Sendable {
             json.raw(message.body.map { $0 == 0x0a || $0 == 0x0d ? 0x20 : $0 })
             json.key("attempt")
             json.integer(Int64(message.attempt))
+            if let author = message.from {
+                json.key("from")
+                json.string(author.text)
+            }
+            switch message.change {
+            case .edits(let seq):
+                json.key("edits")
+                json.integer(seq)
+            case .deletes(let seq):
+                json.key("deletes")
+                json.integer(seq)
+            case nil: break
+            }
+            guard message.isDeleted else { return }
+            json.key("deleted")
+            json.bool(true)
         }
         return writer.bytes + [UInt8(ascii: "\n")]
     }
@@ -44,7 +60,30 @@ final class MessagePrinter: Sendable {
     private func text(_ message: Message) -> String {
         let place = (showsChannel ? "\(message.channel) " : "") + "\(message.seq)"
         let again = message.attempt > 1 ? " (attempt \(message.attempt))" : ""
-        return Terminal.output.paint(place + again, .dim) + " " + Self.words(message.body).printable
+        let author = message.from.map { " \($0.text):" } ?? ""
+        return Terminal.output.paint(place + again + author.printable, .dim) + " "
+            + Self.words(message.body, change: message.change, isDeleted: message.isDeleted)
+            .printable
+    }
+
+    /// What a message says, and what it does to an earlier one.
+    ///
+    /// - Parameters:
+    ///   - body: JSON.
+    ///   - change: what it does.
+    ///   - isDeleted: whether it has been deleted itself.
+    ///   - words: makes words of a body.
+    /// - Returns: not harmless yet.
+    static func words(
+        _ body: [UInt8], change: MessageChange<Int64>?, isDeleted: Bool,
+        words: ([UInt8]) -> String = { MessagePrinter.words($0) }
+    ) -> String {
+        switch change {
+        case .deletes(let seq): "(deletes \(seq))"
+        case .edits(let seq) where isDeleted: "(edits \(seq)) (deleted)"
+        case .edits(let seq): "(edits \(seq)) " + words(body)
+        case nil: isDeleted ? "(deleted)" : words(body)
+        }
     }
 
     /// What a string says; other JSON as it stands.

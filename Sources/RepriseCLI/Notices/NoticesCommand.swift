@@ -60,7 +60,8 @@ enum NoticesText {
         if reading.shown != reading.badge { badge += ", not yet at the icon" }
         var lines = [badge]
         if !reading.counts.isEmpty {
-            lines += wrapped(reading.counts.map { "\($0.what) \($0.count)" }, after: "decided")
+            lines += wrapped(
+                reading.counts.map { "\($0.what) \($0.count)".printable }, after: "decided")
         }
         guard !reading.decided.isEmpty else {
             return reading.counts.isEmpty ? lines + ["No message was decided upon yet."] : lines
@@ -71,11 +72,12 @@ enum NoticesText {
     /// Where a line would be too long its second half stands below, behind the time.
     private static func line(_ one: NoticesReading.Decided) -> [String] {
         let standing = one.standing.padding(toLength: 8, withPad: " ", startingAt: 0)
-        let first = "\(one.at.dayAndTime)  \(standing)  \(one.channel)/\(one.seq)"
+        let first = "\(one.at.dayAndTime)  \(standing)  \(one.channel)/\(one.seq)".printable
         var why = "by \(one.way): \(one.reason)"
         if let ended = one.ended { why += ", then \(ended)" }
         if one.alerts > 1 { why += ", \(one.alerts) alerts" }
         if one.unconfirmed > 0 { why += ", \(one.unconfirmed) unconfirmed" }
+        why = why.printable
         let whole = first + "  " + why
         if whole.count <= width { return [whole] }
         return [first, String(repeating: " ", count: 31) + why]

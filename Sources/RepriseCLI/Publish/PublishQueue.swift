@@ -18,6 +18,10 @@ final class PublishQueue: Sendable {
         var isWaiting = false
         /// Why the server has refused a message since it stored the last one.
         var refusal: String?
+        /// How long it has waited because the server takes only so many a second.
+        var heldBack = Duration.zero
+        /// Whether it has waited for that within the last two seconds.
+        var isHeldBack = false
     }
 
     /// What a writer does next.
@@ -35,6 +39,21 @@ final class PublishQueue: Sendable {
         var pausedUntil: ContinuousClock.Instant?
         var lastNews = ContinuousClock.now
         var refusal: String?
+        var heldBack = Duration.zero
+        var heldBackUntil: ContinuousClock.Instant?
+
+        /// Sends nothing for so long.
+        mutating func pause(_ wait: Duration, for code: RefusalCode) {
+            let now = ContinuousClock.now
+            let until = now + wait
+            if code == .rateLimited {
+                // A pause that begins while another lasts is counted from the end of that.
+                let start = pausedUntil.map { max($0, now) } ?? now
+                heldBack += max(.zero, until - start)
+                heldBackUntil = until
+            }
+            pausedUntil = until
+        }
     }
 
     /// Rung when there may be room.
@@ -54,7 +73,9 @@ final class PublishQueue: Sendable {
                 admitted: $0.window.admitted, acknowledged: $0.window.acknowledged,
                 repeated: $0.window.repeated, firstSequence: $0.window.firstSequence,
                 lastSequence: $0.window.lastSequence, isConnected: $0.isConnected,
-                lastNews: $0.lastNews, isWaiting: !$0.window.isEmpty, refusal: $0.refusal)
+                lastNews: $0.lastNews, isWaiting: !$0.window.isEmpty, refusal: $0.refusal,
+                heldBack: $0.heldBack,
+                isHeldBack: $0.heldBackUntil.map { .now < $0 + .seconds(2) } ?? false)
         }
     }
 
@@ -132,7 +153,7 @@ final class PublishQueue: Sendable {
                 try state.withLock { state in
                     let jitter = Double.random(in: 0..<1)
                     if let wait = try state.window.refused(refused, jitter: jitter) {
-                        state.pausedUntil = .now + wait
+                        state.pause(wait, for: refused.code)
                         // The echo of a refusal says less than the refusal itself.
                         if refused.code != .predecessorMissing { state.refusal = refused.message }
                     }

@@ -3,23 +3,38 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// Shows a person how far publishing is.
+/// Shows a person how far publishing is, and why it takes long.
 struct PublishProgress: Sendable {
+    /// Being held back for less than this is not worth a word.
+    private static let leastHeldBack = Duration.seconds(1)
+
     let queue: PublishQueue
 
     /// Shows it until the task is cancelled, then takes it away.
+    ///
+    /// In a terminal the count stands in its own line; the reason is said once, also where there is none.
     func show() async {
         let terminal = Terminal.error
-        guard terminal.isInteractive else { return }
         let start = ContinuousClock.now
+        var isExplained = false
         while (try? await Task.sleep(for: .milliseconds(100))) != nil {
             let progress = queue.progress
+            if !isExplained, progress.heldBack >= Self.leastHeldBack {
+                isExplained = true
+                terminal.replaceLine("")
+                terminal.writeLine(Self.explanation)
+            }
             let rate = Double(progress.acknowledged) / max((.now - start).inSeconds, 0.001)
-            let words = progress.isConnected ? "\(Int(rate).grouped)/s" : "connecting"
+            var words = progress.isConnected ? "\(Int(rate).grouped)/s" : "connecting"
+            if progress.isHeldBack { words += ", held back by the server's rate" }
             terminal.replaceLine("\(progress.acknowledged.grouped) stored, \(words)")
         }
         terminal.replaceLine("")
     }
+
+    private static let explanation =
+        "reprise: The server takes only so many messages a second from one user; publishing goes on "
+        + "at that rate. `reprise serve --publishes-per-second` sets it."
 }
 
 /// What came of publishing.
@@ -44,6 +59,9 @@ struct PublishSummary {
         if reconnects > 0 {
             text += "; reconnected " + (reconnects == 1 ? "once" : "\(reconnects) times")
         }
+        if progress.heldBack >= .milliseconds(100) {
+            text += "; held back for \(progress.heldBack.shown) by the server's rate"
+        }
         return text + "."
     }
 
@@ -67,6 +85,8 @@ struct PublishSummary {
             json.integer(Int64(reconnects))
             json.key("sentAgain")
             json.integer(Int64(progress.repeated))
+            json.key("heldBackMilliseconds")
+            json.integer(progress.heldBack.milliseconds)
         }
         return String(decoding: writer.bytes, as: UTF8.self)
     }

@@ -56,7 +56,7 @@ final class RawTerminal: Sendable {
             let all = everything || shown.count != picture.lines.count
             if all { text += "\u{1b}[2J" }
             for (row, line) in picture.lines.enumerated() where all || shown[row] != line {
-                text += "\u{1b}[\(row + 1);1H\u{1b}[2K" + line
+                text += "\u{1b}[\(row + 1);1H\u{1b}[2K" + HarmlessText.text(line)
             }
             shown = picture.lines
             return text + "\u{1b}[\(picture.lines.count);\(picture.cursor + 1)H\u{1b}[?25h"

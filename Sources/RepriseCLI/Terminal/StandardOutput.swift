@@ -7,15 +7,20 @@ struct BrokenPipe: Error {}
 ///
 /// Nothing is buffered: when `write` returns, the kernel has it.
 enum StandardOutput {
-    /// Writes a line.
+    /// Writes a line, harmless to a terminal.
     ///
     /// - Throws: ``BrokenPipe``; ``CommandFailure`` if the disk behind it fails.
     static func write(_ line: String) throws { try write(Array((line + "\n").utf8)) }
 
-    /// Writes bytes as they are.
+    /// Writes whole characters, harmless to a terminal.
     ///
     /// - Throws: as the call with a line does.
-    static func write(_ bytes: [UInt8]) throws { try FileOutput.write(bytes, to: STDOUT_FILENO) }
+    static func write(_ bytes: [UInt8]) throws { try writeRaw(HarmlessText.bytes(bytes)) }
+
+    /// Writes bytes as they are: what moves the cursor, and a file that must stay byte for byte the same.
+    ///
+    /// - Throws: as the call with a line does.
+    static func writeRaw(_ bytes: [UInt8]) throws { try FileOutput.write(bytes, to: STDOUT_FILENO) }
 }
 
 /// Writes all of something to a file descriptor, however little it takes at a time.

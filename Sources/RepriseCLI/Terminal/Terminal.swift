@@ -39,7 +39,7 @@ struct Terminal: Sendable {
 
     /// Writes a line; that nobody reads it is no reason to end.
     func writeLine(_ line: String) {
-        try? FileOutput.write(Array((line + "\n").utf8), to: descriptor)
+        try? FileOutput.write(Array((HarmlessText.text(line) + "\n").utf8), to: descriptor)
     }
 
     /// Replaces the line that was shown last, where a person is looking.
@@ -76,10 +76,12 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// C0, DEL, C1, and the characters that turn the direction of the text around them.
+    /// C0, DEL, C1, the separators of lines, and the characters that turn the direction of the text around them.
     var isControl: Bool {
-        properties.generalCategory == .control || (0x202a...0x202e).contains(value)
-            || (0x2066...0x2069).contains(value)
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        default: properties.isBidiControl
+        }
     }
 }
 

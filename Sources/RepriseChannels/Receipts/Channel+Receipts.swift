@@ -28,6 +28,17 @@ extension Channel {
         channels.watch(name) { db in try ReceiptRows.unread(in: name, db) }
     }
 
+    /// Where what the user has not read begins: now, then after each change.
+    package var unreadStart: AsyncStream<UnreadStart> {
+        let presence = channels.presence
+        return channels.watch(name) { [name] db in
+            UnreadStart(
+                unread: try ReceiptRows.unread(in: name, db),
+                after: try ReceiptRows.readPosition(in: name, db),
+                isKnown: presence.knowsRead(name))
+        }
+    }
+
     /// The user types: call it at each key.
     ///
     /// The others are told at once and then every 4 s, and that it ended 5 s after the last call. Without a connection it does
@@ -41,4 +52,19 @@ extension Channel {
     ///
     /// Somebody of whom nothing is heard for 10 s has stopped, and so has everybody when the connection ends.
     public var typists: AsyncStream<[UserID]> { channels.presence.typists(in: name).watch() }
+}
+
+/// How much a user has not read, and from where on, of one moment.
+package struct UnreadStart: Hashable, Sendable {
+    package let unread: Unread
+    /// Unread messages have a greater sequence.
+    package let after: Int64
+    /// Whether what the user has read on other devices is known, as far as there is a connection to tell.
+    package let isKnown: Bool
+
+    package init(unread: Unread, after: Int64, isKnown: Bool) {
+        self.unread = unread
+        self.after = after
+        self.isKnown = isKnown
+    }
 }

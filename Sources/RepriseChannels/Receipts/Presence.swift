@@ -114,6 +114,13 @@ final class Presence: Sendable {
         }
     }
 
+    /// Whether nothing is awaited that moves the read position: it is what the journal says while there is no connection.
+    func knowsRead(_ channel: ChannelName) -> Bool {
+        state.withLock { state in
+            state.uplink == nil || state.user == nil || state.placed.contains(channel)
+        }
+    }
+
     /// So much of a channel is durable, without a hole.
     func delivered(_ channel: ChannelName, through seq: Int64, of epoch: Epoch?) {
         change { state, _ in

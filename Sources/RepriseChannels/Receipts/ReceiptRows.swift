@@ -168,6 +168,18 @@ enum ReceiptRows {
         )
     }
 
+    /// The last sequence before those that can be unread.
+    static func readPosition(in channel: ChannelName, _ db: Database) throws -> Int64 {
+        guard let epoch = try epoch(of: channel, db) else { return 0 }
+        let receipt = try Row.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT read, floor FROM channelsReceipt WHERE channel = ? AND epoch = ?"),
+            arguments: [channel.text, epoch])
+        guard let receipt else { return 0 }
+        return Unread.start(
+            read: try receipt.integer(0), joined: 0, floor: try receipt.integer(1))
+    }
+
     /// What the user has not read: counted here if the journal has all up to the head, else as the server has counted.
     static func unread(in channel: ChannelName, _ db: Database) throws -> Unread {
         let log = try Row.fetchOne(

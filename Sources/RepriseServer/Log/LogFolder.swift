@@ -13,6 +13,7 @@ final class LogFolder: Sendable {
     ///
     /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`, `.diskFailed`, `.journalOwned`.
     init(_ path: String, _ kind: ServerDatabase) throws {
+        if kind.file == ServerDatabase.log.file { try Self.refuseJournal(in: path) }
         try Self.create(path)
         database = path + "/\(kind.file).sqlite"
         guard !Self.isFolder(database) else {
@@ -33,6 +34,17 @@ final class LogFolder: Sendable {
         throw RepriseError(
             .notAJournal, "There is no message log in \(path) to \(verb).",
             remedy: "Check the path: \(file) belongs there.")
+    }
+
+    /// Refuses a folder that is a device's: a new log does not begin beside a journal.
+    private static func refuseJournal(in path: String) throws {
+        let files = FileManager.default
+        guard files.fileExists(atPath: path + "/journal.sqlite"),
+            !files.fileExists(atPath: path + "/\(ServerDatabase.log.file).sqlite")
+        else { return }
+        throw RepriseError(
+            .notAJournal, "The folder \(path) holds the journal of a device.",
+            remedy: "Choose another data folder.")
     }
 
     /// Lets another server in; a second call does nothing.

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseWire
 
 @testable import RepriseCLI
 
@@ -25,6 +26,25 @@ struct ChatScene {
     mutating func restartServer() async throws {
         server = try await TestServer(
             data: folder.path("data"), url: server.url, options: options)
+    }
+
+    /// Publishes over HTTP, so that a message can be an edit or a deletion.
+    func post(_ json: String, as user: String) async throws {
+        _ = try await api(user).send(
+            "POST", ["v1", "channels", "general", "messages"], body: Array(json.utf8))
+    }
+
+    /// Reads on another device of a user.
+    func read(through seq: Int, as user: String) async throws {
+        _ = try await api(user).send(
+            "PUT", ["v1", "channels", "general", "positions"],
+            body: Array(#"{"read":\#(seq),"device":"other"}"#.utf8))
+    }
+
+    private func api(_ user: String) throws -> ServerAPI {
+        ServerAPI(
+            server: server.url,
+            caller: Caller(server: server.url, source: .development(try UserID(user))))
     }
 
     /// What the server holds: `AUTHOR TEXT`, without edits and deletions.

@@ -1,0 +1,25 @@
+import Reprise
+import RepriseChannels
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// Whose a journal is.
+enum JournalUser {
+    /// Refuses a journal that a server knows as another user's: its messages would be taken for this one's, and what this one has not
+    /// read for read.
+    ///
+    /// - Parameters:
+    ///   - user: who one is now; nil: nobody in particular.
+    ///   - reprise: the client over the journal, before it runs.
+    ///   - folder: where the journal is.
+    /// - Throws: ``CommandFailure`` `.badInput`.
+    static func expect(_ user: UserID?, in reprise: Reprise, at folder: String) async throws {
+        let owner = try await reprise.journal.read { db in try ChannelReading.user(db) }
+        guard let user, let owner, user != owner else { return }
+        throw CommandFailure(
+            .badInput,
+            "The journal in \(folder) is of the user \(owner), not of \(user). Name another folder for "
+                + "\(user), or go on as \(owner).".printable)
+    }
+}
