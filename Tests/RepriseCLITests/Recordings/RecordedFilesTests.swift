@@ -16,13 +16,14 @@ struct RecordedFilesTests {
                 sql: "SELECT type, name, tbl_name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
             )
             return try made.map { row in
-                let name: String = row["name"]
-                guard row["type"] == "table" else {
-                    return "\(row["type"] as String) \(name) on \(row["tbl_name"] as String)"
-                }
+                let (type, name): (String, String) = (row["type"], row["name"])
+                let table: String = row["tbl_name"]
+                guard type == "table" else { return "\(type) \(name) on \(table)" }
                 let columns = try Row.fetchAll(db, sql: "PRAGMA table_info('\(name)')").map {
-                    let key: Int = $0["pk"]
-                    return "\($0["name"] as String) \($0["type"] as String)\(key > 0 ? " key" : "")"
+                    let (column, type, key): (String, String, Int) = (
+                        $0["name"], $0["type"], $0["pk"]
+                    )
+                    return "\(column) \(type)\(key > 0 ? " key" : "")"
                 }
                 return "table \(name): \(columns.joined(separator: ", "))"
             }.sorted()
