@@ -309,9 +309,10 @@ let package = Package(
         .testTarget(
             name: "RepriseCLITests",
             dependencies: [
-                "hello", "Reprise", "RepriseChains", "RepriseCLI", "RepriseCore", "RepriseFakes",
-                "RepriseJournal", "RepriseNIO", "RepriseNotices", "ReprisePhone",
-                "RepriseServer", "RepriseSimulator", "RepriseWire", crypto, grdb,
+                "hello", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCLI", "RepriseCore",
+                "RepriseFakes", "RepriseForms", "RepriseJournal", "RepriseNIO", "RepriseNotices",
+                "ReprisePhone", "RepriseReminders", "RepriseServer", "RepriseSimulator",
+                "RepriseWire", crypto, grdb,
             ],
             swiftSettings: strict),
     ]

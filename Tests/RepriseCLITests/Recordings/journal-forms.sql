@@ -1,0 +1,433 @@
+PRAGMA application_id = 1380995667;
+PRAGMA user_version = 5772622;
+PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
+INSERT INTO grdb_migrations VALUES('journal/1');
+INSERT INTO grdb_migrations VALUES('journal/2');
+INSERT INTO grdb_migrations VALUES('channels/1');
+INSERT INTO grdb_migrations VALUES('channels/2');
+INSERT INTO grdb_migrations VALUES('channels/3');
+INSERT INTO grdb_migrations VALUES('forms/1');
+INSERT INTO grdb_migrations VALUES('reminders/1');
+INSERT INTO grdb_migrations VALUES('reminders/2');
+INSERT INTO grdb_migrations VALUES('chains/1');
+INSERT INTO grdb_migrations VALUES('chains/2');
+INSERT INTO grdb_migrations VALUES('chains/3');
+INSERT INTO grdb_migrations VALUES('notices/1');
+CREATE TABLE journal (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    incarnation INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
+    duplicates INTEGER NOT NULL,
+    rejected INTEGER NOT NULL,
+    sightedWall INTEGER,
+    sightedUptime INTEGER,
+    sightedBoot TEXT,
+    doubted INTEGER NOT NULL
+, doubtSeen INTEGER NOT NULL DEFAULT 0) STRICT;
+INSERT INTO journal VALUES(1,1,1,0,0,1795425973344,1713119,'5cb325cb-aa78-4fd5-af8e-a6926dbd6fb2',0,0);
+CREATE TABLE retired (
+    outcome TEXT PRIMARY KEY,
+    count INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE entry (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    lane TEXT,
+    recordedAt INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    incarnation INTEGER,
+    attempt INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    interruptions INTEGER NOT NULL DEFAULT 0,
+    interrupted INTEGER NOT NULL DEFAULT 0,
+    released INTEGER NOT NULL DEFAULT 0,
+    due INTEGER,
+    bound INTEGER,
+    reason TEXT,
+    payload BLOB NOT NULL
+) STRICT;
+INSERT INTO entry VALUES(1,'tap-ceac0c66b48f42336100b807c90784c7','forms.opened_push','tap',NULL,1795425972639,10,NULL,1,0,0,0,0,1796030773708,NULL,'shown welcome',X'7b226e616d65223a226f70656e65645f70757368222c2270726f70657274696573223a7b22617073223a207b22616c657274223a207b227469746c65223a20224e657773222c2022626f6479223a2022546170206d65227d7d2c202263616d706169676e223a202277656c636f6d65227d7d');
+CREATE TABLE quarantine (
+    seq INTEGER PRIMARY KEY,
+    due INTEGER NOT NULL,
+    why TEXT NOT NULL,
+    id ANY,
+    kind ANY,
+    source ANY,
+    payload ANY
+) STRICT;
+CREATE TABLE spooled (
+    name TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channelsDevice (id TEXT NOT NULL, user TEXT) STRICT;
+INSERT INTO channelsDevice VALUES('a67ee4033422d4f0b5c2e0b48ba2546b',NULL);
+CREATE TABLE channelsLog (
+    id INTEGER PRIMARY KEY,
+    channel TEXT NOT NULL,
+    epoch TEXT NOT NULL,
+    coverage TEXT NOT NULL,
+    head INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    accepted INTEGER NOT NULL DEFAULT 0,
+    duplicates INTEGER NOT NULL DEFAULT 0
+, retired INTEGER) STRICT;
+CREATE TABLE channelsMessage (
+    arrival INTEGER PRIMARY KEY,
+    log INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    prev INTEGER,  -- NULL: seq - 1
+    id TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    body BLOB NOT NULL
+, sender TEXT, change INTEGER, target INTEGER, deleted INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE channelsFormer (
+    channel TEXT NOT NULL,
+    id TEXT NOT NULL, arrival INTEGER,
+    PRIMARY KEY (channel, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channelsReader (
+    id INTEGER PRIMARY KEY,
+    channel TEXT NOT NULL,
+    name TEXT NOT NULL,
+    cursor INTEGER NOT NULL DEFAULT 0,
+    handing INTEGER NOT NULL DEFAULT 0, ordered INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (channel, name)
+) STRICT;
+CREATE TABLE channelsException (
+    reader INTEGER NOT NULL,
+    arrival INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    due INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (reader, arrival)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channelsLost (
+    id INTEGER PRIMARY KEY,
+    log INTEGER NOT NULL,
+    after INTEGER NOT NULL,
+    through INTEGER,
+    reason TEXT NOT NULL
+) STRICT;
+CREATE TABLE channelsAlias (
+    log INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    arrival INTEGER NOT NULL,
+    PRIMARY KEY (log, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channelsSnapshot (
+    log INTEGER PRIMARY KEY,
+    position INTEGER NOT NULL,
+    lost TEXT NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
+CREATE TABLE channelsRetired (
+    log INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (log, outcome)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channelsSent (
+    channel TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    PRIMARY KEY (channel, seq, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channelsRefused (
+    id TEXT PRIMARY KEY,
+    code TEXT NOT NULL,
+    message TEXT NOT NULL,
+    time INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channelsReceipt (
+    channel TEXT PRIMARY KEY,
+    epoch TEXT NOT NULL,
+    read INTEGER NOT NULL DEFAULT 0,
+    knownRead INTEGER NOT NULL DEFAULT 0,
+    floor INTEGER NOT NULL DEFAULT 0,
+    unread INTEGER NOT NULL DEFAULT 0,
+    head INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channelsPosition (
+    channel TEXT NOT NULL,
+    user TEXT NOT NULL,
+    epoch TEXT NOT NULL,
+    read INTEGER NOT NULL,
+    delivered INTEGER NOT NULL,
+    PRIMARY KEY (channel, user)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channelsFormerChange (
+    log INTEGER NOT NULL,
+    change INTEGER NOT NULL,
+    target INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    arrival INTEGER,
+    PRIMARY KEY (log, change, target, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE formsCatalogue (
+    company TEXT PRIMARY KEY,
+    version TEXT NOT NULL,
+    etag TEXT,
+    -- Showings are kept for so many seconds: the longest time over which this catalogue counts.
+    longest INTEGER NOT NULL,
+    bytes BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO formsCatalogue VALUES('default','2026-11-21.1','"2026-11-21.1-79754f3dd015bbf877f6e975e864d923"',86400,X'7b22666f726d6174223a2022666f726d732f31222c202276657273696f6e223a2022323032362d31312d32312e31222c2022666f726d73223a205b0a20207b226964223a202277656c636f6d65222c20227469746c65223a202257656c636f6d65222c0a2020202274657874223a2022596f75207461707065642061206e6f74696669636174696f6e207768696c6520746865206170702077617320646561642e5c6e486572652069732074686520666f726d20746861742069742070726f6d697365642e222c0a202020227472696767657273223a205b7b226576656e74223a20226f70656e65645f70757368222c0a2020202020202020202020202020202020227768657265223a207b2270726f7065727479223a202263616d706169676e222c20226973223a2022657175616c73222c202276616c7565223a202277656c636f6d65227d7d5d2c0a202020226669656c6473223a205b7b226e616d65223a2022656d61696c222c20226c6162656c223a2022452d6d61696c222c202274797065223a2022656d61696c222c20227265717569726564223a20747275652c0a2020202020202020202020202020202268696e74223a20225765207772697465206f6e63652061206d6f6e74682e227d5d2c0a20202022627574746f6e73223a205b0a20202020207b226c6162656c223a202253656e64222c20227374796c65223a20227072696d617279222c2022616374696f6e73223a205b7b2274797065223a20227375626d6974227d5d7d2c0a20202020207b226c6162656c223a20224e6f74206e6f77222c20227374796c65223a2022706c61696e222c2022616374696f6e73223a205b7b2274797065223a20226469736d697373227d5d7d5d7d2c0a20207b226964223a20226c657373222c20227469746c65223a20224c65737320696d706f7274616e74222c20227072696f72697479223a20312c0a202020227472696767657273223a205b7b226576656e74223a20226f70656e65645f70757368222c0a2020202020202020202020202020202020227768657265223a207b2270726f7065727479223a202263616d706169676e222c20226973223a2022657175616c73222c202276616c7565223a2022626f7468227d7d5d7d2c0a20207b226964223a20226d6f7374222c20227469746c65223a20224d6f737420696d706f7274616e74222c20227072696f72697479223a20322c0a202020227472696767657273223a205b7b226576656e74223a20226f70656e65645f70757368222c0a2020202020202020202020202020202020227768657265223a207b2270726f7065727479223a202263616d706169676e222c20226973223a2022657175616c73222c202276616c7565223a2022626f7468227d7d5d7d2c0a20207b226964223a20226c696e6b222c20227469746c65223a20224c65616473206f6e222c0a202020227472696767657273223a205b7b226576656e74223a20226f70656e65645f70757368222c0a2020202020202020202020202020202020227768657265223a207b2270726f7065727479223a202263616d706169676e222c20226973223a2022657175616c73222c202276616c7565223a20226c696e6b227d7d5d2c0a20202022627574746f6e73223a205b7b226c6162656c223a2022476f222c20227374796c65223a20227072696d617279222c0a2020202020202020202020202020202022616374696f6e73223a205b7b2274797065223a2022646565704c696e6b222c202275726c223a202264656d6f3a2f2f63617274227d2c0a202020202020202020202020202020202020202020202020202020207b2274797065223a20226469736d697373227d5d7d5d7d2c0a20207b226964223a20226f6e6365222c20227469746c65223a20224f6e6c79206f6e6365222c20226672657175656e6379223a207b226d6178223a20312c20227365636f6e6473223a2038363430307d2c0a202020227472696767657273223a205b7b226576656e74223a20226f70656e65645f70757368222c0a2020202020202020202020202020202020227768657265223a207b2270726f7065727479223a202263616d706169676e222c20226973223a2022657175616c73222c202276616c7565223a20226f6e6365227d7d5d7d5d7d');
+CREATE TABLE formsShowing (
+    id TEXT PRIMARY KEY,
+    entry TEXT NOT NULL,
+    form TEXT NOT NULL,
+    granted INTEGER NOT NULL,
+    appeared INTEGER,
+    dismissed INTEGER,
+    how TEXT
+) STRICT, WITHOUT ROWID;
+INSERT INTO formsShowing VALUES('e9b933e51b36b2373e8c24e4e0875bf3','tap-ceac0c66b48f42336100b807c90784c7','welcome',1795425973429,1795425973708,NULL,NULL);
+CREATE TABLE formsIdentity (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    user TEXT,
+    company TEXT
+) STRICT;
+INSERT INTO formsIdentity VALUES(1,NULL,NULL);
+CREATE TABLE reminderMark (
+    entity TEXT NOT NULL,
+    reminder TEXT NOT NULL,
+    -- As in Occurrence.local; of a skip a day alone: what is left of it. Then the reminder may be empty: all of the entity.
+    occurrence TEXT NOT NULL,
+    -- snooze, skip, test
+    what TEXT NOT NULL,
+    -- When it rings; for a skip, when its day is over. It is kept for a week after that.
+    until INTEGER NOT NULL,
+    -- A test's reminder as JSON, which is in no store.
+    reminderJSON TEXT, said INTEGER,
+    PRIMARY KEY (entity, reminder, occurrence)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE reminderPlan (
+    id TEXT PRIMARY KEY,
+    entity TEXT NOT NULL,
+    reminder TEXT NOT NULL,
+    title TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    -- The wall clock's time when it rings, and whose.
+    local TEXT NOT NULL,
+    zone TEXT NOT NULL,
+    -- pending: the system has it. missing: it should have. extra: it has and should not. refused: it would not take it.
+    -- beyond: one of the next, for which there is no place.
+    status TEXT NOT NULL,
+    reason TEXT
+) STRICT, WITHOUT ROWID;
+CREATE TABLE reminderSurvey (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    at INTEGER NOT NULL,
+    cause TEXT NOT NULL,
+    permission TEXT NOT NULL,
+    zone TEXT NOT NULL,
+    entities INTEGER NOT NULL,
+    reminders INTEGER NOT NULL,
+    -- Until then everything rings that should, without the app being opened; NULL: for ever.
+    guaranteedUntil INTEGER,
+    fault TEXT
+) STRICT;
+CREATE TABLE reminderDecision (
+    seq INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    -- add, replace, remove, removeDelivered, refused, skipped, invalid
+    what TEXT NOT NULL,
+    request TEXT NOT NULL,
+    entity TEXT,
+    reason TEXT NOT NULL
+) STRICT;
+CREATE TABLE reminderRoute (
+    entry TEXT PRIMARY KEY,
+    at INTEGER NOT NULL,
+    -- tap, action, link, app
+    source TEXT NOT NULL,
+    -- The route as JSON; NULL: there was none.
+    route TEXT,
+    action TEXT,
+    -- active, paused, deleted, missing, superseded, malformed; NULL: not resolved yet
+    resolution TEXT,
+    reason TEXT,
+    resolved INTEGER,
+    handed INTEGER NOT NULL DEFAULT 0,
+    presented INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE TABLE chain (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    -- The definition's name, version and the SHA-256 of its shape for this input.
+    definition TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    -- The unique name that it was started under.
+    name TEXT,
+    -- ChainState: 0 queued, 1 running, 2 paused, 3 parked, 4 failing, 5 cancelling, 10 succeeded, 11 failed,
+    -- 12 cancelled, 13 quarantined.
+    state INTEGER NOT NULL,
+    -- Why it is parked, failed, cancelled or quarantined.
+    reason TEXT,
+    input BLOB NOT NULL,
+    tasks INTEGER NOT NULL,
+    -- ChainConstraints: 1 network, 2 unmetered, 4 charging; and the bytes that must be free.
+    needs INTEGER NOT NULL,
+    needsBytes INTEGER NOT NULL,
+    startedAt INTEGER NOT NULL,
+    -- Not before; a delayed start.
+    due INTEGER,
+    deadline INTEGER,
+    endedAt INTEGER,
+    -- When it leaves the journal.
+    leaves INTEGER
+) STRICT;
+CREATE TABLE chainTask (
+    chain INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    -- The worker's identifier; nil: it waits for what `hold` says.
+    worker TEXT,
+    -- TaskState: 0 blocked, 1 intended, 2 held, 10 succeeded, 11 failed, 12 cancelled.
+    state INTEGER NOT NULL,
+    -- Of taking its effect back: 0 none, 1 intended, 2 held, 10 undone, 11 failed.
+    undo INTEGER NOT NULL DEFAULT 0,
+    -- What it is held for: paused, parked, conditions, readiness:NAME, entry:KIND.
+    hold TEXT,
+    -- The newest entry of the journal when it began to wait for one.
+    after INTEGER,
+    -- The intent, and how many there were before it.
+    entry TEXT,
+    round INTEGER NOT NULL DEFAULT 0,
+    -- Attempts of the intents before this one, and failures of all.
+    attempts INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    intendedAt INTEGER,
+    startedAt INTEGER,
+    endedAt INTEGER,
+    deadline INTEGER,
+    input BLOB,
+    -- At most 8 KiB here; what is longer lies in outputs/NAME, with its SHA-256.
+    output BLOB,
+    outputFile TEXT,
+    outputBytes INTEGER,
+    outputHash BLOB,
+    checkpoint BLOB,
+    progress REAL,
+    note TEXT,
+    error TEXT, undoAttempts INTEGER NOT NULL DEFAULT 0, takenBack INTEGER NOT NULL DEFAULT 0, undoInput BLOB,
+    PRIMARY KEY (chain, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE chainLog (
+    seq INTEGER PRIMARY KEY,
+    chain INTEGER NOT NULL,
+    place INTEGER,
+    at INTEGER NOT NULL,
+    line TEXT NOT NULL
+) STRICT;
+CREATE TABLE chainRetired (
+    state INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL
+) STRICT;
+CREATE TABLE noticesMessage (
+    id TEXT PRIMARY KEY,
+    channel TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    standing INTEGER NOT NULL,
+    way TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    presentation INTEGER NOT NULL,
+    decided INTEGER NOT NULL,
+    ended TEXT,
+    isRemote INTEGER NOT NULL DEFAULT 0,
+    alerts INTEGER NOT NULL DEFAULT 0,
+    unconfirmed INTEGER NOT NULL DEFAULT 0,
+    content BLOB
+) STRICT, WITHOUT ROWID;
+CREATE TABLE noticesChannel (
+    channel TEXT PRIMARY KEY,
+    log INTEGER NOT NULL,
+    mark TEXT NOT NULL,
+    cursor INTEGER NOT NULL,
+    before INTEGER NOT NULL,
+    read INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    dismissed INTEGER NOT NULL DEFAULT 0,
+    head INTEGER NOT NULL,
+    unread INTEGER NOT NULL,
+    exact INTEGER NOT NULL,
+    wanted INTEGER NOT NULL DEFAULT 0,
+    changed INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE noticesBadge (
+    total INTEGER NOT NULL,
+    counted INTEGER,
+    asOf INTEGER NOT NULL,
+    shown INTEGER
+) STRICT;
+INSERT INTO noticesBadge VALUES(0,NULL,0,NULL);
+CREATE TABLE noticesCount (
+    what TEXT PRIMARY KEY,
+    count INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE noticesTap (
+    entry TEXT PRIMARY KEY,
+    at INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    channel TEXT,
+    message TEXT,
+    resolution TEXT,
+    reason TEXT,
+    handed INTEGER NOT NULL DEFAULT 0,
+    presented INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE TABLE noticesSetting (
+    target TEXT PRIMARY KEY,      -- 'channel:NAME', 'user:NAME', 'quiet', 'quiet:device', 'push'
+    value BLOB,                   -- NULL: it was taken back
+    state INTEGER NOT NULL,       -- 0: the server knows; 1: it is yet to be told; 2: it has refused
+    entry TEXT,                   -- what tells the server, or has been refused
+    reason TEXT,                  -- why it has refused
+    revision INTEGER NOT NULL     -- when it changed last, by noticesRevision
+) STRICT, WITHOUT ROWID;
+CREATE TABLE noticesRevision (last INTEGER NOT NULL) STRICT;
+INSERT INTO noticesRevision VALUES(0);
+CREATE INDEX entryReady ON entry(kind, seq) WHERE state = 0;
+CREATE INDEX entryReleased ON entry(kind, seq) WHERE state = 0 AND released = 1;
+CREATE INDEX entryQueued ON entry(seq) WHERE state = 1;
+CREATE INDEX entryDelayed ON entry(due) WHERE state = 2;
+CREATE INDEX entryInHand ON entry(seq) WHERE state = 3;
+CREATE INDEX entryFinished ON entry(due) WHERE state >= 10;
+CREATE INDEX entryDead ON entry(seq) WHERE state = 13;
+CREATE INDEX entryBound ON entry(kind, bound) WHERE bound IS NOT NULL AND state < 3;
+CREATE INDEX entryLane ON entry(lane, seq) WHERE lane IS NOT NULL AND state < 10;
+CREATE INDEX entryInterrupted ON entry(kind, seq)
+    WHERE interrupted = 1 AND state < 3;
+CREATE INDEX entryBroken ON entry(seq) WHERE state NOT IN (0,1,2,3,10,11,12,13,14,15);
+CREATE INDEX quarantineDue ON quarantine(due);
+CREATE INDEX channelsLogByChannel ON channelsLog (channel, id);
+CREATE UNIQUE INDEX channelsMessageBySeq ON channelsMessage (log, seq);
+CREATE INDEX channelsExceptionByDue ON channelsException (reader, due) WHERE state = 0;
+CREATE INDEX channelsMessageByEdit ON channelsMessage (log, target, seq) WHERE change = 1;
+CREATE INDEX channelsMessageByDeletion ON channelsMessage (log, target) WHERE change = 2;
+CREATE INDEX channelsAliasByArrival ON channelsAlias (arrival);
+CREATE INDEX channelsFormerChangeByArrival ON channelsFormerChange (arrival)
+    WHERE arrival IS NOT NULL;
+CREATE INDEX formsShowingGranted ON formsShowing(granted);
+CREATE INDEX formsShowingForm ON formsShowing(form, granted);
+CREATE INDEX formsShowingEntry ON formsShowing(entry) WHERE appeared IS NULL;
+CREATE INDEX chainOpen ON chain(state, seq) WHERE state < 10;
+CREATE INDEX chainName ON chain(name, seq) WHERE name IS NOT NULL AND state < 10;
+CREATE INDEX chainLeaves ON chain(leaves) WHERE state >= 10;
+CREATE INDEX chainTaskHeld ON chainTask(hold, chain) WHERE hold IS NOT NULL;
+CREATE INDEX chainTaskFile ON chainTask(outputFile) WHERE outputFile IS NOT NULL;
+CREATE INDEX chainLogChain ON chainLog(chain, seq);
+CREATE INDEX noticesMessageStanding ON noticesMessage (channel, seq) WHERE standing < 2;
+CREATE INDEX noticesMessageByTime ON noticesMessage (decided);
+CREATE INDEX noticesChannelChanged ON noticesChannel (changed);
+CREATE INDEX noticesChannelWanted ON noticesChannel (wanted) WHERE wanted > head;
+CREATE INDEX noticesTapByTime ON noticesTap (at);
+COMMIT;
