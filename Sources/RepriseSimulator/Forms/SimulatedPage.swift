@@ -184,7 +184,7 @@ final class SimulatedPage {
             setClock(message["now"])
         case "catalogue":
             guard let version = message["version"] as? String else { return }
-            coming = device.catalogues[version]
+            coming = SimulatedCatalogue.all[version]
             advance()
         case "events": came(message["events"] as? [[String: Any]] ?? [])
         case "granted": granted(message)
