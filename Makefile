@@ -19,7 +19,7 @@ SWIFT_SOURCES = Package.swift Sources Tests \
 	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint docs bench crash powerloss damage network fuzz sanitize simulate clean
+.PHONY: help setup demo test build format lint docs bench crash powerloss damage network fuzz sanitize simulate search clean
 
 help: ## List what can be made
 	@echo 'Reprise. What was meant for an app must not be lost.'
@@ -35,6 +35,7 @@ help: ## List what can be made
 	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
 	@echo '  MINUTES=60, KILLS=5000  how long `make crash` goes on; 200 kills if nothing is said'
 	@echo '  MINUTES=10             how long `make network` goes on; SEED is its first seed'
+	@echo '  MINUTES=10, SEED       how long `make search` goes on, and its first seed, which is drawn else'
 	@echo '  IMAGES=100             of `make powerloss`'
 	@echo '  SEEDS=1000, ROUNDS=20  of `make damage`'
 	@echo '  TARGET=json SECONDS=10  the parser to fuzz, and for how long; scripts/fuzz --list has the names'
@@ -89,6 +90,11 @@ damage: setup ## Damage SEEDS=1000 journals and logs; then ROUNDS=20 on disks th
 simulate: setup ## Search for a broken promise in virtual time, optimised; ARGS as of reprise simulate
 	@swift build --configuration release --product reprise
 	@"$$(swift build --configuration release --show-bin-path)/reprise" simulate $(ARGS)
+
+search: setup ## Play fresh seeds of every workload in turn for MINUTES=10; says what it began with
+	@swift build --configuration release --product reprise
+	@"$$(swift build --configuration release --show-bin-path)/reprise" simulate --fresh \
+		--minutes $(if $(MINUTES),$(MINUTES),10) $(if $(SEED),--from $(SEED)) $(ARGS)
 
 fuzz: setup ## Look for inputs that break a parser, a minute each, with libFuzzer
 	@FUZZ_SECONDS=$(SECONDS) ./scripts/fuzz $(TARGET)

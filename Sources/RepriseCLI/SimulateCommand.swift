@@ -29,6 +29,7 @@ struct SimulateCommand: AsyncParsableCommand {
             EXAMPLES
               reprise simulate                         a quick search, all workloads
               reprise simulate --minutes 10            a longer one
+              reprise simulate --fresh --minutes 10    seeds that nobody has played
               reprise simulate --trace 4711            any run as a timeline
               reprise simulate --mutation widenPrev    see a wrong driver convicted
               reprise simulate --mutations             all of them, and by which seed
@@ -42,7 +43,8 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: "What to play; see --list. (default: all that should hold)")
     var workload: String?
     @Option(help: "How many seeds of each workload. (default: 1000)") var seeds: UInt64?
-    @Option(help: "The first seed.") var from: UInt64 = 1
+    @Option(help: "The first seed. (default: 1; with --fresh: drawn)") var from: UInt64?
+    @Flag(help: "Draw the first seed, and play each workload in turn.") var fresh = false
     @Option(help: "Go on for so long instead of a number of seeds.") var minutes: Double?
     @Option(help: "What stores are made of: model, real or compared.") var tier = TierName.model
     @Option(help: "Make a driver wrong on purpose; see --list.") var mutation: String?
@@ -63,8 +65,15 @@ struct SimulateCommand: AsyncParsableCommand {
         }
         guard seeds ?? 1 > 0, minutes ?? 1 > 0, jobs > 0, devices ?? 1 > 0, messages ?? 1 > 0
         else { throw ValidationError("Counts and minutes are more than 0.") }
-        guard from <= UInt64.max - (seeds ?? 10_000) else {
-            throw ValidationError("There are not so many seeds behind \(from).")
+        guard minutes ?? 1 <= 1_000_000 else {
+            throw ValidationError("--minutes is at most 1000000.")
+        }
+        let first = from ?? 1
+        guard first <= UInt64.max - (seeds ?? 10_000) else {
+            throw ValidationError("There are not so many seeds behind \(first).")
+        }
+        guard !fresh || (trace == nil && !mutations) else {
+            throw ValidationError("--fresh goes without --trace and --mutations.")
         }
         guard trace != nil || (devices == nil && messages == nil && faults == nil) else {
             throw ValidationError("--devices, --messages and --faults belong to --trace.")
@@ -97,6 +106,8 @@ struct SimulateCommand: AsyncParsableCommand {
             try show(trace, try chosenWorkloads()[0], tier)
         } else if mutations {
             try await convict(tier)
+        } else if fresh {
+            try await searchAnew(tier)
         } else {
             try await search(tier)
         }
@@ -129,7 +140,7 @@ struct SimulateCommand: AsyncParsableCommand {
     private func search(_ tier: Tier) async throws {
         let workloads = try chosenWorkloads()
         let search = SimulationSearch(
-            workloads: workloads, from: from,
+            workloads: workloads, from: from ?? 1,
             count: minutes == nil ? seeds ?? 1_000 : nil,
             budget: minutes.map { .seconds($0 * 60 / Double(workloads.count)) },
             mutation: try chosenMutation(), tier: tier, jobs: jobs, isQuiet: json)
@@ -141,9 +152,24 @@ struct SimulateCommand: AsyncParsableCommand {
         if results.contains(where: \.hasFailed) { throw ExitCode(ExitStatus.incomplete.rawValue) }
     }
 
+    private func searchAnew(_ tier: Tier) async throws {
+        let search = FreshSearch(
+            workloads: try chosenWorkloads(), base: from ?? FreshSearch.draw(),
+            budget: minutes.map { .seconds($0 * 60) },
+            count: minutes == nil ? seeds ?? 1_000 : nil, mutation: try chosenMutation(),
+            tier: tier, jobs: jobs, isQuiet: json)
+        let (report, wasInterrupted) = try await Interruption.cancelling { try await search.run() }
+        if json { try StandardOutput.write(report.line()) }
+        guard report.holds else { throw ExitCode(ExitStatus.incomplete.rawValue) }
+        if wasInterrupted {
+            throw CommandFailure(.incomplete, "Interrupted; what was played had no violation.")
+        }
+    }
+
     private func convict(_ tier: Tier) async throws {
+        let first = from ?? 1
         let search = MutationSearch(
-            workloads: try chosenWorkloads(), seeds: from..<(from + (seeds ?? 10_000)),
+            workloads: try chosenWorkloads(), seeds: first..<(first + (seeds ?? 10_000)),
             tier: tier, jobs: jobs, isQuiet: json)
         let (report, wasInterrupted) = try await Interruption.cancelling { try await search.run() }
         if json { try StandardOutput.write(report.line()) }

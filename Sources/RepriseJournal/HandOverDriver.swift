@@ -218,7 +218,9 @@ final class HandOverDriver: Sendable {
             }
         case .batch(let body):
             state.lent[row.seq] = row
-            let lent = Lent(entry: row.entry) { [weak self] ending, alongside, written in
+            let isOpen = state.machine.gate.isOpen(kind: row.entry.kind)
+            let lent = Lent(entry: row.entry, isReleased: !isOpen) {
+                [weak self] ending, alongside, written in
                 self?.returned(row, ending, alongside, written)
             }
             if let index = batches.firstIndex(where: { $0.kind == leader }) {

@@ -29,6 +29,10 @@ package struct HandOverMachine: Sendable {
         var inHand = 0
         /// Whether it is worth looking for entries of this kind.
         var mayBeReady = true
+        /// How often its gate has closed.
+        var closings = 0
+        /// The same when the newest take was planned; nil: the gate was closed.
+        var planned: Int?
     }
 
     /// The most entries that one turn takes of a kind, and the most that it handles in its own transaction.
@@ -85,7 +89,7 @@ package struct HandOverMachine: Sendable {
     }
 
     package mutating func readinessClosed(_ condition: Readiness) {
-        _ = gate.readinessClosed(condition)
+        for case .close(let kind) in gate.readinessClosed(condition) { kinds[kind]?.closings += 1 }
     }
 
     /// Something was committed that may be ready, or due at `soonest`.
@@ -125,9 +129,12 @@ package struct HandOverMachine: Sendable {
 
     /// Whether an entry whose turn is durable may go to its handler still.
     ///
-    /// Its gate may have closed while the turn was on its way to the disk.
+    /// Its gate may have closed while the turn was on its way to the disk. If it has opened again since, what was handed over before comes
+    /// back for that, and comes first: who was taken before then is taken anew, with them and in order.
     package func mayStart(kind: String, isReleased: Bool) -> Bool {
-        phase != .stopped && !isClosing && (isReleased || gate.isOpen(kind: kind))
+        guard phase != .stopped, !isClosing else { return false }
+        guard gate.isOpen(kind: kind) else { return isReleased }
+        return kinds[families.leader(of: kind)].map { $0.planned == $0.closings } ?? true
     }
 
     /// Whether the journal is not ours any more, so that trying again is no use.
@@ -204,6 +211,8 @@ package struct HandOverMachine: Sendable {
         for name in names {
             guard let take = take(of: name, finishing: finishing[name] ?? 0) else { continue }
             turn.takes.append(take)
+            let closings = kinds[name]?.closings
+            kinds[name]?.planned = take.onlyReleased ? nil : closings
             // What arrives from now on sets it again.
             kinds[name]?.mayBeReady = false
         }

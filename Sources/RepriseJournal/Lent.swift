@@ -23,17 +23,20 @@ package struct Lent: Sendable {
     }
 
     package let entry: Entry
+    /// Its gate is closed: it comes because its time is up, and before others that were recorded before it.
+    package let isReleased: Bool
     private let returned:
         @Sendable (Ending, (@Sendable (Database) throws -> Void)?, (@Sendable () -> Void)?) -> Void
 
     init(
-        entry: Entry,
+        entry: Entry, isReleased: Bool,
         returned:
             @escaping @Sendable (
                 Ending, (@Sendable (Database) throws -> Void)?, (@Sendable () -> Void)?
             ) -> Void
     ) {
         self.entry = entry
+        self.isReleased = isReleased
         self.returned = returned
     }
 

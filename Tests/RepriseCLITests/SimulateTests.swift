@@ -58,6 +58,47 @@ struct SimulateTests {
         #expect(try decoded(missed.output)["convicted"] as? Int == 1)
     }
 
+    @Test("a search with fresh seeds plays every workload in turn, and says from which seed on")
+    func fresh() async throws {
+        let result = try await Tool.run(["simulate", "--fresh", "--minutes", "0.1"], limit: 480)
+        #expect(result.status == 0, "\(result.output)")
+        let first = try #require(result.lines.first)
+        #expect(first.hasPrefix("Fresh seeds from "))
+        for name in ["gates", "channels", "receipts", "typing", "forms", "chains", "reminders"] {
+            #expect(
+                result.lines.contains { $0.hasPrefix(name) && $0.contains("/s on ") }, "\(name)")
+        }
+        let base = try #require(first.split(separator: " ").compactMap { UInt64($0) }.first)
+        let again = try await Tool.run(
+            [
+                "simulate", "--fresh", "--from", "\(base)", "--seeds", "3", "--json", "--workload",
+                "gates",
+            ], limit: 240)
+        #expect(again.status == 0)
+        let report = try decoded(again.output)
+        #expect(report["base"] as? UInt64 == base)
+        let workloads = try #require(report["workloads"] as? [[String: Any]])
+        #expect(workloads.first?["schedules"] as? Int == 3)
+    }
+
+    @Test("what a search with fresh seeds finds is told with the command that shows it again")
+    func freshFind() async throws {
+        let result = try await Tool.run(
+            [
+                "simulate", "--fresh", "--workload", "typing", "--mutation", "typingForEver",
+                "--seeds", "40",
+            ], limit: 240)
+        #expect(result.status == 1)
+        let finds = result.lines.filter { $0.hasPrefix("Replay: reprise ") }
+        // Each when it is found, and once more at the end; it goes on behind the first.
+        #expect(finds.count > 2 && finds.count <= 10)
+        let arguments = try #require(finds.first).dropFirst("Replay: reprise ".count)
+            .split(separator: " ")
+        let again = try await Tool.run(arguments.map(String.init), limit: 240)
+        #expect(again.status == 1)
+        #expect(again.output.contains("Broken promise"))
+    }
+
     @Test("two processes, each with its own hash seed, tell the same run byte by byte")
     func deterministic() async throws {
         for workload in ["gates", "channels", "receipts", "chains", "reminders"] {
@@ -86,7 +127,9 @@ struct SimulateTests {
             ["--minutes", "1", "--seeds", "1"], ["--faults", "1"], ["--trace", "1"],
             ["--trace", "1", "--workload", "gates", "--faults", "x"], ["--tier", "paper"],
             ["--from", "18446744073709551615"], ["--minutes", "nan"],
+            ["--minutes", "inf"],
             ["--mutations", "--mutation", "widenPrev"], ["--mutations", "--minutes", "1"],
+            ["--fresh", "--mutations"], ["--fresh", "--trace", "1", "--workload", "gates"],
         ] {
             let result = try await Tool.run(["simulate"] + arguments)
             #expect(result.status == 64, "\(arguments)")

@@ -160,6 +160,25 @@ struct FormsMachineTests {
         }
     }
 
+    @Test("A page that keeps what has long to wait may be silent for so long, and no longer")
+    mutating func silenceOfKeeper() throws {
+        let triggers = #"[{"event":"e","delay":600},{"event":"f"}]"#
+        let form = #"{"id":"welcome","triggers":\#(triggers),"title":"W"}"#
+        let slow = try FormsCatalogue(
+            Array(#"{"format":"forms/1","version":"2","forms":[\#(form)]}"#.utf8))
+        #expect(slow.longestDelay == 600)
+        _ = machine.started()
+        _ = machine.viewOpened(session: "s", at: .zero)
+        _ = machine.catalogueArrived(slow, at: .zero)
+        _ = say(#""type":"hello","runtime":"1.0","protocols":[1]"#)
+        _ = say(#""type":"formsData","version":"2""#)
+        _ = try lend(["a"])
+        _ = say(#""type":"waiting","events":["a"]"#, at: .seconds(1))
+        #expect(machine.due == .seconds(631))
+        #expect(machine.timerFired(at: .seconds(630)) == [])
+        #expect(machine.timerFired(at: .seconds(631)).contains(.open(life: 2)))
+    }
+
     @Test("Behind a form, and behind a question that is not answered, a page may be silent")
     mutating func silenceBehindForm() throws {
         makeReady(protocols: "[1,2]")
@@ -289,6 +308,29 @@ struct FormsMachineTests {
         #expect(machine.timerFired(at: due).contains(.open(life: 2)))
     }
 
+    @Test("An event whose time is up, and which comes as a page becomes ready, comes in its order")
+    mutating func released() throws {
+        machine = FormsMachine(
+            events: [FormsEvent("e", timeToLive: .seconds(10), then: .deliver)])
+        var late = try arrival("a")
+        late.recordedAt = Self.wall.advanced(by: .seconds(-60))
+        late.isReleased = true
+        #expect(
+            machine.lent([late], doubtful: [], at: .zero, wall: Self.wall)
+                == [.deliverLate(late.id)])
+        makeReady()
+        let actions = machine.lent([late], doubtful: [], at: .zero, wall: Self.wall)
+        #expect(
+            actions == [
+                .giveBack(
+                    late.id, reason: "A page has become ready, and gets it in its order.",
+                    isInDoubt: false)
+            ])
+        #expect(machine.inHand == 0)
+        late.isReleased = false
+        #expect(sent(machine.lent([late], doubtful: [], at: .zero, wall: Self.wall)) == 1)
+    }
+
     @Test("When the app takes the form away, the page forgets all it has, and that comes again")
     mutating func dismissedByTheApp() throws {
         makeReady()
@@ -299,10 +341,14 @@ struct FormsMachineTests {
             .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero)
         _ = say(#""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#)
         let actions = machine.dismiss()
+        // No other is taken before all are back.
         #expect(
-            actions.last
-                == .giveBack(
-                    try EntryID("b"), reason: "The app has taken the form away.", isInDoubt: false))
+            actions.dropFirst() == [
+                .setReadiness(.formsData, isOpen: false),
+                .giveBack(
+                    try EntryID("b"), reason: "The app has taken the form away.", isInDoubt: false),
+                .setReadiness(.formsData, isOpen: true),
+            ])
         #expect(machine.inHand == 0)
         #expect(
             say(#""type":"formDidDismiss","form":"welcome","showing":"g","how":"host""#)

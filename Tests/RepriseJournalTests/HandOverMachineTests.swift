@@ -46,6 +46,39 @@ struct HandOverMachineTests {
                 == .perform(Turn(takes: [take("kind", 1, onlyReleased: true)])))
     }
 
+    @Test("What was taken for a gate that has closed and opened again is taken anew, in order")
+    func takenBefore() {
+        var machine = machine(EntryKind("kind", requires: [.ui], parallel: 3))
+        machine.handlerRegistered(kind: "kind", work: .effect)
+        machine.readinessOpened(.ui)
+        #expect(machine.next(now: .zero) == .perform(Turn(takes: [take("kind", 3)])))
+        machine.readinessClosed(.ui)
+        #expect(machine.next(now: .zero) == .none)
+        machine.readinessOpened(.ui)
+        machine.turnCommitted(TurnResult(taken: ["kind": 1]), now: .zero)
+        #expect(!machine.mayStart(kind: "kind", isReleased: false))
+        let back = Settlement(seq: 1, kind: "kind", lane: nil, verdict: .notStarted)
+        machine.handlerEnded(back)
+        #expect(
+            machine.next(now: .zero)
+                == .perform(Turn(settlements: [back], takes: [take("kind", 3)])))
+        machine.turnCommitted(TurnResult(taken: ["kind": 2]), now: .zero)
+        #expect(machine.mayStart(kind: "kind", isReleased: false))
+    }
+
+    @Test("What its bound has released starts behind a closed gate, and in order once it is open")
+    func releasedBefore() {
+        var machine = machine(
+            EntryKind("kind", requires: [.ui], bound: .init(after: .seconds(1), then: .deliver)))
+        machine.handlerRegistered(kind: "kind", work: .effect)
+        _ = machine.next(now: .zero)
+        machine.turnCommitted(TurnResult(taken: ["kind": 1]), now: .zero)
+        #expect(machine.mayStart(kind: "kind", isReleased: true))
+        #expect(!machine.mayStart(kind: "kind", isReleased: false))
+        machine.readinessOpened(.ui)
+        #expect(!machine.mayStart(kind: "kind", isReleased: true))
+    }
+
     @Test(
         "No more are taken than may be in hand, and an end makes room in the turn that settles it")
     func room() {

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import GRDB
 import RepriseCore
@@ -37,6 +38,52 @@ struct LentTests {
         #expect(taken.all == [1])
         desk.time.advance(by: .seconds(6))
         try await eventually("the second is written") { written.all == [1, 2] }
+        await journal.close()
+    }
+
+    @Test("What goes back for a gate that closes comes before what was taken just then")
+    func order() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([EntryKind("kind", requires: [.ui], parallel: 2)])
+        let lents = Seen<Lent>()
+        journal.handleBatches(of: "kind") { batch in for lent in batch { lents.add(lent) } }
+        for id in ["x", "a", "b"] { try await journal.record(entry(id)) }
+        await journal.open(.ui)
+        try await eventually("two are handed over") { lents.count == 2 }
+        // The turn that ends the first takes the third, and takes its time.
+        let (reached, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        lents.all[0].end(alongside: { _ in
+            reached.signal()
+            _ = goOn.wait(timeout: .now() + 20)
+        })
+        try await eventually("the turn is under way") { reached.wait(timeout: .now()) == .success }
+        await journal.close(.ui)
+        lents.all[1].end(as: .back(reason: "The page is gone."))
+        await journal.open(.ui)
+        goOn.signal()
+        try await eventually("both are handed over") { lents.count == 4 }
+        #expect(lents.all.map(\.entry.id.text) == ["x", "a", "a", "b"])
+        #expect(lents.all.map(\.entry.attempt) == [1, 1, 2, 1])
+        await journal.close()
+    }
+
+    @Test("What comes behind a closed gate because its time is up says so")
+    func released() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open([
+            EntryKind(
+                "kind", requires: [.ui],
+                bound: .init(after: .seconds(1), then: .deliver), parallel: 2)
+        ])
+        let lents = Seen<Lent>()
+        journal.handleBatches(of: "kind") { batch in for lent in batch { lents.add(lent) } }
+        try await journal.record(entry("a"))
+        desk.time.advance(by: .seconds(2))
+        try await eventually("it comes") { lents.count == 1 }
+        await journal.open(.ui)
+        try await journal.record(entry("b"))
+        try await eventually("the other comes") { lents.count == 2 }
+        #expect(lents.all.map(\.isReleased) == [true, false])
         await journal.close()
     }
 

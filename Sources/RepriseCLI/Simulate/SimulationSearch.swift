@@ -28,18 +28,18 @@ struct SimulationSearch: Sendable {
     private func search(_ workload: any Workload) async throws -> SimulationResult {
         let began = ContinuousClock.now
         let budget = budget
-        let flag = Flag()
+        let stop = SearchStop()
         var campaign = Campaign(
             workload: workload, seeds: from..<(count.map { from + $0 } ?? .max),
             mutation: mutation, tier: tier, jobs: jobs)
         campaign.isOver = {
-            flag.isRaised || budget.map { ContinuousClock.now - began >= $0 } ?? false
+            stop.isRaised || budget.map { ContinuousClock.now - began >= $0 } ?? false
         }
         let progress = Progress(name: workload.name, count: count, budget: budget)
         let report = await withTaskCancellationHandler { [campaign, isQuiet] in
             await campaign.run { report in if !isQuiet { progress.show(report) } }
         } onCancel: {
-            flag.raise()
+            stop.raise()
         }
         if !isQuiet { Terminal.error.replaceLine("") }
         var result = SimulationResult(
@@ -49,14 +49,18 @@ struct SimulationSearch: Sendable {
             let seed = failure.schedule.seed
             result.conviction = workload.conviction(
                 of: mutation, seeds: seed..<seed + 1, tier: tier)
-            result.replay = result.conviction.map { replay($0, workload) }
+            result.replay = result.conviction?.replay(
+                of: workload, mutation: mutation, tier: tier)
         }
         return result
     }
+}
 
-    private func replay(_ conviction: Conviction, _ workload: any Workload) -> String {
+extension Conviction {
+    /// The command that plays it again.
+    func replay(of workload: any Workload, mutation: Mutation?, tier: Tier) -> String {
         var command = "reprise simulate --workload \(workload.name) "
-        command += conviction.shrunk.options(reducedFrom: conviction.whole)
+        command += shrunk.options(reducedFrom: whole)
         if let mutation { command += " --mutation \(mutation.rawValue)" }
         if tier != .model { command += " --tier \(tier.name)" }
         return command
@@ -64,7 +68,7 @@ struct SimulationSearch: Sendable {
 }
 
 /// Says once that it is enough.
-private final class Flag: Sendable {
+final class SearchStop: Sendable {
     private let raised = Mutex(false)
 
     var isRaised: Bool { raised.withLock { $0 } }

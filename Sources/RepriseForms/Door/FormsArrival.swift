@@ -58,8 +58,14 @@ package struct FormsArrival: Hashable, Sendable {
     package var content: EventContent
     package var recordedAt: WallTime
     package var attempt: Int
+    /// It was handed over because its time is up, while no page was ready.
+    package var isReleased: Bool
 
-    package init(id: EntryID, content: EventContent, recordedAt: WallTime, attempt: Int) {
+    package init(
+        id: EntryID, content: EventContent, recordedAt: WallTime, attempt: Int,
+        isReleased: Bool = false
+    ) {
+        self.isReleased = isReleased
         self.id = id
         self.content = content
         self.recordedAt = recordedAt

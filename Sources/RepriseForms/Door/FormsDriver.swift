@@ -173,7 +173,8 @@ actor FormsDriver {
             do {
                 let arrival = FormsArrival(
                     id: lent.entry.id, content: try EventContent(payload: lent.entry.payload),
-                    recordedAt: lent.entry.recordedAt, attempt: lent.entry.attempt)
+                    recordedAt: lent.entry.recordedAt, attempt: lent.entry.attempt,
+                    isReleased: lent.isReleased)
                 lents[arrival.id] = (lent, arrival)
                 arrivals.append(arrival)
             } catch {

@@ -18,7 +18,15 @@ extension FormsMachine {
                         reason: "A form was granted, and nobody knows whether it appeared.",
                         appeared: nil))
             } else if phase == .handshaken, inUse != nil {
-                slots.append(Slot(arrival: arrival, stage: .queued))
+                guard arrival.isReleased else {
+                    slots.append(Slot(arrival: arrival, stage: .queued))
+                    continue
+                }
+                // It was taken alone, while those recorded before it waited for this page.
+                actions.append(
+                    .giveBack(
+                        arrival.id, reason: "A page has become ready, and gets it in its order.",
+                        isInDoubt: false))
             } else if let rules, rules.then == .deliver, let life = rules.timeToLive,
                 arrival.recordedAt.advanced(by: life) <= wall
             {

@@ -32,12 +32,16 @@ extension FormsMachine {
     package mutating func dismiss() -> [Action] {
         guard onScreen != nil else { return [] }
         defer { slots = [] }
-        return [.send(HostMessage.dismiss(reason: "host"))]
+        // Behind a closed gate: else the first to go back would be taken again before the others are there, and with it what is newer.
+        let before: [Action] = [
+            .send(HostMessage.dismiss(reason: "host")), .setReadiness(.formsData, isOpen: false),
+        ]
+        return before
             + slots.map {
                 .giveBack(
                     $0.arrival.id, reason: "The app has taken the form away.",
                     isInDoubt: $0.isGranted)
-            }
+            } + [.setReadiness(.formsData, isOpen: true)]
     }
 
     /// The web view is there; its page has to name the session in all that it says.

@@ -178,11 +178,14 @@ package struct FormsMachine: Sendable {
     }
 
     /// The page has said that events wait, and the screen is free: it asks for it soon, or it hangs.
+    ///
+    /// One that keeps what has long to wait has a reason to be silent until the time of that has come.
     private var silenceDue: Duration? {
-        guard givesBack, onScreen == nil, slots.contains(where: { $0.stage == .waiting }),
+        guard onScreen == nil, slots.contains(where: { $0.stage == .waiting }),
             !slots.contains(where: \.isAboutToAppear)
         else { return nil }
-        return heardAt + settings.eventsPatience
+        let kept = givesBack ? 0 : inUse?.longestDelay ?? 0
+        return heardAt + .seconds(kept) + settings.eventsPatience
     }
 
     /// Of those that wait for the screen the page has said so.

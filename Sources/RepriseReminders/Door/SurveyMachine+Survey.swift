@@ -122,6 +122,8 @@ extension SurveyMachine {
     /// What is in use of what is not in the plan; nil if nobody knows.
     private mutating func decide(inUse: Set<String>?, at now: Moment) -> [Action] {
         guard var work else { return [] }
+        // What the clocks say now is what is planned for: what happens to them from here on is another survey's.
+        see(now)
         work.aim = plan.aim(
             permission: work.permission ?? .notDetermined, pending: work.pending, at: now.wall,
             in: now.zone)
@@ -197,7 +199,6 @@ extension SurveyMachine {
         insight.tally.surveys += 1
         insight.surveyed = now.wall
         insight.cause = work.cause
-        see(now)
         return refresh(by: work.aim.guaranteedUntil, at: now)
             + [.surveyed(work.number, isComplete: true)] + begin(at: now)
     }

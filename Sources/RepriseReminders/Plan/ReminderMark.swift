@@ -56,5 +56,12 @@ package struct ReminderMark: Hashable, Sendable, Codable {
         self.said = said
     }
 
+    /// When the system rings it: to the second, and not before ``until``.
+    package var rings: WallTime {
+        let part = until.milliseconds % 1_000
+        let whole = until.milliseconds - part
+        return WallTime(milliseconds: part > 0 ? whole + 1_000 : whole)
+    }
+
     package var key: Key { Key(entity: entity, reminder: reminder, occurrence: occurrence) }
 }

@@ -158,7 +158,7 @@ extension ReminderPlanner {
 
     /// Snoozes and tests that will ring, soonest first; a snooze of what is gone does not ring.
     private func said(at now: WallTime, in zone: TimeZone) -> [PlannedReminder] {
-        marks.values.filter { $0.until > now }.compactMap { said($0, in: zone) }
+        marks.values.filter { $0.rings > now }.compactMap { said($0, in: zone) }
             .sorted(by: PlannedReminder.precedes)
     }
 
@@ -180,12 +180,12 @@ extension ReminderPlanner {
             isTest: isTest)
         return PlannedReminder(
             id: id, entity: mark.entity, owner: slot?.entity.owner, reminder: reminder,
-            occurrence: occurrence(mark, clock), snoozedUntil: mark.until, isTest: isTest)
+            occurrence: occurrence(mark, clock), snoozedUntil: mark.rings, isTest: isTest)
     }
 
     /// When it would have rung; a test's, and one that nobody can read, is when it rings now.
     private func occurrence(_ mark: ReminderMark, _ clock: ZoneClock) -> Occurrence {
-        let seconds = mark.until.milliseconds.floored(by: 1_000)
+        let seconds = mark.rings.milliseconds.floored(by: 1_000)
         let local = Occurrence.minutes(mark.occurrence)
         let moment =
             local.map { clock.moment($0 * 60) }

@@ -136,7 +136,7 @@ package struct ReminderPlanner: Sendable {
 
     /// Marks that say nothing any more, soonest first.
     package func pastMarks(at now: WallTime) -> [ReminderMark.Key] {
-        marks.values.filter { $0.until <= now }.sorted { $0.until < $1.until }.map(\.key)
+        marks.values.filter { $0.rings <= now }.sorted { $0.rings < $1.rings }.map(\.key)
     }
 
     /// What is skipped or snoozed does not ring by its schedule.

@@ -24,8 +24,8 @@ package struct Campaign: Sendable {
         init(next: UInt64) { state = Mutex((next, CampaignReport())) }
     }
 
-    /// How many seeds a thread takes at a time.
-    private static let block: UInt64 = 16
+    /// How many seeds a thread takes at a time: what was taken is played, whatever ``isOver`` says.
+    package var block: UInt64 = 16
 
     package init(
         workload: any Workload, seeds: Range<UInt64>, mutation: Mutation? = nil,
@@ -66,7 +66,7 @@ package struct Campaign: Sendable {
         return shared.state.withLock { state in
             guard state.next < seeds.upperBound, state.report.failure == nil else { return nil }
             let first = state.next
-            state.next = first + min(Self.block, seeds.upperBound - first)
+            state.next = first + min(block, seeds.upperBound - first)
             return first..<state.next
         }
     }
@@ -132,7 +132,7 @@ package struct CampaignReport: Sendable {
         if let violation = outcome.violation { fail(outcome.schedule, violation) }
     }
 
-    mutating func add(_ other: CampaignReport) {
+    package mutating func add(_ other: CampaignReport) {
         schedules += other.schedules
         steps += other.steps
         devices.add(other.devices)

@@ -8,8 +8,6 @@ final class FormsDevice {
     let name: String
     let process: SimulatedProcess
     let witness: FormsWitness
-    /// By their versions.
-    private(set) var catalogues: [String: SimulatedCatalogue] = [:]
     /// What is wrong with pages.
     private(set) var pageTrouble: Fault.Kind?
     private(set) var company = "acme"
@@ -36,14 +34,6 @@ final class FormsDevice {
         process = SimulatedProcess(simulation, name: name)
         witness = FormsWitness(simulation, name: name, messages: messages)
         random = simulation.random(name)
-        for company in ["acme", "initech"] {
-            for number in 0..<6 {
-                guard let made = try? SimulatedCatalogue(company: company, number: number) else {
-                    continue
-                }
-                catalogues[made.text.version] = made
-            }
-        }
         witness.journal = { [unowned self] in journal }
         process.started = { [unowned self] in start() }
         process.ended = { [unowned self] in
@@ -63,7 +53,7 @@ final class FormsDevice {
     }
 
     var catalogue: SimulatedCatalogue {
-        guard let found = catalogues["\(company).\(number)"] else {
+        guard let found = SimulatedCatalogue.all["\(company).\(number)"] else {
             preconditionFailure("a mistake of the workload: there is no catalogue \(number)")
         }
         return found
@@ -176,10 +166,17 @@ final class FormsDevice {
 
     func heal() {
         pageTrouble = nil
-        // A page that hangs with a form on the screen is ended by the person who sees it.
-        guard forms?.isStuck == true else { return }
-        process.kill("is closed by its user")
-        process.start()
+        closeWhatHangs(looks: 5)
+    }
+
+    /// A page that hangs with a form on the screen is ended by the person who sees it, which may be a little after it has hung.
+    private func closeWhatHangs(looks: Int) {
+        if forms?.isStuck == true {
+            process.kill("is closed by its user")
+            process.start()
+        }
+        guard looks > 1 else { return }
+        simulation.after(.seconds(60)) { [self] in closeWhatHangs(looks: looks - 1) }
     }
 
     func look(isEnd: Bool) {

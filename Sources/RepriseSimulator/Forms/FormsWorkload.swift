@@ -5,7 +5,11 @@ import RepriseJournal
 
 /// Events that wait for a page, and a page that dies, hangs and forges: what the door for forms promises, whatever goes wrong.
 package struct FormsWorkload: Workload {
-    package init() {}
+    /// Nil: as the seed draws it.
+    private let size: Schedule.Size?
+
+    /// - Parameter size: of all schedules; nil: nineteen of twenty are small.
+    package init(size: Schedule.Size? = nil) { self.size = size }
 
     package let name = "forms"
     package let summary = "events that wait for a page; forms granted, shown and counted"
@@ -20,14 +24,19 @@ package struct FormsWorkload: Workload {
                 (.killDevice, 8), (.powerLossDevice, 4), (.suspend, 3), (.diskFull, 2),
                 (.syncFails, 4), (.pageDies, 6), (.pageHangs, 3), (.pageLate, 3),
                 (.pageForges, 4), (.newCatalogue, 4), (.logOut, 2), (.newCompany, 2),
-            ])
+            ], size: size(of: seed))
     }
+
+    private func size(of seed: UInt64) -> Schedule.Size { size ?? FormsMix.size(of: seed) }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
         let schedule = simulation.schedule
+        let size = size(of: schedule.seed)
+        if size == .large { simulation.had(.large) }
+        let mix = FormsMix(schedule, size: size)
         var random = simulation.random("messages")
         let messages = (0..<schedule.messages).map {
-            FormsMessage($0, devices: schedule.devices, length: schedule.length, &random)
+            FormsMessage($0, devices: schedule.devices, length: schedule.length, mix, &random)
         }
         let folder = tier.folder(of: schedule)
         defer { if let folder { try? FileManager.default.removeItem(at: folder) } }

@@ -32,14 +32,25 @@ struct FormsMessage {
     let arrivals: [Duration]
 
     /// `random` gives each message the same number of draws, so that a shorter schedule has the same first ones.
-    init(_ index: Int, devices: Int, length: Duration, _ random: inout SeededRandom) {
+    init(
+        _ index: Int, devices: Int, length: Duration, _ mix: FormsMix,
+        _ random: inout SeededRandom
+    ) {
         var draw = SeededRandom(seed: random.next())
         id = EntryID(unchecked: "m\(index)")
         device = index % devices
-        name = FormsWorld.names[draw.index(FormsWorld.names.count)]
-        let first = length * draw.fraction()
+        name = mix.names[draw.index(mix.names.count)]
+        var first = length * draw.fraction()
+        let again = draw.chance(0.2)
+        if mix.bursts > 0 {
+            var burst = SeededRandom(seed: draw.next())
+            if burst.chance(mix.bursts) {
+                first = length * mix.moments[burst.index(mix.moments.count)]
+                first += burst.spread(.zero, .milliseconds(40))
+            }
+        }
         arrivals =
-            draw.chance(0.2)
+            again
             ? [first, first + draw.spread(.milliseconds(1), .seconds(60))] : [first]
     }
 }
@@ -103,7 +114,15 @@ struct SimulatedCatalogue {
         ),
     ]
 
-    init(company: String, number: Int) throws {
+    /// All that there are, by their versions: two companies have six each.
+    static let all: [String: SimulatedCatalogue] = {
+        let made = ["acme", "initech"].flatMap { company in
+            (0..<6).compactMap { try? SimulatedCatalogue(company: company, number: $0) }
+        }
+        return Dictionary(made.map { ($0.text.version, $0) }) { first, _ in first }
+    }()
+
+    private init(company: String, number: Int) throws {
         let variant = Self.variants[(number + company.utf8.count) % Self.variants.count]
         func frequency(_ cap: Cap?) -> String {
             cap.map { #","frequency":{"max":\#($0.most),"seconds":\#($0.seconds)}"# } ?? ""

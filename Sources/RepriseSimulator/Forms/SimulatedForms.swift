@@ -135,7 +135,7 @@ final class SimulatedForms {
             arrivals.append(
                 FormsArrival(
                     id: lent.entry.id, content: content, recordedAt: lent.entry.recordedAt,
-                    attempt: lent.entry.attempt))
+                    attempt: lent.entry.attempt, isReleased: lent.isReleased))
         }
         let tried = arrivals.filter { $0.attempt > 1 }.map(\.id)
         let doubtful = (try? journal.read { try $0.doubtful(tried) }) ?? []

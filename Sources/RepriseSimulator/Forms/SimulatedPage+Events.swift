@@ -1,4 +1,3 @@
-import Foundation
 import RepriseCore
 
 /// Events in the hand of a page: evaluated, delayed, given back, ended.

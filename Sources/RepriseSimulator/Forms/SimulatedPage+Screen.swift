@@ -1,4 +1,3 @@
-import Foundation
 import RepriseCore
 import RepriseWire
 
@@ -31,10 +30,10 @@ extension SimulatedPage {
         for id in inHand.map(\.id) { evaluate(id) }
     }
 
-    func granted(_ message: [String: Any]) {
-        guard let screen, screen.phase == .asking, let showing = message["showing"] as? String,
-            message["event"] as? String == screen.item.id.text,
-            message["form"] as? String == screen.form.id
+    func granted(_ message: JSONMembers) {
+        guard let screen, screen.phase == .asking, let showing = try? message.string("showing"),
+            (try? message.string("event")) == screen.item.id.text,
+            (try? message.string("form")) == screen.form.id
         else { return }
         self.screen?.phase = .appearing
         self.screen?.showing = showing
@@ -74,10 +73,11 @@ extension SimulatedPage {
         }
     }
 
-    func denied(_ message: [String: Any]) {
+    func denied(_ message: JSONMembers) {
         guard let screen, screen.phase == .asking,
-            message["event"] as? String == screen.item.id.text,
-            message["form"] as? String == screen.form.id, let reason = message["reason"] as? String
+            (try? message.string("event")) == screen.item.id.text,
+            (try? message.string("form")) == screen.form.id,
+            let reason = try? message.string("reason")
         else { return }
         self.screen = nil
         let id = screen.item.id

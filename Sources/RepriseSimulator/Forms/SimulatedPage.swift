@@ -1,4 +1,3 @@
-import Foundation
 import RepriseCore
 import RepriseForms
 import RepriseWire
@@ -168,29 +167,33 @@ final class SimulatedPage {
             heardAt, simulation.now + random.spread(.microseconds(100), .milliseconds(20)))
         simulation.after(heardAt - simulation.now) { [self] in
             guard survives() else { return }
-            guard let message = try? JSONSerialization.jsonObject(with: Data(text)),
-                let message = message as? [String: Any], let type = message["type"] as? String
-            else { return device.witness.violated(.accounted, "the host says what is no JSON") }
-            simulation.trace(name, "hears \(type)")
-            heard(type, message)
+            do {
+                try JSONMembers.read(text) { message in
+                    let type = try message.string("type")
+                    simulation.trace(name, "hears \(type)")
+                    heard(type, message)
+                }
+            } catch {
+                return device.witness.violated(.accounted, "the host says what is no JSON")
+            }
             flush()
         }
     }
 
-    private func heard(_ type: String, _ message: [String: Any]) {
+    private func heard(_ type: String, _ message: JSONMembers) {
         switch type {
         case "welcome":
             isGreeted = true
-            setClock(message["now"])
+            setClock(try? message.integer("now"))
         case "catalogue":
-            guard let version = message["version"] as? String else { return }
-            coming = device.catalogues[version]
+            guard let version = try? message.string("version") else { return }
+            coming = SimulatedCatalogue.all[version]
             advance()
-        case "events": came(message["events"] as? [[String: Any]] ?? [])
+        case "events": came((try? message.objects("events", limit: 64)) ?? [])
         case "granted": granted(message)
         case "denied": denied(message)
         case "recorded", "refused":
-            guard let id = message["id"] as? String, id == unanswered else { return }
+            guard let id = try? message.string("id"), id == unanswered else { return }
             unanswered = nil
             if type == "recorded" { device.witness.actionRecorded(id) }
             leave("button")
@@ -198,23 +201,25 @@ final class SimulatedPage {
         }
     }
 
-    private func setClock(_ now: Any?) {
-        guard let now = now as? Int64 else { return }
+    private func setClock(_ now: Int64?) {
+        guard let now else { return }
         offset = now - simulation.now.milliseconds
     }
 
-    private func came(_ events: [[String: Any]]) {
+    private func came(_ events: [JSONMembers]) {
+        var ids: [String] = []
         for event in events {
-            guard let text = event["id"] as? String, let id = try? EntryID(text),
-                let name = event["name"] as? String, let at = event["at"] as? Int64
+            guard let text = try? event.string("id"), let id = try? EntryID(text),
+                let name = try? event.string("name"), let at = try? event.integer("at")
             else { return device.witness.violated(.accounted, "an event cannot be read") }
-            setClock(event["now"])
+            ids.append(text)
+            setClock(try? event.integer("now"))
             device.witness.given(id, to: self, isReady: isGreeted && catalogue != nil)
             guard index(of: id) == nil else { continue }
             inHand.append(Item(id: id, name: name, at: at))
             if catalogue != nil { evaluate(id) }
         }
-        sayWhatWaits(events.compactMap { $0["id"] as? String })
+        sayWhatWaits(ids)
         advance()
     }
 

@@ -35,7 +35,8 @@ extension SimulatedJournal {
     private func loan(_ taken: SimulatedTurn.Taken) -> SimulatedLent {
         lent[taken.seq] = taken.entry.attempt
         return SimulatedLent(
-            entry: taken.entry, whenWritten: { [unowned self] in written[taken.seq] = $0 }
+            entry: taken.entry, isReleased: !machine.gate.isOpen(kind: taken.entry.kind),
+            whenWritten: { [unowned self] in written[taken.seq] = $0 }
         ) { [unowned self] ending, job in
             guard process.life == life, process.state != .dead,
                 lent[taken.seq] == taken.entry.attempt

@@ -13,6 +13,8 @@ extension EntryKind {
 /// An entry that is with a handler of batches: `Lent` in virtual time.
 package struct SimulatedLent {
     package let entry: Entry
+    /// As in `Lent`.
+    package let isReleased: Bool
     /// Before the end is said: who is told once it is durable.
     package let whenWritten: (@escaping () -> Void) -> Void
     /// Says what became of it, and what is written with that; only the first word counts.

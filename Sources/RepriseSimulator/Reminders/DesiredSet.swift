@@ -68,19 +68,23 @@ struct DesiredSet {
     }
 
     private func said(_ entities: [RemindedEntity]) -> [Ring] {
-        marks.filter { $0.what == .snooze && $0.until > now }.compactMap { mark in
+        marks.filter { $0.what == .snooze && end($0) > now }.compactMap { mark in
             let reminder = entities.first { $0.id == mark.entity }?.reminders
                 .first { $0.id == mark.reminder }
             return reminder.map {
-                // To the second, and not before it.
                 Ring(
-                    at: WallTime(
-                        milliseconds: SimulatedCalendar.floor(
-                            mark.until.milliseconds + 999, by: 1_000) * 1_000),
+                    at: end(mark),
                     entity: mark.entity, reminder: mark.reminder, local: mark.occurrence,
                     title: $0.title)
             }
         }.sorted(by: Ring.precedes)
+    }
+
+    /// A snooze rings to the second, and not before it.
+    private func end(_ mark: ReminderMark) -> WallTime {
+        guard mark.what == .snooze else { return mark.until }
+        return WallTime(
+            milliseconds: SimulatedCalendar.floor(mark.until.milliseconds + 999, by: 1_000) * 1_000)
     }
 
     private func occurrences(_ entity: String, _ reminder: Reminder) -> [Ring] {
@@ -140,7 +144,7 @@ struct DesiredSet {
         _ entity: String, _ reminder: String, _ local: String, _ at: WallTime
     ) -> Bool {
         marks.contains { mark in
-            guard mark.entity == entity, mark.until > now else { return false }
+            guard mark.entity == entity, end(mark) > now else { return false }
             guard mark.isOfDay else { return mark.reminder == reminder && mark.occurrence == local }
             return (mark.reminder.isEmpty || mark.reminder == reminder) && at < mark.until
                 && at >= mark.until.advanced(by: .seconds(-86_400))

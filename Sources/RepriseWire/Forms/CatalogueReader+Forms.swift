@@ -50,7 +50,7 @@ extension CatalogueReader {
         let priority = member("priority", of: members) {
             $0.integer($1, -FormsLimits.priority...FormsLimits.priority)
         }
-        let events = list("triggers", of: members, 1...FormsLimits.triggers, isNeeded: true) {
+        let triggers = list("triggers", of: members, 1...FormsLimits.triggers, isNeeded: true) {
             $0.trigger($1, named)
         }
         let window = member("window", of: members) { $0.window($1) }
@@ -60,7 +60,8 @@ extension CatalogueReader {
         var names: Set<String> = []
         return FormsCatalogue.Form(
             id: id ?? "", title: title ?? "", priority: Int(priority ?? 0),
-            events: events.filter { names.insert($0).inserted }, frequency: frequency,
+            events: triggers.map(\.event).filter { names.insert($0).inserted },
+            longestDelay: triggers.map(\.delay).max() ?? 0, frequency: frequency,
             from: window?.from, until: window?.until)
     }
 
@@ -75,13 +76,16 @@ extension CatalogueReader {
         return (from, until)
     }
 
-    private mutating func trigger(_ value: Value, _ named: NamedPredicates) -> String? {
+    private mutating func trigger(
+        _ value: Value, _ named: NamedPredicates
+    ) -> (event: String, delay: Int64)? {
         guard let members = members(of: value, known: ["event", "where", "delay"]) else {
             return nil
         }
         _ = member("where", of: members) { $0.condition($1, named) }
-        _ = member("delay", of: members) { $0.integer($1, 0...FormsLimits.delaySeconds) }
-        return member("event", of: members, isNeeded: true) { $0.event($1) }
+        let delay = member("delay", of: members) { $0.integer($1, 0...FormsLimits.delaySeconds) }
+        let event = member("event", of: members, isNeeded: true) { $0.event($1) }
+        return event.map { ($0, delay ?? 0) }
     }
 
     // MARK: What a person sees

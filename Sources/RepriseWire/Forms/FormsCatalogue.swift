@@ -29,6 +29,8 @@ package struct FormsCatalogue: Hashable, Sendable {
         package let priority: Int
         /// The names of the events that its triggers wait for, in their order, each once.
         package let events: [String]
+        /// The longest that an event waits for its time after it has happened, in seconds.
+        package let longestDelay: Int64
         /// How often it may be shown; nil for no cap of its own.
         package let frequency: Frequency?
         /// When it may be shown, in milliseconds since 1970; an end that is nil is open.
@@ -45,6 +47,8 @@ package struct FormsCatalogue: Hashable, Sendable {
     package let frequency: Frequency?
     /// In the order of the catalogue.
     package let forms: [Form]
+    /// The longest of all forms' delays, in seconds.
+    package let longestDelay: Int64
 
     /// Checks a catalogue.
     ///
@@ -69,6 +73,7 @@ package struct FormsCatalogue: Hashable, Sendable {
         version = content.version
         frequency = content.frequency
         forms = content.forms
+        longestDelay = forms.map(\.longestDelay).max() ?? 0
     }
 
     /// The form of an id.

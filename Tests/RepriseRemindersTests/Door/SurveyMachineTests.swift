@@ -22,7 +22,8 @@ struct SurveyMachineTests {
         _ machine: inout Machine, _ first: [Machine.Action], at now: Machine.Moment,
         entities: [RemindedEntity], pending: [NotificationRequest] = [],
         authorization: NotificationSettings.Authorization = .authorized,
-        adding: Machine.Answer = .done
+        adding: Machine.Answer = .done, marks: [ReminderMark] = [],
+        changing later: Machine.Moment? = nil
     ) -> [Machine.Question] {
         var actions = first
         var asked: [Machine.Question] = []
@@ -35,12 +36,18 @@ struct SurveyMachineTests {
                 case .settings: .settings(NotificationSettings(authorization: authorization))
                 case .pending: .pending(pending)
                 case .delivered: .delivered([])
-                case .marks: .marks([])
+                case .marks: .marks(marks)
                 case .look: .looked(inUse: [])
                 case .add: adding
                 case .removeDelivered, .removePending, .write: .done
                 }
-            actions += machine.take(.answered(number, answer), at: now)
+            let isRead =
+                switch question {
+                case .entities, .settings, .pending, .delivered, .marks, .look: true
+                case .add, .removeDelivered, .removePending, .write: false
+                }
+            actions += machine.take(
+                .answered(number, answer), at: isRead ? now : later ?? now)
         }
         return asked
     }
@@ -221,6 +228,55 @@ struct SurveyMachineTests {
         _ = play(&machine, actions, at: moment(120, jump: 10, zone: tokyo), entities: [walk])
         _ = machine.take(.slept, at: moment(121, jump: 10, zone: tokyo))
         #expect(machine.due == nil)
+    }
+
+    @Test("What rings while a survey makes its changes leaves a place, which the next survey fills")
+    func ringsMeanwhile() {
+        var (machine, actions) = started()
+        let daily = RemindedEntity(id: "a", reminders: [.daily("x", 8, 1)])
+        _ = play(
+            &machine, actions, at: moment(55), entities: [daily], changing: moment(62))
+        #expect(machine.due == .seconds(63))
+        actions = machine.take(.timerFired, at: moment(63))
+        #expect(actions.first == .ask(2, .settings))
+        let asked = play(&machine, actions, at: moment(63), entities: [daily])
+        #expect(asked.contains { if case .add = $0 { true } else { false } })
+    }
+
+    @Test("A snooze to a part of a second is not taken back before the second in which it rings")
+    func snoozeToAPart() throws {
+        var (machine, actions) = started()
+        let mark = ReminderMark(
+            entity: "a", reminder: "x", occurrence: "2027-01-15T07:00", what: .snooze,
+            until: moment(10).wall.advanced(by: .milliseconds(300)))
+        var asked = play(&machine, actions, at: moment(1), entities: [walk], marks: [mark])
+        let pending = asked.compactMap { question -> NotificationRequest? in
+            if case .add(let request) = question { request } else { nil }
+        }
+        #expect(pending.count == 2)
+        var between = moment(10)
+        between.wall = between.wall.advanced(by: .milliseconds(600))
+        actions = machine.take(.asked(.asked), at: between)
+        asked = play(
+            &machine, actions, at: between, entities: [walk], pending: pending, marks: [mark])
+        #expect(!asked.contains { if case .removePending = $0 { true } else { false } })
+        #expect(machine.insight.planned == 2)
+    }
+
+    @Test("A phone that travels, or whose calendar is set, while a survey makes its changes")
+    func clocksMeanwhile() {
+        let tokyo = TimeZone(identifier: "Asia/Tokyo") ?? .gmt
+        for (meanwhile, after) in [
+            (moment(2, zone: tokyo), moment(61, zone: tokyo)),
+            (moment(2, jump: 600), moment(61, jump: 600)),
+        ] {
+            var (machine, actions) = started()
+            _ = play(
+                &machine, actions, at: moment(1), entities: [walk], changing: meanwhile)
+            #expect(machine.due == .seconds(61))
+            actions = machine.take(.timerFired, at: after)
+            #expect(actions.first == .ask(2, .settings))
+        }
     }
 }
 
