@@ -9,7 +9,10 @@ extension SQLiteMessageLog {
     private static let channelBatch = 1_024
 
     package func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
-        defer { noteChange(in: channel) }
+        defer {
+            noteChange(in: channel)
+            hasDeleted.store(true, ordering: .relaxed)
+        }
         while try await commit({ try Self.trimStep(channel, through: through, &$0, $1) }) {}
         return try await state(of: channel)
     }
