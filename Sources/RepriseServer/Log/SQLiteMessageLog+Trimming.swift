@@ -1,6 +1,7 @@
 import GRDB
 package import RepriseCore
 package import RepriseWire
+import Synchronization
 
 extension SQLiteMessageLog {
     /// How many messages one transaction takes away: the writer waits no longer than for an ordinary batch.

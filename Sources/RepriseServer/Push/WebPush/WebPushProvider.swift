@@ -81,10 +81,11 @@ package final class WebPushProvider: PushProvider {
         do {
             let request = try request(push, subscription)
             let now = Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000)
-            let answer = try await clients.use(for: host) { client, _ in
-                try await PushHTTP.send(request, by: client, within: answer, now: now)
+            let time = answer
+            let taken = try await clients.use(for: host) { client, _ in
+                try await PushHTTP.send(request, by: client, within: time, now: now)
             }
-            return Self.outcome(answer.status, answer.retryAfter)
+            return Self.outcome(taken.status, taken.retryAfter)
         } catch is EndpointClients.Refused {
             return .refused("The endpoint leads into a private network.")
         } catch {
