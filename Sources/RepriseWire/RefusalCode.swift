@@ -28,7 +28,7 @@ extension RefusalCode {
     public static let badChannelName = RefusalCode("badChannelName")
     /// The id breaks the rule.
     public static let badID = RefusalCode("badID")
-    /// The id belongs to a message in another channel.
+    /// The id is taken, by another user or in another channel: publish the message with a fresh one.
     public static let conflict = RefusalCode("conflict")
     /// More channels than ``WireLimits/channelsPerConnection``.
     public static let tooManyChannels = RefusalCode("tooManyChannels")

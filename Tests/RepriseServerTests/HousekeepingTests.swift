@@ -1,6 +1,7 @@
 import Logging
 import RepriseCore
 import RepriseServer
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -53,6 +54,24 @@ struct HousekeepingTests {
         while try await store.log.state(of: room).floor != 3 { await Task.yield() }
         try await store.fill(room, 2)
         while try await store.log.state(of: room).floor != 5 { await Task.yield() }
+        running.cancel()
+        await running.value
+        await store.remove()
+    }
+
+    @Test("a server that is started more often than once a minute trims all the same")
+    func atTheStart() async throws {
+        let clock = ManualTimekeeper()
+        let store = try SQLiteStore()
+        try await store.reopen()
+        let room = try ChannelName("room")
+        try await store.fill(room, 5)
+        let running = Task { [log = store.log] in
+            await Self.housekeeping(log, RetentionPolicy(count: 2), clock).run()
+        }
+        let deadline = ContinuousClock.now + .seconds(20)
+        while clock.sleepers.isEmpty, ContinuousClock.now < deadline { await Task.yield() }
+        #expect(try await store.log.state(of: room).floor == 3)
         running.cancel()
         await running.value
         await store.remove()

@@ -12,6 +12,10 @@ package enum AccountLimits {
     package static let longestRetention: Duration = .seconds(100 * 365 * 86_400)
     /// The most members of a channel.
     package static let members = 100_000
+    /// The most channels that one user makes who is no admin.
+    package static let channelsMade = 10_000
+    /// The most members that the channels made by one user have together, if that one is no admin.
+    package static let membersMade = 1_000_000
     /// The most changes that wait for their commit.
     package static let waitingWrites = 65_536
     /// The most changes of one transaction.

@@ -39,7 +39,7 @@ extension Accounts {
     ///   - time: now.
     ///   - head: the channel's newest sequence.
     /// - Returns: the channel as it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` for who may not, `.malformed`, `.tooLarge`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` for who may not, `.malformed`, `.tooLarge`, `.full` at ``AccountLimits/channelsMade``.
     @discardableResult
     package func setChannel(
         _ name: ChannelName, _ settings: ChannelSettings, by who: Principal, at time: WallTime,
@@ -70,6 +70,9 @@ extension Accounts {
         let mayChange = former == nil ? who.user != nil && head == 0 : member?.role == .owner
         guard who.isAdmin || mayChange else {
             throw RepriseError(.refused, "Only its owners and admins may change this channel.")
+        }
+        if former == nil, let maker = who.user, !who.isAdmin {
+            try expectRoom(forChannelsOf: maker, db)
         }
         let record = ChannelRecord(
             name: name, settings: settings, maker: former.map(\.maker) ?? who.user,
@@ -138,6 +141,18 @@ extension Accounts {
         return try Row.fetchOne(select, arguments: [name.text]).map(ChannelRecord.init(row:))
     }
 
+    private static func expectRoom(forChannelsOf maker: UserID, _ db: Database) throws {
+        let count = try Int.fetchOne(
+            db,
+            sql: "SELECT count(*) FROM (SELECT 1 FROM channels WHERE maker = ? LIMIT ?)",
+            arguments: [maker.text, AccountLimits.channelsMade])
+        guard (count ?? 0) < AccountLimits.channelsMade else {
+            throw RepriseError(
+                .full, "A user makes at most \(AccountLimits.channelsMade) channels.",
+                remedy: "An admin may make more.")
+        }
+    }
+
     static func write(_ record: ChannelRecord, _ db: Database) throws {
         let retention = record.settings.retention
         try db.execute(
@@ -186,6 +201,9 @@ extension ChannelSettings {
         guard (title?.utf8.count ?? 0) <= AccountLimits.titleBytes else {
             throw RepriseError(
                 .tooLarge, "A channel's title has at most \(AccountLimits.titleBytes) bytes.")
+        }
+        guard !(title?.utf8.contains(0) ?? false) else {
+            throw RepriseError(.malformed, "A channel's title has a character U+0000.")
         }
         let isWhole = { (value: Int64?) in
             value.map { (1...WireLimits.greatestSequence).contains($0) } ?? true

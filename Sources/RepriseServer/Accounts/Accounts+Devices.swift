@@ -18,11 +18,14 @@ extension Accounts {
     ///
     /// Beyond ``AccountLimits/devices`` the one not seen for longest is forgotten.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge` beyond ``AccountLimits/platformBytes``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge` beyond ``AccountLimits/platformBytes``, `.malformed`.
     package func setDevice(_ device: Device, of user: UserID) async throws {
         guard (device.platform?.utf8.count ?? 0) <= AccountLimits.platformBytes else {
             throw RepriseError(
                 .tooLarge, "A platform has at most \(AccountLimits.platformBytes) bytes.")
+        }
+        guard !(device.platform?.utf8.contains(0) ?? false) else {
+            throw RepriseError(.malformed, "A platform has a character U+0000.")
         }
         try await write { db in
             try Self.makeRoom(for: device.id, of: user, db)

@@ -41,12 +41,15 @@ extension Accounts {
     ///   - role: what for.
     ///   - joined: the channel's head.
     ///   - channel: the channel.
+    ///   - who: asks; nil for the server itself.
     ///   - time: now.
     /// - Returns: the member as it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if there is no such channel, `.full` at ``AccountLimits/members``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if there is no such channel, `.full` at ``AccountLimits/members``, and at
+    ///   ``AccountLimits/membersMade`` unless an admin asks, or somebody for himself.
     @discardableResult
     package func setMember(
-        _ user: UserID, role: Member.Role, joined: Int64, in channel: ChannelName, at time: WallTime
+        _ user: UserID, role: Member.Role, joined: Int64, in channel: ChannelName,
+        by who: Principal? = nil, at time: WallTime
     ) async throws -> Member {
         let change = try await write(
             affects: { (change: MemberChange) in change.affectsAccess ? (channel, user) : nil }
@@ -58,6 +61,9 @@ extension Accounts {
             if former == member { return MemberChange(member: member, affectsAccess: false) }
             if former == nil {
                 try Self.expectRoom(in: channel, db)
+                if let who, !who.isAdmin, who.user != user {
+                    try Self.expectRoom(forMembersOf: channel, db)
+                }
                 if try Self.record(of: channel, db) == nil {
                     guard implicitChannels else {
                         throw RepriseError(.refused, "There is no such channel.")
@@ -133,6 +139,21 @@ extension Accounts {
         guard (count ?? 0) < AccountLimits.members else {
             throw RepriseError(
                 .full, "A channel has at most \(AccountLimits.members) members.")
+        }
+    }
+
+    private static func expectRoom(forMembersOf channel: ChannelName, _ db: Database) throws {
+        let count = try Int.fetchOne(
+            db,
+            sql: """
+                SELECT sum(members) FROM channels
+                WHERE maker = (SELECT maker FROM channels WHERE name = ?)
+                """, arguments: [channel.text])
+        guard (count ?? 0) < AccountLimits.membersMade else {
+            throw RepriseError(
+                .full,
+                "The channels of one maker have at most \(AccountLimits.membersMade) members together.",
+                remedy: "An admin may add more.")
         }
     }
 }

@@ -47,7 +47,7 @@ package final class Accounts: Sendable {
         settings.maximumReaderCount = 4
         settings.label = "reprise.accounts"
         // Nobody else should write here; a tool that does for a moment is waited for.
-        settings.busyMode = .timeout(5)
+        settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
         self.folder = folder
         self.implicitChannels = implicitChannels
         pool = try DatabasePool(path: folder.database, configuration: settings)
@@ -95,6 +95,11 @@ package final class Accounts: Sendable {
         } catch {
             throw ServerDatabase.accounts.typed(error)
         }
+    }
+
+    /// Takes what was deleted or replaced, and still lies in a file, out of it: names, titles, push tokens.
+    package func eraseDeleted() async throws {
+        _ = try await writer.afterCommits { try ServerDatabase.accounts.emptyWriteAheadLog($0) }
     }
 
     /// Ends the accounts: what was asked for before is stored, later calls throw `closed`.

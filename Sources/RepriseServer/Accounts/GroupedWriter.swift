@@ -57,6 +57,19 @@ package final class GroupedWriter: Sendable {
         }
     }
 
+    /// Runs `body` outside of a transaction, between two commits.
+    ///
+    /// - Throws: what `body` throws, typed.
+    package func afterCommits<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await pool.writeWithoutTransaction(body)
+        } catch {
+            throw ServerDatabase.accounts.typed(error)
+        }
+    }
+
     /// Takes nothing in from now on, and returns once what was taken in is done.
     package func close() async {
         state.withLock { $0.isOpen = false }

@@ -20,6 +20,7 @@ package struct AccessDesk<Request, Grant> {
     private let remembered: Int
     private var entries: [ChannelName: Entry] = [:]
     private var knownCount = 0
+    private var unaskedFirst = Line<Question>()
     private var unasked = Line<Question>()
     private var isAsking = false
     private var ticket: UInt32 = 0
@@ -29,17 +30,21 @@ package struct AccessDesk<Request, Grant> {
     /// - Parameter remembered: the most answers that are remembered; at the bound all are forgotten, and asked again when they are needed.
     package init(remembered: Int) { self.remembered = remembered }
 
-    /// A request came.
+    /// A request came; one that is `first` is asked about before the others.
     ///
     /// - Returns: what is known, and then it is to be looked at now; nil if it waits, see ``nextQuestions(_:)``.
-    package mutating func arrived(_ request: Request, in channel: ChannelName) -> Grant? {
+    package mutating func arrived(
+        _ request: Request, in channel: ChannelName, first isFirst: Bool = false
+    ) -> Grant? {
         switch entries[channel] {
         case .known(let grant): return grant
         case .asking(let ticket, var waiting):
             entries[channel] = nil  // or the array is copied
             waiting.append(request)
             entries[channel] = .asking(ticket: ticket, waiting: waiting)
-        case nil: ask(channel, [request])
+            // It stands in both lines then, and is asked where it comes up first.
+            if isFirst { unaskedFirst.join(Question(channel: channel, ticket: ticket)) }
+        case nil: ask(channel, [request], first: isFirst)
         }
         waitingCount += 1
         return nil
@@ -54,8 +59,10 @@ package struct AccessDesk<Request, Grant> {
     package mutating func nextQuestions(_ limit: Int) -> [Question] {
         guard !isAsking else { return [] }
         var questions: [Question] = []
-        while questions.count < limit, let question = unasked.next() {
-            guard case .asking(question.ticket, _) = entries[question.channel] else { continue }
+        while questions.count < limit, let question = unaskedFirst.next() ?? unasked.next() {
+            guard case .asking(question.ticket, _) = entries[question.channel],
+                !questions.contains(question)
+            else { continue }
             questions.append(question)
         }
         isAsking = !questions.isEmpty
@@ -97,10 +104,13 @@ package struct AccessDesk<Request, Grant> {
 
     // MARK: -
 
-    private mutating func ask(_ channel: ChannelName, _ waiting: [Request]) {
+    private mutating func ask(
+        _ channel: ChannelName, _ waiting: [Request], first isFirst: Bool = false
+    ) {
         ticket &+= 1
         entries[channel] = .asking(ticket: ticket, waiting: waiting)
-        unasked.join(Question(channel: channel, ticket: ticket))
+        let question = Question(channel: channel, ticket: ticket)
+        if isFirst { unaskedFirst.join(question) } else { unasked.join(question) }
     }
 
     private mutating func remember(_ grant: Grant, _ channel: ChannelName) {

@@ -53,4 +53,7 @@ enum ChannelRequest: Sendable {
     case typing(Bool)
     /// It is subscribed, and what its user may do has changed.
     case lookAgain
+
+    /// Whether a person looks at the channel, and waits.
+    var isFirst: Bool { if case .subscribe(let wanted) = self { wanted.isFirst } else { false } }
 }

@@ -7,7 +7,9 @@ import RepriseWire
 extension ConnectionHandler {
     func request(_ request: ChannelRequest, in channel: ChannelName) {
         guard gateway.asksWho else { return perform(request, in: channel, .success(.everything)) }
-        guard let grant = desk.arrived(request, in: channel) else { return }
+        guard let grant = desk.arrived(request, in: channel, first: request.isFirst) else {
+            return
+        }
         perform(request, in: channel, .success(grant))
     }
 

@@ -20,7 +20,11 @@ extension ConnectionHandler {
 
     /// A receipt is durable: the echo tells so.
     func moved(_ telling: PositionNews.Telling) {
-        if machine.maySend { send(.receipt(channel: telling.channel, telling.position)) }
+        if machine.maySend {
+            let position =
+                subscriptions[telling.channel]?.seen(telling.position) ?? telling.position
+            send(.receipt(channel: telling.channel, position))
+        }
         if let next = receipts.moved(in: telling.channel), machine.takesRequests { move(next) }
         answered(1)
     }

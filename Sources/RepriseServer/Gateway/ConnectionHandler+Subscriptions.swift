@@ -146,14 +146,20 @@ extension ConnectionHandler {
         }
     }
 
+    private func tell(_ positions: LogReader.Positions, to subscription: Subscription) {
+        let (frame, isStale) = switchboard.newest(positions, for: subscription)
+        send(frame)
+        if isStale { subscription.owesPositions = true }
+    }
+
     /// Positions are told right behind `subscribed`; also without one if something is owed.
     private func perform(
         _ actions: [SubscriptionMachine.Action], for subscription: Subscription,
-        _ positions: ByteBuffer?
+        _ positions: LogReader.Positions?
     ) {
         let channel = subscription.channel
         if actions.isEmpty, let positions, subscription.machine.isLive {
-            if subscription.tellsPositions { send(positions) }
+            if subscription.tellsPositions { tell(positions, to: subscription) }
             subscription.tellsPositions = false
         }
         for action in actions {
@@ -165,7 +171,7 @@ extension ConnectionHandler {
                             channel: channel, epoch: state.epoch, head: state.head,
                             floor: state.floor, reset: reset,
                             request: subscription.number.take())))
-                if let positions { send(positions) }
+                if let positions { tell(positions, to: subscription) }
                 subscription.tellsPositions = false
                 switchboard.catchUpBegan(subscription, now)
             case .sendGone(let gone): send(.gone(channel: channel, gone))

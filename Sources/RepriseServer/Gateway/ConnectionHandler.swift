@@ -173,8 +173,13 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
         switch asked.frame {
         case .publish(let publish): request(.publish(publish), in: publish.channel)
-        case .subscribe(let wanted):
-            wanted.forEach { request(.subscribe($0, number: asked.number), in: $0.channel) }
+        case .subscribe(let requests):
+            // What a person looks at goes before the others, wherever it stands in the frame.
+            for isFirst in [true, false] {
+                for wanted in requests where wanted.isFirst == isFirst {
+                    request(.subscribe(wanted, number: asked.number), in: wanted.channel)
+                }
+            }
         case .unsubscribe(let channels): channels.forEach(leave)
         case .receipt(let receipt): request(.receipt(receipt), in: receipt.channel)
         case .typing(let channel, let isTyping): request(.typing(isTyping), in: channel)

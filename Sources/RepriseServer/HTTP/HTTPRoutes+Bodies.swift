@@ -69,6 +69,10 @@ extension Envelope {
         guard text.utf8.count <= bytes else {
             throw RepriseError(.malformed, "\(name) has at most \(bytes) bytes.")
         }
+        // SQLite would end the text there.
+        guard !text.utf8.contains(0) else {
+            throw RepriseError(.malformed, "\(name) has a character U+0000.")
+        }
         return text
     }
 

@@ -51,7 +51,8 @@ extension HTTPRoutes {
             let isNew = try await accounts.member(user, in: channel) == nil
             let head = try await services.log.state(of: channel).head
             let member = try await accounts.setMember(
-                user, role: role, joined: head, in: channel, at: services.clock.wall())
+                user, role: role, joined: head, in: channel, by: call.who,
+                at: services.clock.wall())
             var json = JSONWriter()
             member.write(to: &json)
             return Response(json: json.bytes, status: isNew ? .created : .ok)

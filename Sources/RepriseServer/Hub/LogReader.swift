@@ -26,9 +26,20 @@ final class LogReader: Sendable {
         /// A page as frames: bytes that are sent as they are.
         var page = ByteBuffer()
         var eventCount = 0
-        /// The frame `positions`, with a state.
-        var positions: ByteBuffer?
+        /// With a state.
+        var positions: Positions?
         var error: (any Error)?
+    }
+
+    /// Where users stood when they were read.
+    struct Positions: Sendable {
+        /// Who asked.
+        let user: UserID
+        /// How far that user has read by his receipts alone; the frame counts his joining, too.
+        let stored: Int64
+        let frame: ServerFrame.Positions
+        /// The frame as it is sent, if nothing has moved since.
+        let bytes: ByteBuffer
     }
 
     private typealias Work = @Sendable () async -> Void
@@ -116,7 +127,7 @@ final class LogReader: Sendable {
         }
     }
 
-    private func positions(for request: Request) async throws -> ByteBuffer? {
+    private func positions(for request: Request) async throws -> Positions? {
         guard let accounts, let user = request.user else { return nil }
         var positions = try await accounts.positions(
             of: request.channel, first: user, limit: WireLimits.positions)
@@ -127,8 +138,11 @@ final class LogReader: Sendable {
             positions[own].read = start
         }
         let unread = try await log.unread(of: user, in: request.channel, after: start)
-        return WebSocketFraming.frame(
-            .positions(.init(channel: request.channel, positions: positions, unread: unread)))
+        let frame = ServerFrame.Positions(
+            channel: request.channel, positions: positions, unread: unread)
+        return Positions(
+            user: user, stored: stored, frame: frame,
+            bytes: WebSocketFraming.frame(.positions(frame)))
     }
 
     private static func encode(_ page: LogPage, of channel: ChannelName) -> ByteBuffer {

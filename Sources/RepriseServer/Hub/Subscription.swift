@@ -29,6 +29,14 @@ final class Subscription {
         machine = SubscriptionMachine(
             epoch: request.epoch, coverage: request.coverage, joined: grant.joined)
     }
+
+    /// A user's position as this connection is told it: its own is never before where the user joined.
+    func seen(_ position: ServerFrame.Position) -> ServerFrame.Position {
+        guard position.user == connection.principal.user else { return position }
+        var own = position
+        own.read = max(own.read, grant.unreadAfter)
+        return own
+    }
 }
 
 /// Who listens to a channel on one event loop.

@@ -18,21 +18,56 @@ extension Switchboard {
     /// Encoded once, for all who are told on this loop.
     func tell(_ telling: PositionNews.Telling) {
         guard let subscribers = channels[telling.channel]?.all else { return }
-        let frame = WebSocketFraming.frame(
-            .receipt(channel: telling.channel, telling.position))
+        let position = told.newest(telling.position, in: telling.channel)
+        let frame = WebSocketFraming.frame(.receipt(channel: telling.channel, position))
         gateway.metrics.positionsTold.increment()
         if telling.isPrivate || subscribers.count > WireLimits.positions {
-            for id in users[telling.position.user] ?? [] where id != telling.except {
-                guard let connection = connections[id],
-                    let subscription = connection.subscriptions[telling.channel]
-                else { continue }
-                connection.tell(frame, to: subscription)
+            for id in users[position.user] ?? [] where id != telling.except {
+                guard let subscription = connections[id]?.subscriptions[telling.channel] else {
+                    continue
+                }
+                tell(position, as: frame, to: subscription)
             }
         } else {
             for subscription in subscribers where subscription.connection.id != telling.except {
-                subscription.connection.tell(frame, to: subscription)
+                tell(position, as: frame, to: subscription)
             }
         }
+    }
+
+    private func tell(
+        _ position: ServerFrame.Position, as frame: ByteBuffer, to subscription: Subscription
+    ) {
+        let own = subscription.seen(position)
+        let frame =
+            own == position
+            ? frame : WebSocketFraming.frame(.receipt(channel: subscription.channel, own))
+        subscription.connection.tell(frame, to: subscription)
+    }
+
+    /// What a subscription is told of positions that were read from the disk: not less than what was told meanwhile.
+    ///
+    /// - Returns: the frame, and whether the count in it is that of an older position and is to be read again.
+    func newest(
+        _ read: LogReader.Positions, for subscription: Subscription
+    ) -> (frame: ByteBuffer, isStale: Bool) {
+        var frame = read.frame
+        var isStale = false
+        for index in frame.positions.indices {
+            let before = frame.positions[index]
+            var position = before
+            // What lies before one's own joining is told to nobody else.
+            if position.user == read.user { position.read = read.stored }
+            position = told.newest(position, in: frame.channel)
+            if position.user == read.user {
+                position = subscription.seen(position)
+                isStale = position.read > before.read
+            }
+            frame.positions[index] = position
+        }
+        let bytes =
+            frame == read.frame ? read.bytes : WebSocketFraming.frame(.positions(frame))
+        return (bytes, isStale)
     }
 
     // MARK: Typing
@@ -58,7 +93,7 @@ extension Switchboard {
         let frame = WebSocketFraming.frame(
             .typing(
                 channel: told.channel, user: told.user, isTyping: told.isTyping,
-                expires: WireLimits.typing))
+                expires: told.isTyping ? WireLimits.typing : .zero))
         gateway.metrics.typingTold.increment()
         for subscription in subscribers {
             let connection = subscription.connection

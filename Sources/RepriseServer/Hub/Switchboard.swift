@@ -20,6 +20,7 @@ final class Switchboard {
     var users: [UserID: Set<UInt64>] = [:]
     var typists: TypingBoard
     private var news = PositionNews()
+    var told = ToldPositions()
     var channels: [ChannelName: Subscribers] = [:]
     private var unflushed = FlushTurns<ConnectionHandler>()
     private var wheel: Wheel
@@ -102,7 +103,8 @@ final class Switchboard {
             case .read(let id, let answer): connections[id]?.readAnswered(answer)
             case .access(let id, let answers): connections[id]?.accessAnswered(answers)
             case .accessChanged(let channel, let user): accessChanged(channel, user)
-            case .moved(let id, let telling):
+            case .moved(let id, var telling):
+                telling.position = told.newest(telling.position, in: telling.channel)
                 connections[id]?.moved(telling)
                 if let telling = news.moved(telling) { tell(telling) }
             case .moveFailed(let id, let receipt): connections[id]?.moveFailed(receipt)
@@ -173,6 +175,7 @@ final class Switchboard {
         time = now
         idleHeartbeat = nil
         news.ticked().forEach(tell)
+        told.ticked(now: now)
         typists.ticked(now: now).forEach(gateway.hub.typing)
         for (id, turn) in wheel.advance(to: now) { connections[id]?.ticked(turn: turn, now: now) }
         sendHeartbeats(now)

@@ -6,9 +6,9 @@ package enum AppendResult: Hashable, Sendable {
     case stored(ServerFrame.Event)
     /// It is the deletion of a message that had not come yet: in that one's place stands `target`, deleted, and behind it the `deletion`.
     case buried(target: ServerFrame.Event, deletion: ServerFrame.Event)
-    /// Its id was stored in this channel before, with this sequence. The body is not compared: the first one stands.
+    /// The same user's message with this id was stored in this channel before, with this sequence. The body is not compared: the first one stands.
     case duplicate(seq: Int64)
-    /// It is not stored, and the rest of the batch is not touched by that: `conflict` for an id that belongs to another
+    /// It is not stored, and the rest of the batch is not touched by that: `conflict` for an id that belongs to another user or another
     /// channel, `predecessorMissing` for an `after` that is not stored, `noSuchMessage` and `forbidden` for an edit or a
     /// deletion: see `AppendRules`.
     case refused(RefusalCode, String)

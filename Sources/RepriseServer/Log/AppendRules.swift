@@ -1,13 +1,17 @@
+import Crypto
 package import RepriseCore
 package import RepriseWire
 
 /// Decides what becomes of a message that is to be stored: the log's rules, wherever it keeps its rows.
 ///
+/// An id belongs to whoever it was stored for first. Another user who publishes it is refused with `conflict`, and so is its owner in another
+/// channel; both refusals read the same, so that neither tells where the id is.
+///
 /// An edit or a deletion is a message like any other, with one more question: may this one change that one?
 ///
 /// | the message it names | an edit | a deletion |
 /// |---|---|---|
-/// | never came | `noSuchMessage` | buried: it is stored first, deleted and without a body, so that it is a duplicate should it come late; until then it is nobody's predecessor |
+/// | never came | `noSuchMessage` | buried: it is stored first, deleted and without a body, so that it is a duplicate should the same user publish it late, or anybody if `NewMessage/mayChangeOthers`; until then it is nobody's predecessor |
 /// | was published by somebody else | `forbidden` | `forbidden`, unless `NewMessage/mayChangeOthers` |
 /// | is an edit | `noSuchMessage` | stored: the message looks as it did before that edit |
 /// | is a deletion | `noSuchMessage` | `noSuchMessage` |
@@ -23,6 +27,18 @@ package enum AppendRules {
         package init(channel: Int64, seq: Int64) {
             self.channel = channel
             self.seq = seq
+        }
+    }
+
+    /// What is known of an id.
+    package struct Known: Hashable, Sendable {
+        package let position: Position
+        /// Whose it is, as ``AppendRules/owner(_:)`` says it; nil if nobody was asked, or a former version has stored it.
+        package let owner: Int64?
+
+        package init(_ position: Position, owner: Int64?) {
+            self.position = position
+            self.owner = owner
         }
     }
 
@@ -109,30 +125,46 @@ package enum AppendRules {
     /// The body of a deletion, and of what is deleted: JSON's `null`.
     package static let nothing = Array("null".utf8)
 
+    /// What is kept of a user beside an id: 64 bits of a hash that nobody can aim at.
+    ///
+    /// - Returns: nil where nobody is asked who he is.
+    package static func owner(_ user: UserID?) -> Int64? {
+        guard let user else { return nil }
+        let hash = SHA256.hash(data: Array(user.text.utf8)).prefix(8)
+        return hash.reduce(Int64(0)) { $0 << 8 | Int64($1) }
+    }
+
+    /// Whose an id is from now on that a deletion buries: who deletes it; or nobody's, if that one may delete anybody's message in the channel.
+    package static func owner(ofBuriedBy deletion: NewMessage) -> UserID? {
+        deletion.mayChangeOthers ? nil : deletion.from
+    }
+
     /// Decides about a message.
     ///
     /// - Parameters:
     ///   - message: what is to be stored.
     ///   - channel: the key of the message's channel, nil if nothing was stored in it yet.
-    ///   - position: says where the message with an id was stored.
+    ///   - known: says what is known of an id; nil if it was never stored.
     ///   - awaits: whether the message there was buried and has not come.
     ///   - target: says what is stored there; nil if it is not kept any more.
     /// - Returns: what becomes of it.
     package static func decide(
         _ message: NewMessage, in channel: Int64?,
-        position: (EntryID) throws -> Position?, awaits: (Position) throws -> Bool,
+        known: (EntryID) throws -> Known?, awaits: (Position) throws -> Bool,
         target: (Position) throws -> Target?
     ) rethrows -> Decision {
-        let known = try position(message.id)
-        if let known {
-            guard known.channel == channel else {
+        let own = try known(message.id)
+        if let own {
+            guard own.position.channel == channel, own.mayBe(of: message.from) else {
                 return .answer(
-                    .refused(.conflict, "The id belongs to a message in another channel."))
+                    .refused(.conflict, "The id is taken. Publish this message with a fresh one."))
             }
-            guard try awaits(known) else { return .answer(.duplicate(seq: known.seq)) }
+            guard try awaits(own.position) else {
+                return .answer(.duplicate(seq: own.position.seq))
+            }
         }
         if let after = message.after {
-            guard let before = try position(after), before.channel == channel,
+            guard let before = try known(after)?.position, before.channel == channel,
                 try !awaits(before)
             else {
                 return .answer(
@@ -140,21 +172,21 @@ package enum AppendRules {
                         .predecessorMissing, "The message named in after is not stored yet."))
             }
         }
-        if let known { return .arrived(known) }
+        if let own { return .arrived(own.position) }
         guard let change = message.change else { return .store(nil) }
         let noSuchMessage = Decision.answer(
             .refused(.noSuchMessage, "The channel has no message with this id to change."))
         guard change.target != message.id else { return noSuchMessage }
-        guard let known = try position(change.target) else {
+        guard let changed = try known(change.target)?.position else {
             guard case .deletes(let id) = change else { return noSuchMessage }
             return .bury(id)
         }
-        guard known.channel == channel else { return noSuchMessage }
-        guard let found = try target(known) else {
+        guard changed.channel == channel else { return noSuchMessage }
+        guard let found = try target(changed) else {
             guard case .deletes = change, message.mayChangeOthers else { return noSuchMessage }
-            return .store(.deletes(known.seq))
+            return .store(.deletes(changed.seq))
         }
-        return decide(message, change, found, at: known.seq) ?? noSuchMessage
+        return decide(message, change, found, at: changed.seq) ?? noSuchMessage
     }
 
     /// Decides about a change whose target is there; nil for `noSuchMessage`.
@@ -175,4 +207,12 @@ package enum AppendRules {
 
     private static let forbidden = AppendResult.refused(
         .forbidden, "Only its author may change this message.")
+}
+
+extension AppendRules.Known {
+    /// Whether a user may be the owner; where one of both is not known, he may.
+    fileprivate func mayBe(of user: UserID?) -> Bool {
+        guard let owner, let asking = AppendRules.owner(user) else { return true }
+        return owner == asking
+    }
 }

@@ -3,7 +3,7 @@ import RepriseCore
 
 /// Ids that come together until they are a run, and then leave in the order of their bytes.
 struct GatheredIDs: Sendable {
-    typealias Position = AppendRules.Position
+    typealias Known = AppendRules.Known
 
     /// Where they are stored in order of arrival: one table fills while the other is sealed, so that it can be emptied as a whole.
     enum Table: String {
@@ -33,22 +33,22 @@ struct GatheredIDs: Sendable {
     let table: Table
     /// Of all that ever came together here.
     private(set) var filter = IDFilter()
-    private var positions: [EntryID: Position] = [:]
+    private var known: [EntryID: Known] = [:]
     /// A heap, so that neither the one that comes nor the one that leaves costs a sort.
     private var order = Heap<Key>()
 
     init(in table: Table, expecting count: Int) {
         self.table = table
-        positions.reserveCapacity(count)
+        known.reserveCapacity(count)
     }
 
     /// How many have not left.
-    var count: Int { positions.count }
+    var count: Int { known.count }
 
-    subscript(id: EntryID) -> Position? { positions[id] }
+    subscript(id: EntryID) -> Known? { known[id] }
 
-    mutating func insert(_ id: EntryID, at position: Position) {
-        positions[id] = position
+    mutating func insert(_ id: EntryID, _ value: Known) {
+        known[id] = value
         order.insert(Key(id))
         filter.insert(IDFilter.hash(id))
     }
@@ -57,11 +57,11 @@ struct GatheredIDs: Sendable {
     mutating func insertGone(_ id: EntryID) { filter.insert(IDFilter.hash(id)) }
 
     /// Takes out the first in order; nil once none is left.
-    mutating func removeFirst() -> (id: EntryID, position: Position)? {
-        guard let id = order.popMin()?.id, let position = positions.removeValue(forKey: id) else {
+    mutating func removeFirst() -> (id: EntryID, known: Known)? {
+        guard let id = order.popMin()?.id, let value = known.removeValue(forKey: id) else {
             return nil
         }
-        return (id, position)
+        return (id, value)
     }
 
     static func isOrdered(_ one: EntryID, before two: EntryID) -> Bool { Key(one) < Key(two) }

@@ -2,7 +2,7 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Which ids the log has stored and where: what makes publishing idempotent, whatever is trimmed.
+/// Which ids the log has stored, where, and for whom: what makes publishing idempotent, whatever is trimmed.
 ///
 /// Random ids in one B-tree cost a page of 4 KiB written for each message once the tree is large (measured: 40,000 messages/s
 /// at a million ids, and falling). So they are kept as a log-structured tree keeps keys: the newest in memory and, in order
@@ -14,6 +14,7 @@ import RepriseWire
 /// that is being sealed, and what it lacks are the ids of the older table behind its last one.
 struct KnownIDs: Sendable {
     typealias Position = AppendRules.Position
+    typealias Known = AppendRules.Known
 
     /// How many ids make a run unless it is said otherwise; memory holds up to twice as many.
     static let runLength = 65_536
@@ -86,7 +87,7 @@ struct KnownIDs: Sendable {
             db, sql: "SELECT max(id) FROM ids WHERE run = ?", arguments: [run])
         let written = last.map { EntryID(unchecked: $0) }
         var rows = try FastStatement(
-            db, "SELECT n, id, channel, seq FROM \(table.rawValue) ORDER BY n")
+            db, "SELECT n, id, channel, seq, owner FROM \(table.rawValue) ORDER BY n")
         defer { rows.reset() }
         while try rows.step() {
             lastRow = max(lastRow, rows.integer(0))
@@ -94,57 +95,69 @@ struct KnownIDs: Sendable {
             if let written, !GatheredIDs.isOrdered(written, before: id) {
                 ids.insertGone(id)
             } else {
-                ids.insert(id, at: Position(channel: rows.integer(2), seq: rows.integer(3)))
+                ids.insert(id, Self.known(rows, at: 2))
             }
         }
         return ids
     }
 
-    /// Where the message with this id was stored; nil if none was.
-    func position(of id: EntryID, _ db: Database) throws -> Position? {
-        if let position = recent[id] ?? sealing?.ids[id] { return position }
+    /// Reads the columns `channel`, `seq` and `owner`, the first of which is at `column`.
+    private static func known(_ row: FastStatement, at column: Int32) -> Known {
+        Known(
+            Position(channel: row.integer(column), seq: row.integer(column + 1)),
+            owner: row.isNull(column + 2) ? nil : row.integer(column + 2))
+    }
+
+    /// Where the message with this id was stored, and for whom; nil if none was.
+    func known(_ id: EntryID, _ db: Database) throws -> Known? {
+        if let known = recent[id] ?? sealing?.ids[id] { return known }
         guard sealing != nil || !runs.isEmpty else { return nil }
         let hash = IDFilter.hash(id)
         if let sealing, sealing.ids.filter.mayContain(hash),
-            let position = try Self.position(of: id, in: sealing.number, db)
+            let known = try Self.known(id, in: sealing.number, db)
         {
-            return position
+            return known
         }
         for run in runs where run.filter.mayContain(hash) {
-            if let position = try Self.position(of: id, in: run.number, db) { return position }
+            if let known = try Self.known(id, in: run.number, db) { return known }
         }
         return nil
     }
 
-    private static func position(
-        of id: EntryID, in run: Int64, _ db: Database
-    ) throws -> Position? {
-        var row = try FastStatement(db, "SELECT channel, seq FROM ids WHERE run = ? AND id = ?")
+    private static func known(
+        _ id: EntryID, in run: Int64, _ db: Database
+    ) throws -> Known? {
+        var row = try FastStatement(
+            db, "SELECT channel, seq, owner FROM ids WHERE run = ? AND id = ?")
         defer { row.reset() }
         try row.bind(run)
         try row.bind(id.text)
-        return try row.step() ? Position(channel: row.integer(0), seq: row.integer(1)) : nil
+        return try row.step() ? known(row, at: 0) : nil
     }
 
     /// Remembers a message that is stored in the same transaction.
     mutating func insert(
-        _ id: EntryID, at position: Position, with row: inout FastStatement
+        _ id: EntryID, _ known: Known, with row: inout FastStatement
     ) throws {
         lastRow += 1
         try row.bind(lastRow)
         try row.bind(id.text)
-        try row.bind(position.channel)
-        try row.bind(position.seq)
+        try row.bind(known.position.channel)
+        try row.bind(known.position.seq)
+        try row.bind(known.owner)
         try row.run()
-        recent.insert(id, at: position)
+        recent.insert(id, known)
         insertedCount += 1
     }
 
-    /// What ``insert(_:at:with:)`` executes until the next ``seal(newest:_:)``.
+    /// What ``insert(_:_:with:)`` executes until the next ``seal(newest:_:)``.
     func insertion(_ db: Database) throws -> FastStatement {
         try FastStatement(
             db,
-            "INSERT INTO \(recent.table.rawValue) (n, id, channel, seq) VALUES (?, ?, ?, ?)")
+            """
+            INSERT INTO \(recent.table.rawValue) (n, id, channel, seq, owner)
+            VALUES (?, ?, ?, ?, ?)
+            """)
     }
 
     /// Ends a transaction: writes a slice of the run that is being sealed, and begins with the next one once enough ids have come
@@ -170,13 +183,14 @@ struct KnownIDs: Sendable {
 
     private mutating func writeSlice(of run: Int64, count: Int, _ db: Database) throws {
         var row = try FastStatement(
-            db, "INSERT INTO ids (run, id, channel, seq) VALUES (?, ?, ?, ?)")
+            db, "INSERT INTO ids (run, id, channel, seq, owner) VALUES (?, ?, ?, ?, ?)")
         for _ in 0..<count {
-            guard let (id, position) = sealing?.ids.removeFirst() else { return }
+            guard let (id, known) = sealing?.ids.removeFirst() else { return }
             try row.bind(run)
             try row.bind(id.text)
-            try row.bind(position.channel)
-            try row.bind(position.seq)
+            try row.bind(known.position.channel)
+            try row.bind(known.position.seq)
+            try row.bind(known.owner)
             try row.run()
         }
     }

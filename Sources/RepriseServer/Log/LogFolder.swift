@@ -23,6 +23,7 @@ final class LogFolder: Sendable {
                 remedy: "Choose another data folder.")
         }
         lock = Mutex(try Self.takeLock(path + "/\(kind.file).lock", folder: path))
+        Self.makePrivate(database)
     }
 
     deinit { release() }
@@ -73,6 +74,20 @@ final class LogFolder: Sendable {
             throw RepriseError(
                 .notWritable, "The data folder \(path) cannot be made.",
                 remedy: "Choose a folder that this user may write to.", cause: error)
+        }
+    }
+
+    /// Makes the database readable for this user alone, and its companions, to which SQLite gives the database's mode.
+    ///
+    /// One that is not there is made, empty, so that it is so from its first moment. What cannot be changed stays: SQLite says what is wrong with it.
+    private static func makePrivate(_ database: String) {
+        for path in ["", "-wal", "-shm", "-journal"].map({ database + $0 }) {
+            let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (path == database ? O_CREAT : 0)
+            let file = open(path, flags, 0o600)
+            guard file >= 0 else { continue }
+            var status = stat()
+            if fstat(file, &status) == 0, status.st_mode & 0o077 != 0 { fchmod(file, 0o600) }
+            Foundation.close(file)
         }
     }
 

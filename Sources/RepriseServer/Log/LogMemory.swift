@@ -9,6 +9,8 @@ import RepriseWire
 struct LogMemory: Sendable {
     /// How many head rows stay in memory.
     private static let channelLimit = 65_536
+    /// For how many users it is remembered what stands for them beside an id.
+    private static let ownerLimit = 65_536
 
     /// A head row.
     private struct Channel {
@@ -86,6 +88,7 @@ struct LogMemory: Sendable {
     private var changed: [ChannelName] = []
     private(set) var ids: KnownIDs
     private var awaited: AwaitedMessages
+    private var owners: [UserID: Int64] = [:]
 
     init(_ db: Database, idsPerRun: Int, awaited most: Int) throws {
         ids = try KnownIDs(db, runLength: idsPerRun)
@@ -128,7 +131,7 @@ struct LogMemory: Sendable {
         let known = try channel(message.channel, db)
         let decision = try AppendRules.decide(
             message, in: known?.head.key,
-            position: { try ids.position(of: $0, db) }, awaits: { awaited.contains($0) },
+            known: { try ids.known($0, db) }, awaits: { awaited.contains($0) },
             target: { try StoredChange.target(at: $0, db) })
         switch decision {
         case .answer(let result): return result
@@ -162,7 +165,9 @@ struct LogMemory: Sendable {
         case .bury(let id):
             let target = try channel.head.bury(id, by: message, now: now)
             let deletion = try channel.head.take(message, .deletes(target.seq), now: now)
-            try insert(target, channel.head.key, &inserting, db)
+            try insert(
+                target, owner: owner(AppendRules.owner(ofBuriedBy: message)), channel.head.key,
+                &inserting, db)
             try insert(deletion, channel.head.key, &inserting, db)
             try awaited.insert(.init(channel: channel.head.key, seq: target.seq), db)
             return .buried(target: target, deletion: deletion)
@@ -172,8 +177,25 @@ struct LogMemory: Sendable {
     private mutating func insert(
         _ event: ServerFrame.Event, _ key: Int64, _ inserting: inout Insertions, _ db: Database
     ) throws {
+        try insert(event, owner: owner(event.from), key, &inserting, db)
+    }
+
+    private mutating func insert(
+        _ event: ServerFrame.Event, owner: Int64?, _ key: Int64, _ inserting: inout Insertions,
+        _ db: Database
+    ) throws {
         try inserting.insert(event, key, db)
-        try ids.insert(event.id, at: .init(channel: key, seq: event.seq), with: &inserting.id)
+        let known = AppendRules.Known(.init(channel: key, seq: event.seq), owner: owner)
+        try ids.insert(event.id, known, with: &inserting.id)
+    }
+
+    private mutating func owner(_ user: UserID?) -> Int64? {
+        guard let user else { return nil }
+        if let owner = owners[user] { return owner }
+        if owners.count >= Self.ownerLimit { owners.removeAll() }
+        let owner = AppendRules.owner(user)
+        owners[user] = owner
+        return owner
     }
 
     private mutating func channel(_ name: ChannelName, _ db: Database) throws -> Channel? {

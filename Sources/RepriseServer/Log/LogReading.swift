@@ -80,30 +80,127 @@ struct LogReading {
     /// prepared once for all: finding them again for each of ten thousand channels would cost as much as running them.
     func unread(_ asked: [UnreadQuestion], _ db: Database) throws -> [Unread] {
         var states = try FastStatement(db, Self.stateOfChannel)
-        var rows = try FastStatement(
-            db,
-            """
-            SELECT count(*) FROM (
-              SELECT 1 FROM (
-                SELECT sender, change, deleted FROM messages
-                WHERE channel = ? AND seq > ? ORDER BY seq DESC LIMIT ?)
-              WHERE change IS NULL AND deleted IS NULL AND sender IS NOT ? LIMIT ?)
-            """)
+        var rows = try FastStatement(db, Self.unreadInRange)
         defer { rows.reset() }
         return try asked.map { question in
             guard let (state, key) = try state(of: question.channel, &states) else {
                 return Unread(count: 0, head: 0)
             }
-            let after = max(question.after, state.floor)
-            guard state.head > after else { return Unread(count: 0, head: state.head) }
-            rows.reset()
-            try rows.bind(key)
-            try rows.bind(after)
-            try rows.bind(Self.unreadLookedAt)
-            try rows.bind(question.user.text)
-            try rows.bind(WireLimits.unreadCounted)
-            return Unread(count: try rows.step() ? rows.integer(0) : 0, head: state.head)
+            let start = Self.unreadStart(question, state)
+            guard state.head > start else { return Unread(count: 0, head: state.head) }
+            let range = CountedUnread.Count(after: start, through: state.head, count: 0)
+            let (count, _) = try unread(of: question.user, in: key, range, &rows)
+            return Unread(count: count, head: state.head)
         }
+    }
+
+    /// Counts what a user has not read of one channel, from what was counted before.
+    ///
+    /// A user who has published hundreds of thousands of messages, and so has not a single one unread, would have all of them looked at for each question.
+    /// With `known` only those are looked at that came since, and those that the user has read since.
+    ///
+    /// - Returns: what is unread, and what to know the next time; nil if counting anew is cheap.
+    func unread(
+        _ question: UnreadQuestion, knowing known: CountedUnread.Count?, _ db: Database
+    ) throws -> (Unread, CountedUnread.Count?) {
+        guard let (state, key) = try state(of: question.channel, db) else {
+            return (Unread(count: 0, head: 0), nil)
+        }
+        let start = Self.unreadStart(question, state)
+        guard state.head > start else { return (Unread(count: 0, head: state.head), nil) }
+        var rows = try FastStatement(db, Self.unreadInRange)
+        defer { rows.reset() }
+        let count =
+            try known.flatMap {
+                try moved($0, to: start, state, of: question.user, in: key, &rows, db)
+            } ?? counted(from: start, state, of: question.user, in: key, &rows)
+        let unread = Unread(
+            count: min(count.count, WireLimits.unreadCounted), head: state.head)
+        return (unread, state.head - start > CountedUnread.worthKnowing ? count : nil)
+    }
+
+    private static func unreadStart(_ question: UnreadQuestion, _ state: ChannelState) -> Int64 {
+        max(question.after, state.floor, state.head - unreadLookedAt)
+    }
+
+    /// Looks at all messages behind `start`, or at as many as have the most that are counted: then the count is that of a later start.
+    private func counted(
+        from start: Int64, _ state: ChannelState, of user: UserID, in key: Int64,
+        _ rows: inout FastStatement
+    ) throws -> CountedUnread.Count {
+        var all = CountedUnread.Count(after: start, through: state.head, count: 0)
+        let (count, first) = try unread(of: user, in: key, all, &rows)
+        all.count = count
+        if count >= WireLimits.unreadCounted {
+            all.after = first - 1
+            all.isMost = true
+        }
+        return all
+    }
+
+    /// What was counted, moved to where the user and the channel stand now; nil if that cannot be, or is more work than counting.
+    private func moved(
+        _ known: CountedUnread.Count, to start: Int64, _ state: ChannelState, of user: UserID,
+        in key: Int64, _ rows: inout FastStatement, _ db: Database
+    ) throws -> CountedUnread.Count? {
+        guard known.through <= state.head, known.isMost || start >= known.after else { return nil }
+        var count = known
+        if known.count > 0 {
+            let work = max(start - known.after, 0) + state.head - known.through
+            // What was trimmed cannot be looked at any more.
+            guard work < state.head - start, state.floor <= known.after,
+                try !hasDeletion(in: key, behind: known.through, db)
+            else { return nil }
+            if start > known.after {
+                let read = CountedUnread.Count(
+                    after: known.after, through: min(start, known.through), count: 0)
+                count.count -= try unread(of: user, in: key, read, &rows, atMost: .max).count
+            }
+        }
+        let fresh = CountedUnread.Count(
+            after: max(known.through, start), through: state.head, count: 0)
+        count.count += try unread(of: user, in: key, fresh, &rows, atMost: .max).count
+        if start > count.after {
+            count.after = start
+            count.isMost = false
+        }
+        count.through = state.head
+        return count
+    }
+
+    private func hasDeletion(in key: Int64, behind seq: Int64, _ db: Database) throws -> Bool {
+        var row = try FastStatement(
+            db,
+            """
+            SELECT 1 FROM messages WHERE channel = ? AND seq > ? AND change = \(StoredChange.deletion)
+            LIMIT 1
+            """)
+        defer { row.reset() }
+        try row.bind(key)
+        try row.bind(seq)
+        return try row.step()
+    }
+
+    private static let unreadInRange = """
+        SELECT count(*), min(seq) FROM (
+          SELECT seq FROM messages WHERE channel = ? AND seq > ? AND seq <= ?
+          AND change IS NULL AND deleted IS NULL AND sender IS NOT ?
+          ORDER BY seq DESC LIMIT ?)
+        """
+
+    /// - Returns: how many, and the first of them; 0 if there is none.
+    private func unread(
+        of user: UserID, in key: Int64, _ range: CountedUnread.Count, _ rows: inout FastStatement,
+        atMost limit: Int64 = WireLimits.unreadCounted
+    ) throws -> (count: Int64, first: Int64) {
+        rows.reset()
+        try rows.bind(key)
+        try rows.bind(range.after)
+        try rows.bind(range.through)
+        try rows.bind(user.text)
+        try rows.bind(limit)
+        guard try rows.step() else { return (0, 0) }
+        return (rows.integer(0), rows.integer(1))
     }
 
     /// How many messages are looked at to count those that are unread.

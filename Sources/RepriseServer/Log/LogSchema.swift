@@ -38,6 +38,15 @@ enum LogSchema {
                     );
                     """)
         }
+        // Of what is there it is not known whose it is: as before, whoever publishes such an id again has a duplicate.
+        migrator.registerMigration("5 owners of ids") { db in
+            try db.execute(
+                sql: """
+                    ALTER TABLE recent_ids ADD COLUMN owner INTEGER;
+                    ALTER TABLE recent_ids2 ADD COLUMN owner INTEGER;
+                    ALTER TABLE ids ADD COLUMN owner INTEGER;
+                    """)
+        }
         return migrator
     }
 

@@ -76,11 +76,17 @@ package protocol MessageLog: Sendable {
         _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
     ) async throws
 
+    /// Takes what was deleted or trimmed, and still lies in a file, out of it.
+    func eraseDeleted() async throws
+
     /// Ends the log: waits for what runs, then lets go of the files. Later calls throw `closed`.
     func close() async
 }
 
 extension MessageLog {
+    /// Nothing: where there is no file, nothing is left in one.
+    package func eraseDeleted() async throws {}
+
     /// Anywhere.
     package var executor: (any TaskExecutor)? { nil }
 

@@ -1,6 +1,7 @@
 import GRDB
 package import RepriseCore
 package import RepriseWire
+import Synchronization
 
 extension SQLiteMessageLog {
     /// How many messages one transaction takes away: the writer waits no longer than for an ordinary batch.
@@ -9,7 +10,10 @@ extension SQLiteMessageLog {
     private static let channelBatch = 1_024
 
     package func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
-        defer { noteChange(in: channel) }
+        defer {
+            noteChange(in: channel)
+            hasDeleted.store(true, ordering: .relaxed)
+        }
         while try await commit({ try Self.trimStep(channel, through: through, &$0, $1) }) {}
         return try await state(of: channel)
     }

@@ -43,6 +43,9 @@ package final class SQLiteMessageLog: MessageLog {
     let configuration: Configuration
     private let memory = Mutex<LogMemory?>(nil)
     private let changes = Mutex(ChannelChanges())
+    private let counted = Mutex(CountedUnread())
+    /// Whether something may be in the files that was deleted; after a start it may.
+    let hasDeleted = Atomic(true)
     /// Where writes wait for the disk, so that no thread of Swift's pool does.
     private let writing: DispatchQueue
     package let executor: (any TaskExecutor)?
@@ -72,7 +75,7 @@ package final class SQLiteMessageLog: MessageLog {
         settings.maximumReaderCount = configuration.readers
         settings.label = "reprise.log"
         // Nobody else should write here; a tool that does for a moment is waited for.
-        settings.busyMode = .timeout(5)
+        settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
         self.folder = folder
         self.configuration = configuration
         writing = DispatchQueue(label: "reprise.log.writer")
@@ -98,9 +101,13 @@ package final class SQLiteMessageLog: MessageLog {
         guard !batch.isEmpty else { return [] }
         // In any case: of one that has failed it is not known whether it is stored.
         defer { noteChanges(in: batch) }
-        return try await commit { [clock = configuration.clock] memory, db in
+        let results = try await commit { [clock = configuration.clock] memory, db in
             try memory.append(batch, now: clock.wall(), db)
         }
+        if batch.contains(where: { if case .deletes = $0.change { true } else { false } }) {
+            hasDeleted.store(true, ordering: .relaxed)
+        }
+        return results
     }
 
     package func probe() async throws {
@@ -124,9 +131,12 @@ package final class SQLiteMessageLog: MessageLog {
         of user: UserID, in channel: ChannelName, after: Int64
     ) async throws -> Unread {
         let question = UnreadQuestion(user: user, channel: channel, after: after)
-        return try await read { [reading] db in
-            try reading.unread([question], db).first ?? Unread(count: 0, head: 0)
+        let known = counted.withLock { $0[question] }
+        let (unread, count) = try await read { [reading] db in
+            try reading.unread(question, knowing: known, db)
         }
+        if let count { counted.withLock { $0[question] = count } }
+        return unread
     }
 
     package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
@@ -141,6 +151,27 @@ package final class SQLiteMessageLog: MessageLog {
     ) -> LogChanges {
         changes.withLock {
             LogChanges(through: $0.last, channels: $0.since(number, among: names))
+        }
+    }
+
+    package func eraseDeleted() async throws {
+        guard hasDeleted.exchange(false, ordering: .relaxed) else { return }
+        do {
+            let isDone = try await withCheckedThrowingContinuation {
+                (done: CheckedContinuation<Bool, any Error>) in
+                writing.async { [pool] in
+                    done.resume(
+                        with: Result {
+                            try pool.writeWithoutTransaction {
+                                try ServerDatabase.log.emptyWriteAheadLog($0)
+                            }
+                        })
+                }
+            }
+            if !isDone { hasDeleted.store(true, ordering: .relaxed) }
+        } catch {
+            hasDeleted.store(true, ordering: .relaxed)
+            throw ServerDatabase.log.typed(error)
         }
     }
 

@@ -55,6 +55,7 @@ struct ServerDatabase: Sendable {
         try db.execute(
             sql: """
                 PRAGMA synchronous = FULL;
+                PRAGMA secure_delete = ON;
                 PRAGMA cache_size = -\(writerCache);
                 PRAGMA wal_autocheckpoint = 4096
                 """)
@@ -66,6 +67,21 @@ struct ServerDatabase: Sendable {
                 remedy: "Choose a folder on a local disk.")
         }
     }
+
+    /// Writes the write-ahead log into the database and empties it: what was deleted, and is overwritten in the one, is not in the other either.
+    ///
+    /// - Parameter db: the writer, outside of a transaction.
+    /// - Returns: whether it is empty; somebody who reads an older state holds it, and then it is to be tried again.
+    /// - Throws: a `DatabaseError`.
+    func emptyWriteAheadLog(_ db: Database) throws -> Bool {
+        // Whoever reads a backup may do so for minutes; the writer does not wait for that.
+        try db.execute(sql: "PRAGMA busy_timeout = 50")
+        defer { try? db.execute(sql: "PRAGMA busy_timeout = \(Self.busyMilliseconds)") }
+        return try Int.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)") == 0
+    }
+
+    /// How long another process that holds the file is waited for.
+    static let busyMilliseconds = 5_000
 
     /// Ends a pool that nobody uses any more, and leaves one file, with everything in it.
     ///

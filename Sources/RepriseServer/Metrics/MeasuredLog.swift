@@ -65,5 +65,7 @@ package struct MeasuredLog: MessageLog {
         try await log.trim(policy, now: now, overrides: overrides)
     }
 
+    package func eraseDeleted() async throws { try await log.eraseDeleted() }
+
     package func close() async { await log.close() }
 }

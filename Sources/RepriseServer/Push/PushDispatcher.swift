@@ -33,6 +33,7 @@ package actor PushDispatcher {
         bufferingPolicy: .bufferingNewest(1))
 
     var machine: PushMachine
+    private var troubles = PushTroubles()
     private var calendar: WallClockGuard
     /// Pushes in memory, by row.
     var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
@@ -271,7 +272,7 @@ package actor PushDispatcher {
         let settlement = machine.answered(
             outcome, lane: due.address?.lane ?? "", attempts: due.entry.attempts, now: now,
             jitter: .random(in: 0..<1))
-        tell(outcome)
+        tell(outcome, lane: due.address?.lane ?? "", now)
         if case .dead = settlement, let address = due.address {
             if died.count >= PushLimits.queued { died = died.filter { $0.value > now } }
             died[address] = now + PushLimits.waitsInMemory * 2
@@ -280,22 +281,21 @@ package actor PushDispatcher {
         signal.yield()
     }
 
-    /// Never an address, a text or a key.
-    private func tell(_ outcome: PushOutcome) {
-        switch outcome {
-        case .accepted, .dead, .later: break
-        case .refused(let why):
-            logger.info(
-                "a push was refused",
-                metadata: ["service": "\(provider.service.rawValue)", "reason": "\(why)"])
-        case .unavailable(_, let why, _):
-            logger.warning(
-                "pushes wait: the provider does not answer",
-                metadata: ["service": "\(provider.service.rawValue)", "reason": "\(why)"])
-        case .unauthorized(let why):
+    /// Never an address, a text or a key; of a service that stays as it is, once in ``PushLimits/troubleTold``.
+    private func tell(_ outcome: PushOutcome, lane: String, _ now: Duration) {
+        guard let news = troubles.ended(outcome, lane: lane, now: now) else { return }
+        let metadata: Logger.Metadata = [
+            "service": "\(provider.service.rawValue)", "reason": "\(news.reason)",
+        ]
+        switch news.kind {
+        case .refused: logger.info("a push was refused", metadata: metadata)
+        case .unavailable:
+            logger.warning("pushes wait: the provider does not answer", metadata: metadata)
+        case .unauthorized:
             logger.error(
                 "pushes wait: the provider does not know us; check key, key id, team and topic",
-                metadata: ["service": "\(provider.service.rawValue)", "reason": "\(why)"])
+                metadata: metadata)
+        case .over: logger.info("the provider answers again", metadata: metadata)
         }
     }
 }

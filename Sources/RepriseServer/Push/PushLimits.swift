@@ -40,6 +40,8 @@ package enum PushLimits {
     package static let circuitLongest: Duration = .seconds(60)
     /// How many push services of the web are remembered as failing.
     package static let lanes = 10_000
+    /// How long the log is not told again that a push service fails as it did.
+    package static let troubleTold: Duration = .seconds(600)
     /// How long Apple asks to wait with a push that was answered with a server's failure.
     package static let apnsServerFailure: Duration = .seconds(15 * 60)
     /// How long a provider may take to answer.
@@ -98,6 +100,10 @@ package enum PushLimits {
     package static let vapidLife: Duration = .seconds(12 * 3_600)
     /// For how many push services VAPID tokens are kept.
     package static let vapidTokens = 1_000
+    /// How long an address of a push service is used before its name is looked up again.
+    package static let endpointLookUpLife: Duration = .seconds(60)
+    /// For how many push services connections are kept.
+    package static let endpointNames = 1_000
     /// The most bytes of a subscription's endpoint.
     package static let endpointBytes = 2_048
 }

@@ -30,7 +30,7 @@ package struct LogModel: Sendable {
     package private(set) var epoch: Epoch
     private(set) var channels: [Channel] = []
     private var indices: [ChannelName: Int] = [:]
-    private(set) var known: [EntryID: AppendRules.Position] = [:]
+    private(set) var known: [EntryID: AppendRules.Known] = [:]
     /// What was buried and has not come.
     private var awaited: Set<AppendRules.Position> = []
     /// Ids in order of arrival, until they are a run.
@@ -64,7 +64,7 @@ package struct LogModel: Sendable {
     private func decide(_ message: NewMessage) -> AppendRules.Decision {
         AppendRules.decide(
             message, in: indices[message.channel].map { channels[$0].head.key },
-            position: { known[$0] }, awaits: { awaited.contains($0) },
+            known: { known[$0] }, awaits: { awaited.contains($0) },
             target: { target(at: $0) })
     }
 
@@ -114,22 +114,23 @@ package struct LogModel: Sendable {
         case .arrived(let position): return .duplicate(seq: position.seq)
         case .store(let change):
             let event = try channels[index].head.take(message, change, now: now)
-            add(event, to: index)
+            add(event, of: event.from, to: index)
             if case .deletes(let target) = change { blank(target, in: index) }
             return .stored(event)
         case .bury(let id):
             let target = try channels[index].head.bury(id, by: message, now: now)
             let deletion = try channels[index].head.take(message, .deletes(target.seq), now: now)
-            add(target, to: index)
-            add(deletion, to: index)
+            add(target, of: AppendRules.owner(ofBuriedBy: message), to: index)
+            add(deletion, of: deletion.from, to: index)
             awaited.insert(.init(channel: Int64(index + 1), seq: target.seq))
             return .buried(target: target, deletion: deletion)
         }
     }
 
-    private mutating func add(_ event: ServerFrame.Event, to index: Int) {
+    private mutating func add(_ event: ServerFrame.Event, of owner: UserID?, to index: Int) {
         channels[index].events.append(event)
-        known[event.id] = .init(channel: Int64(index + 1), seq: event.seq)
+        known[event.id] = .init(
+            .init(channel: Int64(index + 1), seq: event.seq), owner: AppendRules.owner(owner))
         recent.append(event.id)
     }
 
@@ -250,7 +251,7 @@ package struct LogModel: Sendable {
         return runs.firstIndex { run in
             run.newest < limit
                 && !run.ids.contains { id in
-                    guard let position = known[id] else { return false }
+                    guard let position = known[id]?.position else { return false }
                     return position.seq > channels[Int(position.channel) - 1].floor
                 }
         }
@@ -324,7 +325,7 @@ package struct LogModel: Sendable {
     }
 
     private func position(of id: EntryID) -> String {
-        known[id].map { "\($0.channel) \($0.seq)" } ?? "nowhere"
+        (known[id]?.position).map { "\($0.channel) \($0.seq)" } ?? "nowhere"
     }
 
     private static func text(_ change: MessageChange<Int64>?) -> String {

@@ -34,6 +34,84 @@ struct AccountBoundTests {
         await test.remove()
     }
 
+    @Test(
+        "a user makes 10,000 channels, and the next one is refused; an admin makes more, and others do"
+    )
+    func channelsMade() async throws {
+        let test = try await AccountsUnderTest()
+        let other = try DatabaseQueue(path: test.folder.path + "/accounts.sqlite")
+        try await other.write { db in
+            for number in 0..<9_999 {
+                try db.execute(
+                    sql: """
+                        INSERT INTO channels (name, visibility, history, maker, made)
+                        VALUES (?, 'private', 'all', 'ada', 1)
+                        """, arguments: ["c\(number)"])
+            }
+        }
+        try other.close()
+        func make(_ name: String, by who: Principal) async throws {
+            try await test.accounts.setChannel(
+                ChannelName(name), ChannelSettings(), by: who, at: now, head: 0)
+        }
+        try await make("last", by: principal("ada"))
+        await #expect(throws: RepriseError(.full, "")) {
+            try await make("more", by: principal("ada"))
+        }
+        try await make("last", by: principal("ada"))
+        try await make("more", by: principal("bob"))
+        try await make("most", by: Principal(user: UserID("ada"), isAdmin: true))
+        await test.remove()
+    }
+
+    @Test(
+        "the channels of one maker have a million members together, whoever adds them; who joins by himself, or an admin adds, comes in"
+    )
+    func membersMade() async throws {
+        let test = try await AccountsUnderTest()
+        let (accounts, room) = (test.accounts, try ChannelName("room"))
+        for name in ["room", "hall"] {
+            try await accounts.setChannel(
+                ChannelName(name), ChannelSettings(), by: principal("ada"), at: now, head: 0)
+        }
+        let other = try DatabaseQueue(path: test.folder.path + "/accounts.sqlite")
+        try await other.write { db in
+            try db.execute(sql: "UPDATE channels SET members = 999998 WHERE name = 'hall'")
+        }
+        try other.close()
+        func add(_ name: String, by who: Principal) async throws {
+            try await accounts.setMember(
+                UserID(name), role: .member, joined: 0, in: room, by: who, at: now)
+        }
+        try await add("bob", by: principal("ada"))
+        for who in ["ada", "bob"] {
+            await #expect(throws: RepriseError(.full, "")) {
+                try await add("eve", by: principal(who))
+            }
+        }
+        try await add("bob", by: principal("ada"))
+        try await add("eve", by: principal("eve"))
+        try await add("dan", by: Principal(user: UserID("root"), isAdmin: true))
+        #expect(try await accounts.memberCount(of: room) == 4)
+        await test.remove()
+    }
+
+    @Test("a zero in a title or a platform is refused, and nothing behind it is cut off")
+    func zeroes() async throws {
+        let test = try await AccountsUnderTest()
+        await #expect(throws: RepriseError(.malformed, "")) {
+            try await test.accounts.setChannel(
+                ChannelName("room"), ChannelSettings(title: "a\0b"), by: principal("ada"), at: now,
+                head: 0)
+        }
+        await #expect(throws: RepriseError(.malformed, "")) {
+            try await test.accounts.setDevice(
+                Device(id: EntryID("d"), platform: "i\0os", lastSeen: now), of: UserID("ada"))
+        }
+        #expect(try await test.accounts.channel(ChannelName("room")) == nil)
+        await test.remove()
+    }
+
     @Test("65,536 changes wait for the disk, one more is refused and stores nothing")
     func waiting() async throws {
         let folder = TestFolder()

@@ -34,6 +34,20 @@ struct ReceiptTests {
         }
     }
 
+    @Test("a receipt that names no position moves nothing, and is answered with where the user stands")
+    func empty() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 4)
+            let ada = try await server.client(as: "ada")
+            try await ada.subscribe(general)
+            try await ada.send(.receipt(.init(channel: general, read: 3)))
+            #expect(Self.position(try await ada.nextFrame())?.read == 3)
+            try await ada.send(.receipt(.init(channel: general)))
+            let answer = Self.position(try await ada.nextFrame())
+            #expect(answer == ServerFrame.Position(user: user("ada"), read: 3, delivered: 0))
+        }
+    }
+
     @Test("nothing is told before it is durable; a disk that fails is tried again")
     func durableFirst() async throws {
         try await RunningServer.withUsers { server, accounts in

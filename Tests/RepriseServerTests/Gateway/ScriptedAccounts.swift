@@ -19,6 +19,10 @@ final class ScriptedAccounts: ChannelAccounts {
         var moveDelay: Duration?
         var failures = 0
         var moveFailures = 0
+        /// How long the answer to a move to this message is on its way, once it is durable.
+        var answerDelays: [Int64: Duration] = [:]
+        /// How long positions are on their way, once they are read.
+        var positionsDelay: Duration?
         var questions = 0
         var asked: [ChannelName] = []
         var moves = 0
@@ -55,7 +59,7 @@ final class ScriptedAccounts: ChannelAccounts {
 
     func move(_ move: PositionMove) async throws -> ServerFrame.Position {
         if let delay = state.withLock({ $0.moveDelay }) { try await Task.sleep(for: delay) }
-        return try state.withLock { state in
+        let (position, delay) = try state.withLock { state in
             guard state.moveFailures == 0 else {
                 state.moveFailures -= 1
                 throw RepriseError(.diskFailed, "The disk failed, as the test wants.")
@@ -67,21 +71,26 @@ final class ScriptedAccounts: ChannelAccounts {
             position.read = max(position.read, move.read ?? 0)
             position.delivered = max(position.delivered, move.delivered ?? 0)
             state.positions[place] = position
-            return position
+            return (position, move.read.flatMap { state.answerDelays[$0] })
         }
+        if let delay { try await Task.sleep(for: delay) }
+        return position
     }
 
     func positions(
         of channel: ChannelName, first: UserID?, limit: Int
     ) async throws -> [ServerFrame.Position] {
-        state.withLock { state in
+        let (found, delay) = state.withLock { state in
             let all = state.positions.filter { $0.key.channel == channel }.values
             let own = first.map { first in
                 all.first { $0.user == first } ?? .init(user: first, read: 0, delivered: 0)
             }
             let others = all.filter { $0.user != first }.sorted { $0.user < $1.user }
-            return Array(([own].compactMap { $0 } + others).prefix(limit))
+            let found = Array(([own].compactMap { $0 } + others).prefix(limit))
+            return (found, state.positionsDelay)
         }
+        if let delay { try await Task.sleep(for: delay) }
+        return found
     }
 
     func memberCount(of channel: ChannelName) async throws -> Int {

@@ -40,7 +40,10 @@ struct TypingTests {
             }
             #expect((where_, who, expires) == (general, user("ada"), .seconds(10)))
             try await ada.send(.typing(general, isTyping: false))
-            #expect(try #require(Self.typing(try await ben.nextFrame())) == ("ada", false))
+            let stopped = try await ben.nextFrame()
+            #expect(
+                stopped
+                    == .typing(channel: general, user: user("ada"), isTyping: false, expires: .zero))
             #expect(try await ada.everythingSoFar().isEmpty)
             #expect(try await tablet.everythingSoFar().isEmpty)
         }

@@ -147,7 +147,78 @@ struct PeopleDecisionTests {
         #expect(news.ticked() == [telling(ada, 2)])
     }
 
+    @Test(
+        "in whatever order moves and states are heard of, what is told of each user only grows",
+        arguments: 0..<20)
+    func toldPositions(round: Int) {
+        var told = ToldPositions(limit: 64)
+        var random = Seeded(seed: UInt64(round))
+        var last: [UserID: ServerFrame.Position] = [:]
+        let users = (0..<8).map { user("u\($0)") }
+        for step in 0..<400 {
+            let user = users[Int.random(in: 0..<8, using: &random)]
+            let heard = ServerFrame.Position(
+                user: user, read: .random(in: 0...Int64(step), using: &random),
+                delivered: .random(in: 0...Int64(step), using: &random))
+            let tells = told.newest(heard, in: room)
+            #expect(tells.read >= max(heard.read, last[user]?.read ?? 0))
+            #expect(tells.delivered >= max(heard.delivered, last[user]?.delivered ?? 0))
+            let known = [heard, last[user] ?? heard]
+            #expect(known.contains { $0.read == tells.read })
+            last[user] = tells
+            if step % 50 == 0 { told.ticked(now: .seconds(step)) }
+        }
+    }
+
+    @Test("what was told is remembered for a minute, and as many as there is room for")
+    func toldPositionsAreForgotten() {
+        func position(_ read: Int64, _ name: String = "ada") -> ServerFrame.Position {
+            ServerFrame.Position(user: user(name), read: read, delivered: 0)
+        }
+        var told = ToldPositions(limit: 4)
+        #expect(told.newest(position(9), in: room).read == 9)
+        #expect(told.newest(position(1), in: hall).read == 1, "another channel")
+        told.ticked(now: .seconds(60))
+        #expect(told.newest(position(3), in: room).read == 9)
+        told.ticked(now: .seconds(119))
+        told.ticked(now: .seconds(120))
+        #expect(told.newest(position(4), in: room).read == 9, "it was told since")
+        told.ticked(now: .seconds(180))
+        told.ticked(now: .seconds(240))
+        #expect(told.newest(position(4), in: room).read == 4)
+        for number in 0..<4 { _ = told.newest(position(1, "u\(number)"), in: room) }
+        #expect(told.newest(position(2), in: room).read == 4)
+        for number in 0..<9 { _ = told.newest(position(1, "v\(number)"), in: room) }
+        #expect(told.newest(position(2), in: room).read == 2)
+        #expect(ToldPositions.limit == 131_072 && ToldPositions.life == .seconds(60))
+    }
+
     // MARK: Who may do what
+
+    @Test(
+        "a channel that a person looks at is asked about before the others, also if it waits already"
+    )
+    func firstIsAskedFirst() {
+        var desk = AccessDesk<String, Int>(remembered: 1_000)
+        for number in 0..<100 { _ = desk.arrived("x", in: channel("c\(number)")) }
+        _ = desk.arrived("x", in: room, first: true)
+        _ = desk.arrived("y", in: channel("c70"), first: true)
+        _ = desk.arrived("z", in: channel("c70"), first: true)
+        let questions = desk.nextQuestions(4)
+        #expect(questions.map(\.channel.text) == ["room", "c70", "c0", "c1"])
+        #expect(desk.answered(questions[1], 1) == ["x", "y", "z"])
+        for question in questions { _ = desk.answered(question, 1) }
+        desk.questionsEnded()
+        var asked: Set<String> = []
+        while case let next = desk.nextQuestions(32), !next.isEmpty {
+            for question in next {
+                #expect(asked.insert(question.channel.text).inserted)
+                _ = desk.answered(question, 1)
+            }
+            desk.questionsEnded()
+        }
+        #expect(asked.count == 97 && desk.waitingCount == 0)
+    }
 
     @Test(
         "requests of a channel wait in order for what the user may do; others do not wait for them")

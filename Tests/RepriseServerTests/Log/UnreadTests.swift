@@ -44,6 +44,64 @@ struct UnreadTests {
         }
     }
 
+    @Test(
+        "asked again it looks only at what is new or was read since, and always says what counting anew would say",
+        arguments: 0..<4)
+    func again(round: Int) async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        var random = Seeded(seed: UInt64(round))
+        // Long enough that counts are remembered.
+        _ = try await store.append((0..<1_500).map { said(by: $0 % 97 == 0 ? bob : ada) })
+        var mine = try await store.everything(in: room).events
+        var read: Int64 = 0
+        for _ in 0..<60 {
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0, 1: _ = try await store.append([said(by: bob)])
+            case 2: _ = try await store.append((0..<40).map { _ in said(by: ada) })
+            case 3:
+                let victim = mine[Int.random(in: 0..<mine.count, using: &random)]
+                let deletion = NewMessage(
+                    channel: room, id: .random(), change: .deletes(victim.id), from: bob,
+                    mayChangeOthers: true, body: [])
+                _ = try await store.append([deletion])
+            case 4: read += .random(in: 0...30, using: &random)
+            default:
+                let floor = try await store.log.state(of: room).floor
+                _ = try await store.log.trim(room, through: floor + 5)
+            }
+            mine = try await store.everything(in: room).events
+            let floor = try await store.log.state(of: room).floor
+            let expected = mine.count {
+                $0.seq > max(read, floor) && $0.from != ada && $0.change == nil && !$0.isDeleted
+            }
+            let unread = try await store.log.unread(of: ada, in: room, after: read)
+            #expect(unread == Unread(count: Int64(expected), head: mine.last?.seq ?? 0))
+        }
+        await store.remove()
+    }
+
+    @Test(
+        "of who has published 300,000 messages himself it is counted once, not with each question")
+    func own() async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        for _ in 0..<60 { _ = try await store.append((0..<5_000).map { _ in said(by: ada) }) }
+        let clock = ContinuousClock()
+        let first = try await clock.measure {
+            #expect(try await store.log.unread(of: ada, in: room, after: 0).count == 0)
+        }
+        let others = try await clock.measure {
+            for read in 0..<50 {
+                #expect(
+                    try await store.log.unread(of: ada, in: room, after: Int64(read)).count == 0)
+            }
+        }
+        print("counting 300,000 own messages: \(first), fifty times again: \(others)")
+        #expect(others < 5 * first)
+        await store.remove()
+    }
+
     @Test("is counted up to 10,000", arguments: LogUnderTest.all)
     func bound(_ kind: LogUnderTest) async throws {
         try await kind.run { store in

@@ -187,6 +187,8 @@ struct WebPushTests {
             "http://push.example.org/x", "ftp://push.example.org/", "push.example.org", "",
             "https://user:secret@push.example.org/", "https://push.example.org/#x",
             "https:///x", "https://224.0.0.1/", "https://255.255.255.255/", "//x",
+            "https://192.88.99.1/", "https://[2001:db8::1]/", "https://[5f00::1]/",
+            "https://exam%70le.org/", "https://b\u{fc}cher.example/",
         ])
     func refused(endpoint: String) {
         #expect(throws: RepriseError.self) { try EndpointGuard().check(endpoint) }

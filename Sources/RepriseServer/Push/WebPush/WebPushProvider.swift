@@ -15,7 +15,7 @@ package final class WebPushProvider: PushProvider {
 
     private let keyFile: String
     private let guardian: EndpointGuard
-    private let client: HTTPClient
+    private let clients: EndpointClients
     private let answer: Duration
     private let clock: any Timekeeper
     private let vapid: Mutex<VAPID>
@@ -29,7 +29,7 @@ package final class WebPushProvider: PushProvider {
     ///   - clock: tells the time.
     ///   - concurrency: how many pushes may be under way.
     ///   - answer: how long an answer may take.
-    ///   - names: where names lead, for tests; others are asked for as usual.
+    ///   - names: where names lead, for tests, each to addresses with spaces between; others are looked up as usual.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
     package init(
         _ settings: WebPushSettings, clock: any Timekeeper,
@@ -50,35 +50,43 @@ package final class WebPushProvider: PushProvider {
         configuration.httpVersion = .automatic
         configuration.dnsOverride = names
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
-        // Where a name leads is known when it is connected, and nothing has been said by then.
+        // Once more, should a connection lead elsewhere than it was made to.
         let look: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
             if guardian.allows(channel.remoteAddress) {
                 return channel.eventLoop.makeSucceededVoidFuture()
             }
             channel.close(promise: nil)
-            return channel.eventLoop.makeFailedFuture(PrivateEndpoint())
+            return channel.eventLoop.makeFailedFuture(EndpointClients.Refused())
         }
         configuration.http1_1ConnectionDebugInitializer = look
         configuration.http2ConnectionDebugInitializer = { channel in
             look(channel).flatMap { PushHTTP.gather(channel) }
         }
-        client = PushHTTP.client(configuration)
+        clients = EndpointClients(guardian, configuration, clock: clock) { host in
+            if let addresses = names[host] {
+                return addresses.split(separator: " ").map(String.init)
+            }
+            return try await HostLookUp.addresses(of: host)
+        }
     }
-
-    private struct PrivateEndpoint: Error {}
 
     package func send(_ push: Push) async -> PushOutcome {
         guard case .webPush(let subscription) = push.address else {
             return .refused("The address is none of Web Push.")
         }
         guard mayTalk(to: subscription) else { return .dead(since: nil) }
+        guard let host = URL(string: subscription.endpoint)?.host, !host.isEmpty else {
+            return .refused("The endpoint names no host.")
+        }
         do {
             let request = try request(push, subscription)
-            let answer = try await PushHTTP.send(
-                request, by: client, within: answer,
-                now: Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000))
-            return Self.outcome(answer.status, answer.retryAfter)
-        } catch is PrivateEndpoint {
+            let now = Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000)
+            let time = answer
+            let taken = try await clients.use(for: host) { client, _ in
+                try await PushHTTP.send(request, by: client, within: time, now: now)
+            }
+            return Self.outcome(taken.status, taken.retryAfter)
+        } catch is EndpointClients.Refused {
             return .refused("The endpoint leads into a private network.")
         } catch {
             return .unavailable(nil, PushHTTP.words(error))
@@ -109,7 +117,7 @@ package final class WebPushProvider: PushProvider {
         )
     }
 
-    package func close() async { try? await client.shutdown() }
+    package func close() async { await clients.close() }
 
     private func request(
         _ push: Push, _ subscription: WebPushSubscription

@@ -1,20 +1,31 @@
 import Foundation
-import RepriseCore
 import Synchronization
 
 /// Asks the system which addresses a name has.
-enum HostLookUp {
+package enum HostLookUp {
+    /// A look-up blocks a thread; so many at a time, and the others wait.
+    private static let queue: OperationQueue = {
+        let queue = OperationQueue()
+        queue.name = "reprise.look-up"
+        queue.maxConcurrentOperationCount = 16
+        return queue
+    }()
+
     /// A look-up cannot be called off: who has waited long enough is cancelled, and leaves it alone.
     ///
     /// - Returns: addresses as numbers, in the system's order.
     /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`; `CancellationError`.
-    static func addresses(of host: String) async throws -> [String] {
+    package static func addresses(of host: String) async throws -> [String] {
         let waiting = Mutex<CheckedContinuation<[String], any Error>?>(nil)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 waiting.withLock { $0 = continuation }
                 if Task.isCancelled { resume(waiting, .failure(CancellationError())) }
-                Blocking.queue.async { resume(waiting, Result { try look(host) }) }
+                queue.addOperation {
+                    // Who does not wait any more needs no answer.
+                    guard waiting.withLock({ $0 != nil }) else { return }
+                    resume(waiting, Result { try look(host) })
+                }
             }
         } onCancel: {
             resume(waiting, .failure(CancellationError()))

@@ -1,0 +1,97 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+@Suite("What is told of positions never goes back", .timeLimit(.minutes(1)))
+struct PositionOrderTests {
+    let general = channel()
+
+    /// What frames say of a user, in order.
+    private static func reads(_ frames: [ServerFrame], of name: String) -> [Int64] {
+        frames.compactMap { frame in
+            switch frame {
+            case .receipt(_, let position) where position.user.text == name: position.read
+            case .positions(let told): told.positions.first { $0.user.text == name }?.read
+            default: nil
+            }
+        }
+    }
+
+    @Test(
+        "three connections of a user send receipts at once, and the disk's answers overtake each other"
+    )
+    func overtaken() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 20)
+            var clients: [TestClient] = []
+            for _ in 0..<3 {
+                let client = try await server.client(as: "ada")
+                try await client.subscribe(general)
+                clients.append(client)
+            }
+            let ben = try await server.client(as: "ben")
+            try await ben.subscribe(general)
+            // The first is heard of last, when it is long forgotten what was told meanwhile.
+            accounts.change { $0.answerDelays = [5: .milliseconds(900), 6: .milliseconds(20)] }
+            for (index, read) in [5, 6, 7].enumerated() as EnumeratedSequence<[Int64]> {
+                try await clients[index].send(.receipt(.init(channel: general, read: read)))
+                let deadline = ContinuousClock.now + .seconds(20)
+                while accounts.state.withLock({ $0.moves }) <= index, ContinuousClock.now < deadline
+                {
+                    try await Task.sleep(for: .milliseconds(1))
+                }
+            }
+            // Long enough for the answer that is late, and for the tick behind it.
+            try await Task.sleep(for: .milliseconds(1_500))
+            for (index, client) in (clients + [ben]).enumerated() {
+                let told = Self.reads(try await client.everythingSoFar(), of: "ada")
+                #expect(told == told.sorted(), "\(index) was told \(told)")
+                #expect(told.last == 7, "\(index) was told \(told)")
+            }
+        }
+    }
+
+    @Test("positions that were read before a receipt and come after it do not take it back")
+    func readBefore() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 20)
+            let (phone, tablet) = (
+                try await server.client(as: "ada"), try await server.client(as: "ada")
+            )
+            try await tablet.subscribe(general)
+            accounts.change { $0.positionsDelay = .milliseconds(300) }
+            try await phone.send(
+                .subscribe([.init(channel: general, epoch: nil, coverage: Coverage())]))
+            try await Task.sleep(for: .milliseconds(100))
+            accounts.change { $0.positionsDelay = nil }
+            try await phone.send(.receipt(.init(channel: general, read: 9)))
+            var frames: [ServerFrame] = []
+            while !frames.contains(where: { if case .syncComplete = $0 { true } else { false } }) {
+                frames.append(try await phone.nextFrame())
+            }
+            frames += try await phone.everythingSoFar()
+            let told = Self.reads(frames, of: "ada")
+            #expect(told.first == 9 && told == told.sorted(), "\(told)")
+            #expect(told.count >= 2)
+        }
+    }
+
+    @Test("one's own position is never before where one joined, also in a receipt")
+    func joined() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 20)
+            let grant = Grant(mayRead: true, mayPublish: true, isMember: true, unreadAfter: 12)
+            accounts.set(grant, of: user("ada"), in: general)
+            let (ada, ben) = (
+                try await server.client(as: "ada"), try await server.client(as: "ben")
+            )
+            var own = Self.reads(try await ada.subscribe(general), of: "ada")
+            try await ben.subscribe(general)
+            try await ada.send(.receipt(.init(channel: general, delivered: 20)))
+            own += Self.reads([try await ada.nextFrame()], of: "ada")
+            #expect(own == [12, 12])
+            #expect(Self.reads([try await ben.nextFrame()], of: "ada") == [0])
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import GRDB
+import Logging
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Testing
+
+@Suite("What was deleted leaves the files", .timeLimit(.minutes(1)))
+struct ErasureTests {
+    private static func hold(_ text: String, in folder: TestFolder) throws -> [String] {
+        try folder.names.filter {
+            try Data(contentsOf: URL(filePath: folder.path + "/" + $0))
+                .range(of: Data(text.utf8)) != nil
+        }
+    }
+
+    @Test(
+        "with the next housekeeping, while the server runs; a reader who holds it is waited for until the one after"
+    )
+    func erased() async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        let room = try ChannelName("room")
+        let secret = "deleted-\(EntryID.random())"
+        let said = message(room, body: "\"\(secret)\"")
+        _ = try await store.append([said, message(room)])
+        #expect(try !Self.hold(secret, in: store.folder).isEmpty)
+        let deletion = NewMessage(channel: room, id: .random(), change: .deletes(said.id), body: [])
+        _ = try await store.append([deletion])
+        #expect(try Self.hold(secret, in: store.folder) == ["messages.sqlite-wal"])
+
+        var reading = Configuration()
+        reading.allowsUnsafeTransactions = true
+        let reader = try DatabaseQueue(
+            path: store.folder.path + "/messages.sqlite", configuration: reading)
+        try await reader.writeWithoutTransaction { db in
+            try db.execute(sql: "BEGIN; SELECT * FROM log")
+        }
+        let start = ContinuousClock.now
+        try await store.log.eraseDeleted()
+        #expect(ContinuousClock.now - start < .seconds(3), "nobody waits for the reader")
+        _ = try await store.append([message(room)])
+        try await reader.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+        try reader.close()
+
+        let clock = TestClock()
+        let keeping = Task {
+            await Housekeeping(
+                log: store.log, policy: RetentionPolicy(), clock: clock,
+                logger: Logger(label: "test")
+            ).run()
+        }
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try !Self.hold(secret, in: store.folder).isEmpty, ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        keeping.cancel()
+        await keeping.value
+        #expect(try Self.hold(secret, in: store.folder).isEmpty)
+        await store.remove()
+    }
+
+    @Test("a push token that was replaced is not in the files of the accounts")
+    func token() async throws {
+        let test = try await AccountsUnderTest(implicitChannels: true)
+        let ada = try UserID("ada")
+        let id = try EntryID("phone")
+        let old = String(repeating: "ab", count: 32)
+        for token in [old, String(repeating: "cd", count: 32)] {
+            try await test.accounts.setDevice(
+                Device(
+                    id: id, platform: "ios", pushToken: try PushToken(token), lastSeen: now),
+                of: ada)
+        }
+        try await test.accounts.eraseDeleted()
+        #expect(try Self.hold(old, in: test.folder).isEmpty)
+        await test.remove()
+    }
+}

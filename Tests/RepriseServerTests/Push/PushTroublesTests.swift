@@ -1,0 +1,42 @@
+import RepriseCore
+import RepriseServer
+import Testing
+
+@Suite("What the log is told of push services")
+struct PushTroublesTests {
+    @Test(
+        "three that are down are three lines, not one a push; each change is one more, and what lasts is said every ten minutes"
+    )
+    func once() {
+        var troubles = PushTroubles()
+        var told: [PushTroubles.News] = []
+        for second in 0..<599 {
+            for lane in ["a", "b", "c"] {
+                let news = troubles.ended(
+                    .unavailable(nil, "no answer \(second)"), lane: lane, now: .seconds(second))
+                if let news { told.append(news) }
+            }
+        }
+        #expect(told.map(\.kind) == [.unavailable, .unavailable, .unavailable])
+        #expect(troubles.ended(.unavailable(nil, "x"), lane: "a", now: .seconds(600)) != nil)
+        #expect(troubles.ended(.later(nil, "429"), lane: "a", now: .seconds(601)) == nil)
+        #expect(troubles.ended(.unauthorized("403"), lane: "a", now: .seconds(601)) != nil)
+        #expect(troubles.ended(.unauthorized("403"), lane: "a", now: .seconds(602)) == nil)
+        #expect(troubles.ended(.accepted, lane: "a", now: .seconds(603))?.kind == .over)
+        #expect(troubles.ended(.accepted, lane: "a", now: .seconds(604)) == nil)
+        #expect(troubles.ended(.unavailable(nil, "x"), lane: "a", now: .seconds(605)) != nil)
+        #expect(troubles.ended(.refused("413"), lane: "d", now: .seconds(605)) != nil)
+        #expect(troubles.ended(.accepted, lane: "d", now: .seconds(606)) == nil)
+        #expect(troubles.ended(.refused("413"), lane: "d", now: .seconds(607)) == nil)
+    }
+
+    @Test("so many are remembered; then all are told again")
+    func bounded() {
+        var troubles = PushTroubles(limit: 2)
+        for lane in ["a", "b", "c", "a"] {
+            #expect(troubles.ended(.unavailable(nil, "x"), lane: lane, now: .zero) != nil)
+        }
+        #expect(troubles.ended(.unavailable(nil, "x"), lane: "c", now: .zero) == nil)
+        #expect(PushLimits.troubleTold == .seconds(600))
+    }
+}
