@@ -5,7 +5,17 @@ import RepriseNIO
 /// A device that prints what is said in a channel, and says what it is told on the command line.
 @main
 struct Hello {
-    static func main() async throws {
+    static func main() async {
+        do {
+            try await run()
+        } catch {
+            // What went wrong, and what to do about it.
+            FileHandle.standardError.write(Data("hello: \(error)\n".utf8))
+            exit(1)
+        }
+    }
+
+    static func run() async throws {
         let reprise = try await Reprise.open(
             at: URL(filePath: "hello.journal", directoryHint: .isDirectory),
             server: ProcessInfo.processInfo.environment["REPRISE_SERVER"]

@@ -32,18 +32,21 @@ extension Reprise: NotificationHandler {
     /// A reply, "mark as read": an app that was dead or suspended is given time for it, at most ``NoticeLimits/actionPatience``, because the
     /// system freezes it again when this returns. What is not done by then is done when the app runs next.
     ///
-    /// What the journal cannot take, because the disk is full or its owner is another, is lost with the tap; it is in no ledger.
-    public func received(_ response: NotificationResponse) async {
+    /// What the journal cannot take, because the disk is full or its owner is another, is left in the spool: just as durable, and merged by
+    /// this process as soon as the disk takes it, else by the next owner.
+    ///
+    /// - Throws: what the journal throws, if the spool cannot be written either, or the journal is closed: then the tap is recorded nowhere.
+    public func received(_ response: NotificationResponse) async throws {
         switch door(of: response.notification.request.content.info) {
-        case .notices: await receivedForNotices(response)
-        case .reminders: _ = try? await reminders?.received(response)
-        case .forms: _ = try? await forms?.received(response)
+        case .notices: try await receivedForNotices(response)
+        case .reminders: try await reminders?.received(response)
+        case .forms: try await forms?.received(response)
         case .none: break
         }
     }
 
-    private func receivedForNotices(_ response: NotificationResponse) async {
-        guard let notices, (try? await notices.received(response)) != nil else { return }
+    private func receivedForNotices(_ response: NotificationResponse) async throws {
+        guard let notices, try await notices.record(response) else { return }
         guard notices.isAction(response) else { return }
         await whileAwake { await notices.done(response, within: NoticeLimits.actionPatience) }
     }

@@ -93,12 +93,13 @@ public final class Reprise: Sendable {
     ///   - configuration: what can be set.
     /// - Returns: the client, which owns the journal until ``close()``.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.notWritable`, `.diskFull`,
-    ///   `.badConfiguration`.
+    ///   `.badAddress`, `.badConfiguration`, `.duplicateChain`.
     public static func open(
         at folder: URL, server: String, dialer: any SocketDialer, identity: Identity? = nil,
         configuration: Configuration = Configuration()
     ) async throws -> Reprise {
-        await over(
+        try ServerAddress.check(server)
+        return await over(
             try await openJournal(at: folder, configuration), server: server, dialer: dialer,
             identity: identity, configuration: configuration)
     }
@@ -127,12 +128,15 @@ public final class Reprise: Sendable {
     }
 
     /// A client over a journal that is open; what is in it is handed over from now on.
+    ///
+    /// It `dials` unless nobody is signed in yet.
     static func over(
         _ journal: Journal, server: String, dialer: any SocketDialer, identity: Identity?,
-        configuration: Configuration
+        configuration: Configuration, dials: Bool = true
     ) async -> Reprise {
         await journal.open(.journal)
         var settings = configuration.channels
+        settings.dials = dials
         settings.identity = identity ?? settings.identity
         let channels = Channels(
             journal: journal, server: server, dialer: dialer, configuration: settings)
@@ -197,8 +201,10 @@ public final class Reprise: Sendable {
 
     /// Connects, connects again whenever the connection ends, and hands over what comes, until the task is cancelled.
     ///
+    /// One that was taken over by another process stops, within ``RepriseJournal/JournalLimits/ownershipCheck`` and before it dials again.
+    ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, or `.refused` when the server says that coming back is
-    ///   of no use. Cancellation is no error.
+    ///   of no use; ``RepriseChannels/Channels/connectionStates`` ends with `stopped` and the same reason. Cancellation is no error.
     public func run() async throws {
         let settings = Task { await tellSettings() }
         let result: Result<Void, any Error>
@@ -212,10 +218,11 @@ public final class Reprise: Sendable {
     /// ``RepriseChannels/ConnectionState/stopped(_:)``.
     public func reconnect() async { await channels.reconnect() }
 
-    /// Closes the journal.
+    /// Ends ``run()``, and closes the journal.
     ///
     /// What is in hand is finished or handed over again at the next opening.
     public func close() async {
+        await channels.stop()
         await reminders?.stop()
         await notices?.stop()
         await journal.close()

@@ -44,6 +44,8 @@ public actor RepriseAccounts {
     private var client: Reprise? { life.withLock { $0.client } }
     private var runner: Task<Void, any Error>?
     private var isRunning = false
+    /// The client that the server has refused for good.
+    private weak var refused: Reprise?
     private var isClosed = false
     /// A change is under way; others wait for it.
     private var isChanging = false
@@ -87,6 +89,7 @@ public actor RepriseAccounts {
         configuration: Reprise.Configuration = Reprise.Configuration(),
         tokens: @escaping TokenProvider, prepare: @escaping Prepare = { _ in }
     ) async throws -> RepriseAccounts {
+        try ServerAddress.check(server)
         let folders = try AccountFolders(
             at: folder, shared: configuration.journal.sharedFolder,
             takeOver: configuration.journal.takeOver)
@@ -136,6 +139,7 @@ public actor RepriseAccounts {
     public func signIn(as user: UserID) async throws -> Reprise {
         try await inTurn {
             if self.user == user, let client {
+                refused = nil
                 await client.reconnect()
                 return client
             }
@@ -228,7 +232,8 @@ public actor RepriseAccounts {
     private func begin(_ journal: Journal, of user: UserID?) async throws -> Reprise {
         let reprise = await Reprise.over(
             journal, server: server, dialer: dialer,
-            identity: user.map { Identity(user: $0, tokens: tokens) }, configuration: configuration)
+            identity: user.map { Identity(user: $0, tokens: tokens) }, configuration: configuration,
+            dials: user != nil)
         do {
             try await prepare(reprise)
         } catch {
@@ -265,7 +270,10 @@ public actor RepriseAccounts {
 
     /// Runs the current account's client, and after a change the next one's, until the task is cancelled or ``close()`` is called.
     ///
-    /// - Throws: as ``Reprise/run()``; ``RepriseCore/RepriseError`` `.badConfiguration` if it runs already.
+    /// While nobody is signed in nothing is dialled. Where the server refuses the current account for good, its client's connection is
+    /// ``RepriseChannels/ConnectionState/stopped(_:)``, and this waits for the next sign-in.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`; `.badConfiguration` if it runs already.
     public func run() async throws {
         guard !isRunning else {
             throw RepriseError(.badConfiguration, "The accounts are running already.")
@@ -273,7 +281,7 @@ public actor RepriseAccounts {
         isRunning = true
         defer { isRunning = false }
         while !Task.isCancelled, !isClosed {
-            guard let running = client else {
+            guard let running = client, running !== refused else {
                 await waitForChange()
                 continue
             }
@@ -286,7 +294,12 @@ public actor RepriseAccounts {
             }
             runner = nil
             // One that was stopped for a change has ended in good order; so has one that was cancelled.
-            if client === running, !Task.isCancelled { return try result.get() }
+            guard client === running, !Task.isCancelled else { continue }
+            do {
+                return try result.get()
+            } catch let error as RepriseError where error.code == .refused {
+                refused = running
+            }
         }
     }
 
@@ -316,7 +329,7 @@ public actor RepriseAccounts {
 
     private func waitForChange() async {
         await withTaskCancellationHandler {
-            guard client == nil, !isClosed, !Task.isCancelled else { return }
+            guard client == nil || client === refused, !isClosed, !Task.isCancelled else { return }
             await withCheckedContinuation { waiters.append($0) }
         } onCancel: {
             Task { await self.wake() }

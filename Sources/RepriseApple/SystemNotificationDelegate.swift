@@ -14,11 +14,22 @@
     /// ```
     public final class SystemNotificationDelegate: NSObject, UNUserNotificationCenterDelegate {
         private let handler: any NotificationHandler
+        private let failed: @Sendable (any Error) -> Void
 
         /// Makes one.
         ///
-        /// - Parameter handler: who is told.
-        public init(telling handler: any NotificationHandler) { self.handler = handler }
+        /// - Parameters:
+        ///   - handler: who is told.
+        ///   - failed: hears of what the handler could not record: that response is lost. By default it is written to the system's log.
+        public init(
+            telling handler: any NotificationHandler,
+            failed: @escaping @Sendable (any Error) -> Void = { error in
+                NSLog("Reprise could not record a notification's response: %@", "\(error)")
+            }
+        ) {
+            self.handler = handler
+            self.failed = failed
+        }
 
         /// Asks the handler how to show what has arrived in the foreground.
         public func userNotificationCenter(
@@ -42,8 +53,8 @@
         ) {
             let response = NotificationResponse(response)
             nonisolated(unsafe) let done = completionHandler
-            Task { [handler] in
-                await handler.received(response)
+            Task { [handler, failed] in
+                do { try await handler.received(response) } catch { failed(error) }
                 await MainActor.run { done() }
             }
         }

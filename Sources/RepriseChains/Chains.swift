@@ -45,7 +45,7 @@ public final class Chains: Sendable {
         /// The defaults.
         public init() {}
 
-        /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
+        /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.duplicateChain`.
         package func check() throws {
             guard (1...64).contains(concurrency) else {
                 throw RepriseError(.badConfiguration, "Between 1 and 64 tasks run at a time.")
@@ -60,7 +60,7 @@ public final class Chains: Sendable {
                 }
                 guard names.insert(chain.name).inserted else {
                     throw RepriseError(
-                        .badConfiguration, "Two chains are named \(chain.name).",
+                        .duplicateChain, "Two chains are named \(chain.name).",
                         remedy: "Give each definition a name of its own.")
                 }
             }

@@ -46,8 +46,8 @@ public struct Channel: Sendable {
     ///   - isApplied: asked before a message is handed over that may have been handled already: whether the app has stored
     ///     the effect of this id. With it the effect is exactly once.
     ///   - handler: the effect.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a bad name, `.full` if the reader is running already, and what the
-    ///   journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a bad name, `.duplicateReader` if the reader is running already,
+    ///   `.badConfiguration` if it was begun in another order, and what the journal throws.
     public func read(
         _ reader: String, options: ReaderOptions = ReaderOptions(),
         isApplied: (@Sendable (EntryID) async throws -> Bool)? = nil,
@@ -67,6 +67,9 @@ public struct Channel: Sendable {
     ///     }
     /// })
     /// ```
+    ///
+    /// A reader that had a handler in an earlier run may become one of this kind: what that handler had in hand at a kill comes with
+    /// ``Message/attempt`` 2, because its effect may have taken place.
     ///
     /// If `effect` throws, everything it wrote is rolled back and each message of the batch is tried alone; one that throws
     /// again is retried later, and the others go on. It runs on the journal's writer: keep it short, and do nothing
@@ -169,7 +172,7 @@ public struct Channel: Sendable {
     /// Waits until the channel is ``ChannelState/live`` and the readers of this run have been
     /// through all that came until then.
     ///
-    /// While a reader is stuck it waits: ``readers`` says which, and why.
+    /// While a reader is stuck or slow it waits: ``readers`` says which, and why.
     /// A message that waits for another attempt does not keep it waiting; where a reader goes in order what stands behind it does.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server refuses the subscription; `CancellationError`.

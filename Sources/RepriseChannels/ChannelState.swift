@@ -27,7 +27,7 @@ public enum ChannelState: Hashable, Sendable {
 
 /// Where the connection to the server stands.
 public enum ConnectionState: Equatable, Sendable {
-    /// The client is not running.
+    /// The client is not running, or nobody is signed in.
     case idle
     /// Asks the app for a token, dials, or waits for the server's welcome.
     case connecting

@@ -17,6 +17,8 @@ public final class Channels: AppLifeFollower, Sendable {
     let presence: Presence
     let driver: ChannelsDriver
     private let connection: Announcer<ConnectionState>
+    /// What runs, and whether it was told to end.
+    private let running = Mutex<(task: Task<Void, any Error>?, isStopped: Bool)>((nil, false))
     private let announcers = Mutex<[ChannelName: Announcer<ChannelState>]>([:])
 
     /// Makes the door.
@@ -55,17 +57,68 @@ public final class Channels: AppLifeFollower, Sendable {
     /// Connects, and connects again, and hands messages to readers, until the task is cancelled.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server says that coming back is of no use, `.ownershipLost`,
-    ///   `.closed`. Cancellation is no error.
+    ///   `.closed`; the connection's state is then ``ConnectionState/stopped(_:)``. Cancellation is no error.
     public func run() async throws {
         let outbox = driver.outbox
         journal.handleBatches(of: OutboxMachine.kind.name) { batch in outbox.handedOver(batch) }
-        try await withThrowingTaskGroup(of: Void.self) { [driver, readers] group in
-            group.addTask { try await driver.run() }
+        let task = running.withLock { running -> Task<Void, any Error>? in
+            guard !running.isStopped else { return nil }
+            let task = Task { try await runUntilEnded() }
+            running.task = task
+            return task
+        }
+        guard let task else { throw Self.closed }
+        let result = await withTaskCancellationHandler {
+            await task.result
+        } onCancel: {
+            task.cancel()
+        }
+        if running.withLock({ $0.isStopped }), !Task.isCancelled { throw Self.closed }
+        do {
+            try result.get()
+        } catch let error as RepriseError where error.code == .ownershipLost {
+            connection.announce(.stopped(Disconnection(error: error)))
+            throw error
+        }
+    }
+
+    private static let closed = RepriseError(.closed, "The journal is closed.")
+
+    private func runUntilEnded() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { [driver, readers, journal] group in
+            if configuration.dials { group.addTask { try await driver.run() } }
             group.addTask { try await readers.run() }
+            group.addTask { try await journal.watchOwnership() }
             defer { group.cancelAll() }
             try await group.next()
         }
     }
+
+    /// Ends ``run()`` for good, and returns when it has ended, or after so long: a handler may be what calls this.
+    package func stop() async {
+        let task = running.withLock { running in
+            running.isStopped = true
+            return running.task
+        }
+        guard let task else { return }
+        task.cancel()
+        let ended = Signal()
+        let waits = [
+            Task {
+                _ = await task.result
+                ended.raise()
+            },
+            Task {
+                try await Task.sleep(for: Self.stopPatience)
+                ended.raise()
+            },
+        ]
+        await ended.wait()
+        for wait in waits { wait.cancel() }
+    }
+
+    /// How long ``stop()`` waits for handlers that run.
+    private static let stopPatience = Duration.seconds(2)
 
     /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed in again.
     ///

@@ -38,6 +38,8 @@ extension Channels {
         /// How long before the end of the time granted in the background the connection is closed.
         public var backgroundMargin: Duration = .seconds(2)
 
+        /// Whether there is a connection at all; without one the readers run on what is in the journal.
+        package var dials = true
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }

@@ -24,6 +24,16 @@ public struct ReaderOptions: Hashable, Sendable {
     ///
     /// A kill repeats (`again`) or gives up (`never`) at most so many.
     public var window: Int
+    /// How long a handler may take for a message before its reader is ``ReaderState/slow(_:since:)``; at least 1 ms.
+    ///
+    /// The handler is not cancelled, because nobody knows what it has done.
+    public var deadline: Duration
+
+    package static let defaultWindow = 128
+    package static let widestWindow = 500
+
+    /// How long a handler may take where nothing else is said.
+    public static let defaultDeadline = Duration.seconds(30)
 
     /// Makes the rules.
     ///
@@ -33,15 +43,19 @@ public struct ReaderOptions: Hashable, Sendable {
     ///   - backoff: the waits between attempts.
     ///   - onInterruption: what an interrupted hand-over becomes.
     ///   - window: how many messages may be in doubt after a kill; nil: 128 for `again`, 1 for `never`.
+    ///   - deadline: how long a handler may take before its reader is slow.
     public init(
         order: Order = .arrival, attemptLimit: Int = 10, backoff: Backoff = Backoff(),
-        onInterruption: EntryKind.Interruption = .again, window: Int? = nil
+        onInterruption: EntryKind.Interruption = .again, window: Int? = nil,
+        deadline: Duration = ReaderOptions.defaultDeadline
     ) {
+        self.deadline = max(deadline, .milliseconds(1))
         self.order = order
         self.attemptLimit = max(1, attemptLimit)
         self.backoff = backoff
         self.onInterruption = onInterruption
-        self.window = min(max(1, window ?? (onInterruption == .never ? 1 : 128)), 500)
+        let usual = onInterruption == .never ? 1 : Self.defaultWindow
+        self.window = min(max(1, window ?? usual), Self.widestWindow)
     }
 }
 

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// What went wrong, as a code a program can act on and a sentence a person can act on.
 ///
 /// ```swift
@@ -93,6 +95,12 @@ extension RepriseError.Code {
     public static let badID = Self("badID")
     /// The configuration cannot be used.
     public static let badConfiguration = Self("badConfiguration")
+    /// A server's address cannot be dialled: it names no scheme, or no host.
+    public static let badAddress = Self("badAddress")
+    /// A reader of this name reads the channel already.
+    public static let duplicateReader = Self("duplicateReader")
+    /// Two definitions of chains have the same name.
+    public static let duplicateChain = Self("duplicateChain")
 
     // The network.
 
@@ -131,6 +139,17 @@ extension RepriseError: CustomStringConvertible {
         if let cause { text += " (\(cause))" }
         return text
     }
+}
+
+extension RepriseError: LocalizedError {
+    /// The message.
+    public var errorDescription: String? { message }
+
+    /// The error underneath, as text.
+    public var failureReason: String? { cause }
+
+    /// What to do about it.
+    public var recoverySuggestion: String? { remedy }
 }
 
 extension RepriseError: Hashable {

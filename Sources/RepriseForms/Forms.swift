@@ -67,14 +67,17 @@ public final class Forms: Sendable {
     ///
     /// The event is `opened_push` for a tap, `acted_push` for an action and `dismissed_push` for a dismissal, with what the notification
     /// carried as its properties (and, for an action, its name as `action`). The same tap through two entrances of the app is one event.
+    /// Where the journal cannot be written it is left in the spool, just as durable, and merged as soon as it can be.
     ///
     /// - Parameter response: what the system said.
     /// - Returns: the event's id.
     /// - Throws: as ``record(_:properties:id:)``.
     @discardableResult
     public func received(_ response: NotificationResponse) async throws -> EntryID {
-        let content = try EventContent(response)
-        try await journal.record(content.entry(id: response.tapID, source: "tap"))
+        let entry = try EventContent(response).entry(id: response.tapID, source: "tap")
+        try await journal.write(orSpool: entry) { [journal] db in
+            try journal.record(entry, in: db)
+        }
         return response.tapID
     }
 
@@ -87,9 +90,10 @@ public final class Forms: Sendable {
     /// - Parameters:
     ///   - webViews: makes web views.
     ///   - catalogue: where catalogues come from. The one that came last is shown at once, and without a network.
-    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if it runs already. Cancellation is no
-    ///   error.
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if it runs already; `.malformed` for a
+    ///   catalogue of the app's own that cannot be read, `.badAddress` for a server that cannot be asked. Cancellation is no error.
     public func run(webViews: any WebViewHost, catalogue: CatalogueSource) async throws {
+        try catalogue.check()
         try await driver.run(webViews, catalogue)
     }
 

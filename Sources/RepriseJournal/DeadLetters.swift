@@ -4,7 +4,10 @@ import Synchronization
 
 /// Entries whose handlers failed for good: listed, retried, thrown away.
 extension Journal {
-    /// Lists dead letters in the order recorded.
+    /// Lists dead letters in the order recorded: entries, with those of the outbox.
+    ///
+    /// A message that a reader of a channel could not handle is none of them: `Channel.failures(of:)` has it, though the ledger's sum counts
+    /// both as dead.
     ///
     /// - Parameters:
     ///   - after: the last one of the page before; nil: from the first.

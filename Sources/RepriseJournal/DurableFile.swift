@@ -109,6 +109,21 @@ package enum DurableFile {
         try syncFolder(parent.path)
     }
 
+    /// Makes a database that nobody but the owner reads, if it is not there; SQLite gives its log and its index the same mode.
+    ///
+    /// Those of a journal that an older version made are put right.
+    static func makePrivate(_ path: String) {
+        // One that is there is not opened: to close it would drop the locks that SQLite has on it in this process.
+        let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if file >= 0 { close(file) }
+        for name in [path, path + "-wal", path + "-shm"] {
+            var information = stat()
+            guard stat(name, &information) == 0, information.st_mode & 0o077 != 0 else { continue }
+            // Best effort: a file system may have no modes, and the file may be somebody else's.
+            _ = chmod(name, 0o600)
+        }
+    }
+
     /// Makes the names in a folder durable.
     package static func syncFolder(_ path: String) throws {
         let folder = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)

@@ -34,14 +34,16 @@ final class EntryStore: Sendable {
 
     var now: WallTime { books.withLock { $0.now } }
 
+    static let takenOver = RepriseError(
+        .ownershipLost, "Another process has taken this journal over.",
+        remedy: "Close this journal and open it again.")
+
     /// The first thing in every transaction: refuses a former owner, and reads the clocks.
     func begin(_ db: Database) throws {
         let newest = try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT incarnation FROM journal"))
         guard newest == incarnation else {
-            throw RepriseError(
-                .ownershipLost, "Another process has taken this journal over.",
-                remedy: "Close this journal and open it again.")
+            throw Self.takenOver
         }
         books.withLock { $0.beginTransaction() }
         try observeClocks(db)

@@ -25,7 +25,11 @@ public final class Journal: Sendable {
     let store: EntryStore
     let writer: GroupWriter
     let driver: HandOverDriver
-    private let lock: OwnerLock
+    let lock: OwnerLock
+    /// Says why this opening can write no more; nil: it can.
+    let ending = Announcer<RepriseError?>(nil)
+    /// Merges the spool again after something was left there, while the disk refused it.
+    let refill = SpoolRefill()
 
     private init(_ opened: JournalOpening.Opened, folder: JournalFolder) {
         let driver = HandOverDriver(store: opened.store)
@@ -42,7 +46,10 @@ public final class Journal: Sendable {
         driver.start(writer: writer)
     }
 
-    deinit { driver.abandon() }
+    deinit {
+        refill.stop()
+        driver.abandon()
+    }
 
     /// Opens a journal, or makes one, and becomes its owner.
     ///
@@ -272,6 +279,8 @@ public final class Journal: Sendable {
     ///
     /// What is in hand even then returns to pending. A second call does nothing.
     public func close() async {
+        refill.stop()
+        end(because: RepriseError(.closed, "The journal is closed."))
         let unwritten = await driver.close(grace: store.configuration.closeGrace)
         let work = TurnWork(
             turn: Turn(settlements: unwritten.settlements), gate: { GateMachine(kinds: []) },

@@ -19,6 +19,7 @@ enum JournalDatabase {
             #endif
             if !db.configuration.readonly { try prepareWriter(db) }
         }
+        DurableFile.makePrivate(path)
         let pool = try DatabasePool(path: path, configuration: configuration)
         try pool.writeWithoutTransaction(makeDurable)
         return pool

@@ -22,6 +22,8 @@ public enum JournalLimits {
     public static let spoolFileBytes = 524_288
     /// The most files that wait in a spool.
     public static let spoolFiles = 4_096
+    /// How often an owner that writes nothing looks whether another process has taken the journal over.
+    public static let ownershipCheck = Duration.seconds(5)
     /// The most bytes of a mirror.
     public static let mirrorBytes = 65_536
     /// The most bad spool files that are kept aside; a further one is counted, reported and removed.

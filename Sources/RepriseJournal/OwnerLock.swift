@@ -17,6 +17,16 @@ package final class OwnerLock: Sendable {
 
     deinit { release() }
 
+    /// Whether the file in its place is still ours, as far as can be seen.
+    ///
+    /// One that was removed says nothing.
+    package func isInPlace(_ path: String) -> Bool {
+        file.withLock { file in
+            guard file >= 0, access(path, F_OK) == 0 else { return true }
+            return Self.isSame(file, path)
+        }
+    }
+
     /// Gives the lock back.
     ///
     /// A second call does nothing.
@@ -48,7 +58,13 @@ package final class OwnerLock: Sendable {
 
     private static func replace(_ path: String, takeOver: Bool) throws -> Int32 {
         guard takeOver else {
-            let owner = owner(path).map { " by the process \($0)" } ?? ""
+            let holder = owner(path)
+            guard holder != Int(getpid()) else {
+                throw RepriseError(
+                    .journalOwned, "The journal is in use by this process.",
+                    remedy: "Use what has it open, or close that first.")
+            }
+            let owner = holder.map { " by the process \($0)" } ?? ""
             throw RepriseError(
                 .journalOwned, "The journal is in use\(owner).",
                 remedy: "End that process first. If it is frozen, open with takeOver.")

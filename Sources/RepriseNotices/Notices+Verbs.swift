@@ -37,19 +37,27 @@ extension Notices {
     /// Records what a person did with a notification; returns once it is durable, and then the system's completion handler may be called.
     ///
     /// A tap is handed to ``taps``; a reply is published and "mark as read" counts, without the app's screen. The same tap through two
-    /// entrances of the app is one entry.
+    /// entrances of the app is one entry. Where the journal cannot be written it is left in the spool, just as durable, and merged as soon as
+    /// it can be.
     ///
     /// - Parameter response: what the system said.
     /// - Returns: the entry's id.
-    /// - Throws: what the journal throws.
+    /// - Throws: what the journal throws, if the spool cannot be written either.
     @discardableResult
     public func received(_ response: NotificationResponse) async throws -> EntryID {
+        try await record(response)
+        return response.tapID
+    }
+
+    /// Records it, and says whether it is in the journal; else it is in the spool.
+    @discardableResult
+    package func record(_ response: NotificationResponse) async throws -> Bool {
         let arrival = NoticeArrival(response)
-        try await routing.record(arrival, as: response.tapID)
+        let isRecorded = try await routing.record(arrival, as: response.tapID)
         if let channel = arrival.channelName {
             driver.inbox.put { $0.channels.insert(channel) }
         }
-        return response.tapID
+        return isRecorded
     }
 
     /// Whether what a person did needs no screen, but time.
@@ -59,7 +67,7 @@ extension Notices {
 
     /// Returns when the server has a reply, and that it was read, or the time is over.
     ///
-    /// A server that knows no users is never known to have what was read: for that it waits ``NoticeLimits/readPatience`` at most.
+    /// For a server to know what was read it waits ``NoticeLimits/readPatience`` at most; for one that knows no users not at all.
     package func done(_ response: NotificationResponse, within limit: Duration) async {
         let arrival = NoticeArrival(response)
         let entry = response.tapID

@@ -6,7 +6,7 @@ import Synchronization
 /// ```swift
 /// let time = ManualTimekeeper()
 /// time.advance(by: .seconds(60))       // both clocks
-/// time.setWall(to: wrong)              // the calendar alone jumps
+/// time.setWall(milliseconds: 0)        // the calendar alone jumps
 /// ```
 public final class ManualTimekeeper: Sendable {
     private struct Sleeper {

@@ -62,6 +62,29 @@ struct StartTests {
         _ = await server.tool.end(within: 10)
     }
 
+    @Test("the device of the first page says what is wrong and what to do, and ends with 1")
+    func errors() async throws {
+        let server = try await TestServer(data: folder.path("data"))
+        let first = try hello(at: server.url)
+        try await first.wait("it has its journal") { _ in
+            FileManager.default.fileExists(atPath: self.folder.path("hello.journal/owner.lock"))
+        }
+        let second = try hello(["Good", "morning"], at: server.url)
+        #expect(await second.end() == 1)
+        #expect(second.text.contains("hello: The journal is in use by the process "))
+        #expect(second.text.contains("End that process first."))
+        first.signal(SIGKILL)
+        _ = await first.end()
+        for address in ["chat.example.org", "http://"] {
+            let third = try hello(at: address)
+            #expect(await third.end() == 1)
+            #expect(third.text.contains("hello: “\(address)”"))
+            #expect(third.text.contains("Name it with scheme and host"))
+        }
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end(within: 10)
+    }
+
     /// The journal says that a third entry was accepted.
     private func recorded() async throws {
         let deadline = ContinuousClock.now + .seconds(20)

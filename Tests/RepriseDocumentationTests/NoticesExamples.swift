@@ -25,10 +25,10 @@ extension Stage {
     }
 
     func settings(
-        _ notices: Notices, general: ChannelName, ada: UserID, tomorrow: WallTime, token: [UInt8],
+        _ notices: Notices, ada: UserID, tomorrow: WallTime, token: [UInt8],
         show: ([ChannelName: NoticeSettings.Mute]) -> Void
     ) async throws {
-        try await notices.mute(channel: general, until: tomorrow)
+        try await notices.mute(channel: ChannelName("general"), until: tomorrow)
         try await notices.mute(person: ada)
         try await notices.setQuietHours(
             QuietHours(from: "22:00", to: "07:00", zone: "Europe/Berlin"))

@@ -188,8 +188,8 @@ private struct ReportingNotices: NotificationHandler {
         return options
     }
 
-    func received(_ response: NotificationResponse) async {
-        await reprise.received(response)
+    func received(_ response: NotificationResponse) async throws {
+        try await reprise.received(response)
         await phone.report("recorded", response.tapID.text)
     }
 

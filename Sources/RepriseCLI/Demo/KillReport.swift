@@ -96,7 +96,7 @@ struct KillReport: Sendable {
     private static let explanation = """
         A file cannot share a transaction with the journal. A device that is killed
         between writing its line and recording that it did is handed the message
-        again, and told so: at most 64 of them at each kill. That is what "handed
+        again, and told so: at most 128 of them at each kill. That is what "handed
         over a second time" counts.
         """
 

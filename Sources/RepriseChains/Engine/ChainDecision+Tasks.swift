@@ -162,6 +162,15 @@ extension ChainDecision {
     ) -> ChainDecision {
         var decision = ChainDecision(chain, .ended(.dead, reason: reason), facts)
         let place = payload.place
+        if attempt != nil {
+            chain.tasks[place].failures += 1
+            decision.writes.changes.append(
+                (
+                    place,
+                    .failure(
+                        count: chain.tasks[place].failures, error: reason, isUndo: payload.isUndo)
+                ))
+        }
         if payload.isUndo {
             decision.writes.changes.append((place, .undone(.failed, error: "undo: \(reason)")))
             decision.writes.log.append((place, "Its effect could not be taken back: \(reason)"))

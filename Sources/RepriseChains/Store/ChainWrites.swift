@@ -99,13 +99,16 @@ package struct ChainWrites: Sendable {
     ) throws {
         try db.cachedStatement(
             sql: """
-                UPDATE chain SET state = ?, reason = COALESCE(?, reason), endedAt = ?, leaves = ?
+                UPDATE chain SET state = ?, endedAt = ?, leaves = ?,
+                reason = CASE WHEN ? THEN NULL ELSE COALESCE(?, reason) END
                 WHERE seq = ?
                 """
         ).execute(arguments: [
-            state.rawValue, reason?.limited(to: ChainsLimits.errorBytes),
+            state.rawValue,
             state.isEnd ? now.milliseconds : nil,
-            state.isEnd ? now.advanced(by: retention).milliseconds : nil, chain,
+            state.isEnd ? now.advanced(by: retention).milliseconds : nil,
+            // What held it up on its way is no reason any more.
+            state == .succeeded, reason?.limited(to: ChainsLimits.errorBytes), chain,
         ])
         guard state.isEnd else { return }
         if let late = try? EntryID("\(id)/late") {

@@ -28,6 +28,8 @@ actor ChannelsDriver {
     private var socket: (any Socket)?
     private var uplink: Uplink?
     private var step: Step?
+    /// The task was cancelled: that its connection ends then is no failure.
+    private var isEnding = false
     private var alarm: Task<Void, any Error>?
     /// The dial under way.
     private var dialling: Task<any Socket, any Error>?
@@ -69,10 +71,17 @@ actor ChannelsDriver {
     /// - Throws: what makes going on useless.
     func run() async throws {
         let device = try await store.device()
+        isEnding = false
+        var hasGivenUp = false
         defer {
             asking?.cancel()
             for channel in snapshotTasks.keys { stopLoadingSnapshot(of: channel) }
-            for action in machine.stopped() { announce(action) }
+            isEnding = false
+            for action in machine.stopped() {
+                // Why it has given up stays to be seen.
+                if hasGivenUp, case .announce(.idle) = action { continue }
+                announce(action)
+            }
         }
         let network = Task { await watchNetwork() }
         defer { network.cancel() }
@@ -83,7 +92,9 @@ actor ChannelsDriver {
             step = nil
             switch next {
             case .dial where !Task.isCancelled: await converse()
-            case .stop(let error): throw error
+            case .stop(let error):
+                if case .stopped = connectionStates.value { hasGivenUp = true }
+                throw error
             case .dial, nil: break
             }
         }
@@ -109,8 +120,13 @@ actor ChannelsDriver {
     private func converse() async {
         let socket: any Socket
         do {
+            // Who has taken the journal over has this device's id, and each would end the other's connection.
+            try await store.journal.checkOwnership()
             socket = try await dial()
+        } catch let error as RepriseError where error.code == .ownershipLost {
+            return proceed(.stop(error))
         } catch {
+            isEnding = Task.isCancelled
             return await perform(machine.dialFailed(error, at: now, jitter: jitter))
         }
         self.socket = socket
@@ -123,6 +139,7 @@ actor ChannelsDriver {
                 await self.wake()  // it may be waiting for the disk
             }
         }
+        isEnding = Task.isCancelled
         await socket.close(code: CloseCode.normal.number)
         self.socket = nil
         let code = await socket.closeCode.map { CloseCode($0) }
@@ -209,7 +226,7 @@ actor ChannelsDriver {
 
     private func announce(_ action: ChannelsMachine.Action) {
         switch action {
-        case .announce(let state): connectionStates.announce(state)
+        case .announce(let state): if !isEnding { connectionStates.announce(state) }
         case .enter(let channel, let state):
             states[channel]?.announce(state)
             readers.bells.ears.tell(.changed(channel))

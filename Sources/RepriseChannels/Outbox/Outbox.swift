@@ -27,6 +27,8 @@ public struct Outbox: Sendable {
 
     /// The messages that the server refused for good, or that are too old to be sent again; oldest first.
     ///
+    /// What came and could not be handled is in ``Channel/failures(of:limit:)``.
+    ///
     /// - Parameter limit: how many at most, and at most ``OutboxLimits/listed``.
     /// - Returns: at most `limit` of them. They stay until ``retry(_:)``, ``withdraw(_:)`` or the journal's retention.
     /// - Throws: what the journal throws.

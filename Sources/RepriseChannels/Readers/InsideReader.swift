@@ -118,6 +118,8 @@ actor InsideReader: Reader {
         InsidePage(
             options: line.options, now: line.store.journal.now, jitter: line.jitter,
             effect: { messages in
+                if let first = messages.first { line.handlerBegan(first.id) }
+                defer { line.handlerEnded() }
                 try db.inSavepoint {
                     try effect(db, messages)
                     return .commit

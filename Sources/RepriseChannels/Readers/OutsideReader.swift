@@ -58,6 +58,8 @@ actor OutsideReader: Reader {
 
     /// - Returns: why it failed; nil if the effect has taken place.
     private func handOver(_ message: Message) async -> (any Error)? {
+        line.handlerBegan(message.id)
+        defer { line.handlerEnded() }
         do {
             if message.attempt > 1, let isApplied, try await isApplied(message.id) { return nil }
             try await handler(message)

@@ -26,6 +26,7 @@ final class ReaderLine: Sendable {
     let timekeeper: any Timekeeper
     let jitter: @Sendable () -> Double
     private let lastTrouble = Mutex<RepriseError?>(nil)
+    private let desk = Mutex(HandlerWatch())
     private let troubleChanged: @Sendable () -> Void
 
     init(
@@ -52,6 +53,58 @@ final class ReaderLine: Sendable {
             if isNews { troubleChanged() }
         }
     }
+
+    // MARK: How it is doing
+
+    var state: ReaderState {
+        if let trouble { return .stuck(trouble) }
+        return desk.withLock { $0.slow }.map { .slow($0.id, since: $0.since) } ?? .running
+    }
+
+    /// The handler gets a message, or the first of several.
+    func handlerBegan(_ id: EntryID) {
+        let until = timekeeper.uptime() + options.deadline
+        desk.withLock { watch in
+            watch.inHand = (id, until)
+            guard watch.task == nil else { return }
+            watch.task = Task { await watchHandler(until: until) }
+        }
+    }
+
+    func handlerEnded() {
+        let wasSlow = desk.withLock { watch in
+            watch.inHand = nil
+            defer { watch.slow = nil }
+            return watch.slow != nil
+        }
+        if wasSlow { troubleChanged() }
+    }
+
+    /// The reader runs no more.
+    func stopWatching() { desk.withLock { $0.task }?.cancel() }
+
+    /// Looks once a deadline at most, and as long as there is something to look at: a message costs no timer.
+    private func watchHandler(until first: Duration) async {
+        var next: Duration? = first
+        while let moment = next {
+            let isCancelled = (try? await timekeeper.sleep(until: moment)) == nil
+            let now = timekeeper.uptime()
+            let since = timekeeper.wall().advanced(by: .zero - options.deadline)
+            let isSlow: Bool
+            (isSlow, next) = desk.withLock { watch in
+                if !isCancelled, let inHand = watch.inHand, now < inHand.until {
+                    return (false, inHand.until)
+                }
+                watch.task = nil
+                guard !isCancelled, let inHand = watch.inHand else { return (false, nil) }
+                watch.slow = (inHand.id, since)
+                return (true, nil)
+            }
+            if isSlow { troubleChanged() }
+        }
+    }
+
+    // MARK: The disk
 
     /// Writes, and tries again while the disk cannot: nothing that was done may be forgotten.
     func persist<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T
@@ -101,4 +154,14 @@ final class ReaderLine: Sendable {
         await signal.wait()
         alarm.cancel()
     }
+}
+
+/// What a reader's handler has in hand.
+private struct HandlerWatch: Sendable {
+    /// And when that is too long.
+    var inHand: (id: EntryID, until: Duration)?
+    /// What is there for longer than the deadline.
+    var slow: (id: EntryID, since: WallTime)?
+    /// Looks after it.
+    var task: Task<Void, Never>?
 }

@@ -12,13 +12,18 @@ public enum ReaderState: Equatable, Sendable {
     /// Nothing is lost: it is tried again, with growing pauses up to 30 s, and ``running`` follows. Until then nothing more is handed over once
     /// its window of doubt is full, and ``Channel/caughtUp()`` waits.
     case stuck(RepriseError)
+    /// Its handler has had this message since then, for longer than ``ReaderOptions/deadline``.
+    ///
+    /// It goes on, and so does this state until it returns: then ``running`` follows. Until then the reader gets nothing else, and
+    /// ``Channel/caughtUp()`` waits.
+    case slow(EntryID, since: WallTime)
 }
 
 extension Channel {
     /// How the readers of this channel are doing, by their names; those of this process, running or about to.
     public var readers: [String: ReaderState] { channels.readers.states(of: name) }
 
-    /// The same: first now, then whenever one of them is stuck or no longer so.
+    /// The same: first now, then whenever one of them is stuck or slow, or no longer so.
     ///
     /// Who reads slowly gets the newest.
     public var readerStates: AsyncStream<[String: ReaderState]> {
@@ -28,11 +33,17 @@ extension Channel {
 }
 
 extension Readers {
-    /// The first of them that is stuck, in words.
+    /// The first of them that is stuck or slow, in words.
     func complaint(in channel: ChannelName) -> String? {
         for (name, state) in states(of: channel).sorted(by: { $0.key < $1.key }) {
-            guard case .stuck(let error) = state else { continue }
-            return "The reader \(name) cannot write down what it has done: \(error.message)"
+            switch state {
+            case .running: continue
+            case .stuck(let error):
+                return "The reader \(name) cannot write down what it has done: \(error.message)"
+            case .slow(let id, _):
+                return
+                    "The reader \(name) has the message \(id) in its handler, beyond its deadline."
+            }
         }
         return nil
     }

@@ -54,7 +54,8 @@ final class Readers: Sendable {
         }
         guard isFree else {
             throw RepriseError(
-                .full, "The reader \(key.name) of \(key.channel) is running already.",
+                .duplicateReader,
+                "The reader \(key.name) of \(key.channel) is running already.",
                 remedy: "Give each reader a name of its own.")
         }
         do {
@@ -120,7 +121,7 @@ final class Readers: Sendable {
     func states(of channel: ChannelName) -> [String: ReaderState] {
         let readers = state.withLock { $0.readers[channel] ?? [:] }
         return readers.mapValues { reader in
-            reader?.line.trouble.map { ReaderState.stuck($0) } ?? .running
+            reader?.line.state ?? .running
         }
     }
 
@@ -152,7 +153,10 @@ final class Readers: Sendable {
         }
         let task = Task { try await reader.run() }
         state.withLock { $0.tasks[key] = task }
-        defer { state.withLock { state in _ = state.tasks.removeValue(forKey: key) } }
+        defer {
+            reader.line.stopWatching()
+            state.withLock { state in _ = state.tasks.removeValue(forKey: key) }
+        }
         do {
             try await withTaskCancellationHandler {
                 try await task.value

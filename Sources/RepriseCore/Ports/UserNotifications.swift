@@ -47,7 +47,9 @@ public protocol NotificationHandler: Sendable {
     ///
     /// Returns when it is recorded, and only then the platform calls the system's completion handler. The same response may come
     /// through a scene's connection options too: ``NotificationResponse/tapID`` is then the same.
-    func received(_ response: NotificationResponse) async
+    ///
+    /// - Throws: if it could not be recorded; the system's completion handler is called all the same, because it never asks again.
+    func received(_ response: NotificationResponse) async throws
 
     /// A push came that wakes the app without showing anything (`didReceiveRemoteNotification`), or with it.
     ///

@@ -8,6 +8,8 @@ public struct CatalogueSource: Sendable {
         case catalogue([UInt8], etag: String?)
     }
 
+    /// - Throws: ``RepriseCore/RepriseError`` `.badAddress`, `.malformed`: it will never bring a catalogue.
+    let check: @Sendable () throws -> Void
     let fetch: @Sendable (_ company: String, _ etag: String?) async throws -> Answer
 
     /// A Reprise server.
@@ -16,6 +18,7 @@ public struct CatalogueSource: Sendable {
     ///   - server: `http://` or `https://` with host and port.
     ///   - fetcher: asks it.
     public init(server: String, fetcher: any HTTPFetcher) {
+        check = { try ServerAddress.check(server) }
         let base = server.hasSuffix("/") ? String(server.dropLast()) : server
         fetch = { company, etag in
             let answer = try await fetcher.get(
@@ -35,8 +38,19 @@ public struct CatalogueSource: Sendable {
 
     /// A catalogue that the app brings along.
     ///
+    /// One that cannot be read is refused by ``Forms/run(webViews:catalogue:)``.
+    ///
     /// - Parameter catalogue: of the format `forms/1`.
     public init(catalogue: String) {
+        check = {
+            do {
+                _ = try FormsCatalogue(Array(catalogue.utf8))
+            } catch {
+                throw RepriseError(
+                    .malformed, "The catalogue that the app brings along cannot be used.",
+                    remedy: "Check it with `reprise forms check`.", cause: error)
+            }
+        }
         fetch = { _, _ in .catalogue(Array(catalogue.utf8), etag: nil) }
     }
 }

@@ -27,11 +27,12 @@ final class NoticeRouting: Sendable {
 
     // MARK: Recording
 
-    func record(_ arrival: NoticeArrival, as id: EntryID) async throws {
+    /// - Returns: whether it is in the journal; else it is in the spool.
+    func record(_ arrival: NoticeArrival, as id: EntryID) async throws -> Bool {
         let entry = NewEntry(
             id: id, kind: kind(of: arrival), source: arrival.action, payload: try arrival.payload)
         let now = clock.wall()
-        try await journal.write { [journal] db in
+        return try await journal.write(orSpool: entry) { [journal] db in
             try journal.record(entry, in: db)
             try NoticeTapLog.recorded(id, arrival, at: now, db)
             // The system has taken it away itself.
@@ -70,7 +71,8 @@ final class NoticeRouting: Sendable {
             return true
         }
         let known = try? await journal.read { [messages] db in
-            try messages.isReadKnown(channel, through: seq, db)
+            // A server that knows no users never says who has read what.
+            try messages.user(db) == nil || messages.isReadKnown(channel, through: seq, db)
         }
         return known ?? true
     }

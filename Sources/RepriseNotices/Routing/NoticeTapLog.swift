@@ -16,7 +16,11 @@ enum NoticeTapLog {
         ])
     }
 
-    static func handed(_ id: EntryID, _ routed: NoticeRouted, _ db: Database) throws {
+    static func handed(
+        _ id: EntryID, _ routed: NoticeRouted, at now: WallTime, _ db: Database
+    ) throws {
+        // One that came by the spool is not there yet.
+        try recorded(id, routed.arrival, at: now, db)
         try db.cachedStatement(
             sql: """
                 UPDATE noticesTap SET resolution = ?, reason = ?, handed = handed + 1
@@ -28,8 +32,11 @@ enum NoticeTapLog {
     /// It is not handed over again.
     static func presented(_ id: EntryID, at now: WallTime, _ db: Database) throws {
         try db.cachedStatement(
-            sql: "UPDATE noticesTap SET presented = ? WHERE entry = ? AND presented IS NULL"
-        ).execute(arguments: [now.milliseconds, id.text])
+            sql: """
+                INSERT INTO noticesTap (entry, at, action, presented) VALUES (?, ?, 'open', ?)
+                ON CONFLICT (entry) DO UPDATE SET presented = COALESCE(presented, excluded.presented)
+                """
+        ).execute(arguments: [id.text, now.milliseconds, now.milliseconds])
     }
 
     static func ended(

@@ -103,8 +103,11 @@ extension NoticeTap {
             guard let (lent, routed) = await hand.next() else { return nil }
             let id = lent.entry.id
             // Not waited for: it is for people, and a person waits for the screen.
+            let now = clock.wall()
             Task { [journal] in
-                try? await journal.write { db in try NoticeTapLog.handed(id, routed, db) }
+                try? await journal.write { db in
+                    try NoticeTapLog.handed(id, routed, at: now, db)
+                }
             }
             return NoticeTap(lent.entry, routed, self)
         }

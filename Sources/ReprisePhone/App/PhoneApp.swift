@@ -135,7 +135,7 @@ public final class PhoneApp: Sendable {
     ) async {
         let handlers = PhoneOrders(
             link: link, life: life, notifications: notifications,
-            scene: scene ?? { await notifications.received($0) }, webViewCrash: webViewCrash,
+            scene: scene ?? { await notifications.told(of: $0) }, webViewCrash: webViewCrash,
             transfersDone: transfersDone, tasks: tasks)
         await handlers.run()
     }

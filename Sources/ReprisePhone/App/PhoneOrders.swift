@@ -1,3 +1,4 @@
+import Foundation
 import RepriseCore
 import Synchronization
 
@@ -56,7 +57,7 @@ struct PhoneOrders: Sendable {
         case .foreground: await life.foreground()
         case .background(let granted): await life.background(granted: .milliseconds(granted))
         case .memoryPressure: await life.memoryPressure()
-        case .received(let response): await notifications.received(response)
+        case .received(let response): await notifications.told(of: response)
         case .scene(let response): await scene(response)
         case .willPresent(let notification): return await notifications.willPresent(notification)
         case .push(let info): await notifications.receivedPush(info)
@@ -110,5 +111,17 @@ final class PhoneSlot: BackgroundSlot {
             return waiters
         }
         for waiter in waiters { waiter.resume() }
+    }
+}
+
+extension NotificationHandler {
+    /// What cannot be recorded is said where the phone keeps it; the system asks no second time.
+    func told(of response: NotificationResponse) async {
+        do {
+            try await received(response)
+        } catch {
+            let text = "The response \(response.tapID) could not be recorded: \(error)\n"
+            FileHandle.standardError.write(Data(text.utf8))
+        }
     }
 }

@@ -55,19 +55,21 @@ final class ReminderRouting: Sendable {
 
     // MARK: Recording
 
-    /// - Returns: the entity that it leads to, if it says so.
-    func record(_ arrival: RouteArrival, as id: EntryID) async throws -> String? {
+    /// - Returns: the entity that it leads to, if it says so, and whether it is in the journal; else it is in the spool.
+    func record(_ arrival: RouteArrival, as id: EntryID) async throws -> (
+        entity: String?, isRecorded: Bool
+    ) {
         var info: ReminderInfo?
         if case .read(let read) = reading.read(arrival) { info = read }
         let entry = NewEntry(
             id: id, kind: kind(of: arrival), source: arrival.source.rawValue,
             payload: arrival.payload)
         let now = clock.wall()
-        try await journal.write { [journal, info] db in
+        let isRecorded = try await journal.write(orSpool: entry) { [journal, info] db in
             try journal.record(entry, in: db)
             try RouteLog.recorded(id, arrival, info, at: now, db)
         }
-        return info?.route.id
+        return (info?.route.id, isRecorded)
     }
 
     /// A button of which nobody knows what it does is a tap: the app sees which one it was.
@@ -116,17 +118,17 @@ extension Reminders {
     /// app in the background once the completion handler was called, this returns when its effect is there and what rings is right, or after
     /// 10 seconds: then it is done at the next chance. So call it beside ``run(store:notifications:scheduler:)``, not before it. The same tap through two
     /// entrances of the app is one entry. It does not matter what the notification carries: what cannot be read is recorded and handed over as
-    /// `malformed`.
+    /// `malformed`. Where the journal cannot be written it is left in the spool, just as durable, and merged as soon as it can be.
     ///
     /// - Parameter response: what the system said.
     /// - Returns: the entry's id.
-    /// - Throws: what the journal throws.
+    /// - Throws: what the journal throws, if the spool cannot be written either.
     @discardableResult
     public func received(_ response: NotificationResponse) async throws -> EntryID {
         let arrival = RouteArrival(response)
-        let entity = try await routing.record(arrival, as: response.tapID)
+        let (entity, isRecorded) = try await routing.record(arrival, as: response.tapID)
         driver.tapped(entity: entity)
-        if routing.kind(of: arrival) == ReminderKinds.action {
+        if isRecorded, routing.kind(of: arrival) == ReminderKinds.action {
             await routing.waits.over(response.tapID) { [driver] in await driver.settled() }
         }
         return response.tapID

@@ -37,8 +37,12 @@ package enum RouteLog {
     /// The app has said so: it is not handed over again.
     package static func presented(_ id: EntryID, at now: WallTime, _ db: Database) throws {
         try db.cachedStatement(
-            sql: "UPDATE reminderRoute SET presented = ? WHERE entry = ? AND presented IS NULL"
-        ).execute(arguments: [now.milliseconds, id.text])
+            // One that came by the spool is not there yet.
+            sql: """
+                INSERT INTO reminderRoute (entry, at, source, presented) VALUES (?, ?, 'tap', ?)
+                ON CONFLICT (entry) DO UPDATE SET presented = COALESCE(presented, excluded.presented)
+                """
+        ).execute(arguments: [id.text, now.milliseconds, now.milliseconds])
     }
 
     package static func isPresented(_ id: EntryID, _ db: Database) throws -> Bool {

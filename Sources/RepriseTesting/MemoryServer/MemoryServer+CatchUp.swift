@@ -7,6 +7,7 @@ extension MemoryServer {
     func receive(_ frame: ClientFrame, from id: Int) {
         state.withLock { state in
             guard state.connections[id] != nil else { return }
+            guard isKnown(frame, from: id, &state) else { return refuse(id, &state) }
             switch frame {
             case .hello: welcome(id, &state)
             case .subscribe(let asked):
@@ -18,28 +19,70 @@ extension MemoryServer {
                 for channel in channels { state.subscriptions[id]?.remove(channel) }
             case .publish(let publish): store(publish, from: id, &state)
             case .receipt(let receipt): echo(receipt, to: id, &state)
-            case .typing, .authenticate: break
+            case .authenticate: welcomeAgain(id, &state)
+            case .typing: break
             }
         }
     }
 
+    // MARK: Tokens
+
+    /// Whether it may be said: a token has to be a user's, and on a connection that of one user.
+    private func isKnown(_ frame: ClientFrame, from id: Int, _ state: inout State) -> Bool {
+        let token: AccessToken?
+        switch frame {
+        case .hello(let hello): token = hello.token
+        case .authenticate(let fresh): token = fresh
+        default: return state.tokens == nil || state.users[id] != nil
+        }
+        guard let tokens = state.tokens else {
+            state.users[id] = user
+            return true
+        }
+        guard let shown = token.flatMap({ tokens[$0] }) else { return false }
+        guard state.users[id] ?? shown == shown else { return false }
+        state.users[id] = shown
+        return true
+    }
+
+    private func refuse(_ id: Int, _ state: inout State) {
+        state.refused += 1
+        push(
+            [.error(code: .unauthorized, message: "The token is not one that is known here.")],
+            to: id, &state)
+        state.subscriptions[id] = nil
+        state.users[id] = nil
+        state.connections.removeValue(forKey: id)?.socket.end(code: CloseCode.unauthorized.number)
+    }
+
+    private func session(of id: Int, _ state: State) -> ServerFrame.Session? {
+        let time = WallTime(milliseconds: state.time)
+        return state.users[id].map {
+            .init(user: $0, expires: time.advanced(by: .seconds(86_400)))
+        }
+    }
+
+    private func welcomeAgain(_ id: Int, _ state: inout State) {
+        guard let session = session(of: id, state) else { return }
+        push([.authenticated(session)], to: id, &state)
+    }
+
     private func welcome(_ id: Int, _ state: inout State) {
         let time = WallTime(milliseconds: state.time)
+        state.greeted.append(state.users[id])
         push(
             [
                 .welcome(
                     .init(
                         version: ClientFrame.Hello.currentVersion, time: time,
                         heartbeat: WireLimits.heartbeat, server: "memory",
-                        session: user.map {
-                            .init(user: $0, expires: time.advanced(by: .seconds(86_400)))
-                        }
+                        session: session(of: id, state)
                     ))
             ], to: id, &state)
     }
 
     private func echo(_ receipt: ClientFrame.Receipt, to id: Int, _ state: inout State) {
-        guard let user else { return }
+        guard let user = state.users[id] else { return }
         let head = state.logs[receipt.channel]?.head ?? 0
         let position = ServerFrame.Position(
             user: user, read: min(receipt.read ?? 0, head),
@@ -68,7 +111,7 @@ extension MemoryServer {
         }
         let seq = store(
             String(decoding: publish.body, as: UTF8.self), in: publish.channel, id: publish.id,
-            from: user, change: change, &state)
+            from: state.users[id], change: change, &state)
         push(
             [.published(.init(channel: publish.channel, id: publish.id, seq: seq))], to: id, &state)
     }

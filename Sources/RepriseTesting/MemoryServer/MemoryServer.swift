@@ -11,7 +11,11 @@ import Synchronization
 /// let reprise = try await Reprise.open(at: folder, server: "http://memory", dialer: server)
 /// ```
 ///
-/// Nothing waits here and nothing is lost unless ``faults`` say so. It asks for no tokens.
+/// Nothing waits here and nothing is lost unless ``faults`` say so. It asks for tokens if it is given some:
+///
+/// ```swift
+/// let server = MemoryServer(tokens: [try AccessToken("YWRh.Yg.1"): try UserID("ada")])
+/// ```
 public final class MemoryServer: SocketDialer {
     struct Log {
         var epoch: Epoch
@@ -40,15 +44,45 @@ public final class MemoryServer: SocketDialer {
         var dialled = 0
         var epochs = 1
         var time: Int64 = 1
+        /// Whose each is; nil: none is asked for.
+        var tokens: [AccessToken: UserID]?
+        /// Who has said hello, by connection.
+        var users: [Int: UserID] = [:]
+        var greeted: [UserID?] = []
+        var refused = 0
     }
 
     let state = Mutex(State())
+
+    /// Whom it takes for a user who shows no token.
     let user: UserID?
 
-    /// Makes a server without any message.
+    /// Makes a server without any message, which asks for no tokens.
     ///
     /// - Parameter user: whom it takes every client for; nil: it does not know users.
     public init(user: UserID? = nil) { self.user = user }
+
+    /// Makes a server without any message, which asks for tokens as a server with `--dev` or `--keys` does.
+    ///
+    /// - Parameter tokens: those that it takes, and whose each is. A client that shows another, or none, is refused for good.
+    public init(tokens: [AccessToken: UserID]) {
+        user = nil
+        state.withLock { $0.tokens = tokens }
+    }
+
+    /// The tokens that it takes, and whose each is; nil: it asks for none.
+    ///
+    /// A connection that is open stays open whatever is changed here.
+    public var tokens: [AccessToken: UserID]? {
+        get { state.withLock { $0.tokens } }
+        set { state.withLock { $0.tokens = newValue } }
+    }
+
+    /// Whom it has welcomed, in order; nil: somebody of whom it knows no name.
+    public var greeted: [UserID?] { state.withLock { $0.greeted } }
+
+    /// How often it has refused a client for its token, or for having none.
+    public var refused: Int { state.withLock { $0.refused } }
 
     deinit {
         for connection in state.withLock({ $0.connections.values }) { connection.socket.cut() }
@@ -200,7 +234,10 @@ public final class MemoryServer: SocketDialer {
 
     private func forget() -> [Connection] {
         state.withLock { state in
-            defer { (state.connections, state.subscriptions, state.silent) = ([:], [:], []) }
+            defer {
+                (state.connections, state.subscriptions, state.silent) = ([:], [:], [])
+                state.users = [:]
+            }
             return Array(state.connections.values)
         }
     }

@@ -40,7 +40,33 @@ struct ChainFaultTests {
         try await chains.wait(id, for: .succeeded)
         #expect(desk.witness.all == ["a 1", "extra 1", "b 1"])
         #expect(try await chains.status(id)?.version == 3)
+        // What held it up on its way is no reason any more.
+        #expect(try await chains.status(id)?.reason == nil)
         await desk.close()
+    }
+
+    @Test("A failure for good counts as one, and the last of many counts too")
+    func failures() async throws {
+        let desk = try EngineDesk()
+        let chain = EngineTests.script()
+        let chains = try await desk.open([chain])
+        let once = try await chains.start(
+            chain, input: Script(steps: [[.init(line: "a", isPermanent: true)]]))
+        try await chains.wait(once, for: .failed)
+        #expect(try await chains.status(once)?.tasks[0].failures == 1)
+        let often = try await chains.start(
+            chain, input: Script(steps: [[.init(line: "b", failures: 100)]]))
+        try await chains.wait(often, for: .failed)
+        let task = try #require(try await chains.status(often)?.tasks[0])
+        #expect(task.failures == task.attempts)
+        await desk.close()
+    }
+
+    @Test("Two definitions of one name are refused with a code of its own")
+    func duplicateDefinitions() {
+        var configuration = Chains.Configuration()
+        configuration.chains = [EngineTests.script(), EngineTests.script()]
+        #expect(throws: RepriseError(.duplicateChain, "")) { try configuration.check() }
     }
 
     @Test("A chain or worker that is not registered any more parks the chain until it is again")

@@ -1,0 +1,126 @@
+import Foundation
+package import GRDB
+package import RepriseCore
+import Synchronization
+
+/// Until when an opening can write, and what is done with an entry that it cannot write.
+extension Journal {
+    // MARK: The end
+
+    /// Waits until this opening can write no more, or the task is cancelled.
+    ///
+    /// An owner that writes nothing learns that it was taken over, too: it looks every ``JournalLimits/ownershipCheck``.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`.
+    package func watchOwnership() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [ending] in
+                for await reason in ending.watch() { if let reason { throw reason } }
+            }
+            group.addTask {
+                while true {
+                    try await self.checkOwnership()
+                    try await Task.sleep(for: JournalLimits.ownershipCheck)
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Looks whether another process has taken the journal over; reads nothing while the lock file is ours.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`.
+    package func checkOwnership() async throws {
+        guard !lock.isInPlace(folder.lock) else { return }
+        let newest = try? await read { db in
+            try Int64.fetchOne(db, sql: "SELECT incarnation FROM journal")
+        }
+        guard let newest, newest != incarnation else { return }
+        end(because: EntryStore.takenOver)
+        throw EntryStore.takenOver
+    }
+
+    func end(because reason: RepriseError) {
+        guard ending.value == nil else { return }
+        ending.announce(reason)
+    }
+
+    // MARK: An entry that must not be lost
+
+    /// Runs `body`, which records `entry`; where the journal cannot be written, the entry is left in the spool instead.
+    ///
+    /// After a disk that fails, the spool is merged as soon as the disk has recovered; after a takeover the new owner merges it.
+    ///
+    /// - Returns: whether `body` was committed.
+    /// - Throws: what the journal throws, if the spool cannot be written either.
+    @discardableResult
+    package func write(
+        orSpool entry: NewEntry, _ body: @escaping @Sendable (Database) throws -> Void
+    ) async throws -> Bool {
+        do {
+            try await write(body)
+            return true
+        } catch let error as RepriseError where Self.isOfTheJournal(error) {
+            // Of an account that was removed meanwhile nothing is made again.
+            guard access(folder.database, F_OK) == 0 else { throw error }
+            do {
+                try Spool(at: folder.shared, timekeeper: store.configuration.timekeeper)
+                    .record(entry)
+            } catch let second {
+                throw RepriseError(
+                    error.code, error.message, remedy: error.remedy, cause: second)
+            }
+            if error.code != .ownershipLost { refill.start(self) }
+            return false
+        }
+    }
+
+    private static func isOfTheJournal(_ error: RepriseError) -> Bool {
+        switch error.code {
+        case .ownershipLost, .diskFull, .diskFailed, .notWritable, .busy, .full, .corrupt: true
+        default: false
+        }
+    }
+}
+
+/// Merges the spool, after something was left there because of the disk, until that has worked.
+final class SpoolRefill: Sendable {
+    private let state = Mutex<(task: Task<Void, Never>?, isStopped: Bool)>((nil, false))
+
+    private static let backoff = Backoff(base: .seconds(1), longest: .seconds(60))
+
+    func start(_ journal: Journal) {
+        let clock = journal.store.configuration.timekeeper
+        state.withLock { state in
+            guard !state.isStopped, state.task == nil else { return }
+            state.task = Task { [weak self, weak journal] in
+                var failures = 0
+                while !Task.isCancelled {
+                    failures += 1
+                    try? await clock.sleep(for: Self.backoff.ceiling(failures: failures))
+                    guard let journal, await !Self.isDone(journal) else { break }
+                }
+                self?.state.withLock { $0.task = nil }
+            }
+        }
+    }
+
+    func stop() {
+        let task = state.withLock { state in
+            state.isStopped = true
+            return state.task
+        }
+        task?.cancel()
+    }
+
+    private static func isDone(_ journal: Journal) async -> Bool {
+        do {
+            return try await journal.mergeSpool().stopped == nil
+        } catch let error as RepriseError {
+            return error.code == .closed || error.code == .ownershipLost
+        } catch {
+            return false
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import Reprise
+import RepriseNIO
+import Testing
+
+@testable import RepriseCLI
+
+/// The article on accounts, at a real server that asks for tokens.
+@Suite("Accounts at a server", .timeLimit(.minutes(1)))
+struct AccountsAtServerTests {
+    private static func isLive(_ home: RepriseAccounts) async throws {
+        let general = try await home.current.channel("general")
+        let deadline = ContinuousClock.now + .seconds(15)
+        while general.state != .live {
+            try #require(ContinuousClock.now < deadline, "\(general.state)")
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    @Test("One run goes on over every sign-in and sign-out, and asks for nothing in between")
+    func oneRun() async throws {
+        let folder = try Folder()
+        let server = try await TestServer(data: folder.path("data"), options: ["--dev"])
+        let home = try await RepriseAccounts.open(
+            at: folder.url.appending(path: "home"), server: server.url, dialer: NIODialer(),
+            tokens: { [url = server.url] request in
+                guard let token = try await DevToken.fetch(server: url, user: request.user) else {
+                    throw RepriseError(.unauthorized, "It gives no tokens.")
+                }
+                return token
+            },
+            prepare: { reprise in try await reprise.channel("general").subscribe() })
+        let running = Task { try await home.run() }
+        // Time in which a client of nobody would be refused, if it dialled.
+        try await Task.sleep(for: .milliseconds(200))
+        for round in 0..<4 {
+            try await home.signIn(as: UserID(round.isMultiple(of: 2) ? "ada" : "bob"))
+            try await Self.isLive(home)
+            if round > 0 {
+                try await home.signOut()
+                try await Task.sleep(for: .milliseconds(round * 40))
+            }
+        }
+        let ada = try await home.signIn(as: UserID("ada"))
+        try await Self.isLive(home)
+        let id = try await ada.channel("general").publish("1")
+        let deadline = ContinuousClock.now + .seconds(15)
+        while try await ada.journal.entry(id)?.state != .finished(.applied) {
+            try #require(ContinuousClock.now < deadline)
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        running.cancel()
+        try await running.value
+        await home.close()
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end(within: 10)
+        #expect(!server.tool.error.contains("unauthorized"))
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Testing
+
+@Suite("Who can read a journal")
+struct PrivacyTests {
+    private let kinds = [EntryKind("note")]
+
+    private static func mode(_ url: URL) throws -> Int {
+        let all = try FileManager.default.attributesOfItem(atPath: url.path)
+        return try #require(all[.posixPermissions] as? NSNumber).intValue
+    }
+
+    private static func files(_ folder: URL) throws -> [URL] {
+        let all = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+        return (all?.allObjects as? [URL] ?? []).filter { !$0.hasDirectoryPath }
+    }
+
+    @Test("Its database, log, index, mirror, spool and lock are the owner's alone")
+    func modes() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open(kinds)
+        try await journal.record(entry("a", "note"))
+        try await journal.replace(Mirror<Int>(in: desk.folder.url), with: 1)
+        try Spool(at: desk.folder.url).record(NewEntry(kind: "note", payload: []))
+        let files = try Self.files(desk.folder.url)
+        let names = Set(files.map(\.lastPathComponent))
+        #expect(names.isSuperset(of: ["journal.sqlite", "journal.sqlite-wal", "mirror.json"]))
+        #expect(files.contains { $0.path.contains("/spool/") })
+        for file in files {
+            #expect(try Self.mode(file) == 0o600, "\(file.lastPathComponent)")
+        }
+        await journal.close()
+    }
+
+    @Test("Those of a journal that everybody could read are put right by the next opening")
+    func repaired() async throws {
+        let desk = try Desk()
+        let first = try await desk.open(kinds)
+        try await first.record(entry("a", "note"))
+        await first.close()
+        for file in try Self.files(desk.folder.url) where file.path.contains("journal.sqlite") {
+            #expect(chmod(file.path, 0o644) == 0)
+        }
+        let second = try await desk.open(kinds)
+        try await second.record(entry("b", "note"))
+        for file in try Self.files(desk.folder.url) where file.path.contains("journal.sqlite") {
+            #expect(try Self.mode(file) == 0o600, "\(file.lastPathComponent)")
+        }
+        await second.close()
+    }
+
+    @Test("Who has it open itself is not told to end a process")
+    func ownProcess() async throws {
+        let desk = try Desk()
+        let journal = try await desk.open(kinds)
+        let error = try await #require(throws: RepriseError.self) { try await desk.open(kinds) }
+        #expect(error.code == .journalOwned && error.message.contains("this process"))
+        #expect(error.remedy?.contains("End that process") == false)
+        await journal.close()
+    }
+}
