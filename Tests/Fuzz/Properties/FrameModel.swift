@@ -106,9 +106,10 @@ struct FrameModel {
             String(validating: bytes, as: UTF8.self) != nil
         }
         if isValid(bytes) || isWhole { return isValid(bytes) }
-        let seconds: [UInt8] = [0x80, 0x90, 0xa0]
-        let ends = seconds.flatMap { [[$0], [$0, 0x80], [$0, 0x80, 0x80]] }
-        return ends.contains { isValid(bytes + $0) }
+        let ends: [[UInt8]] = [0x80, 0x90, 0xa0].map { [$0] }
+        return ends.contains { end in
+            (0...2).contains { isValid(bytes + end + [UInt8](repeating: 0x80, count: $0)) }
+        }
     }
 
     /// §5.5.1, §7.4.
