@@ -46,7 +46,7 @@ struct FormsMessage {
             var burst = SeededRandom(seed: draw.next())
             if burst.chance(mix.bursts) {
                 first = length * mix.moments[burst.index(mix.moments.count)]
-                first += burst.spread(.zero, .milliseconds(40))
+                first += burst.spread(.microseconds(10), .milliseconds(40))
             }
         }
         arrivals =
