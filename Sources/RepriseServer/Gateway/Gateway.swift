@@ -19,7 +19,7 @@ package final class Gateway: Sendable {
     let logger: Logger
     package let committer: Committer
     let reader: LogReader
-    let httpConnections = OpenConnections()
+    let httpConnections: HTTPConnections
     let connectionLimits: ConnectionMachine.Limits
 
     let log: any MessageLog
@@ -41,10 +41,12 @@ package final class Gateway: Sendable {
     ///   - metrics: what counts.
     ///   - clock: tells the time.
     ///   - logger: gets connection ids and reasons.
+    ///   - descriptors: how many files and sockets the process may have open; nil if that is not known.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
         admission: Admission? = nil,
-        metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger
+        metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger,
+        descriptors: Int? = nil
     ) {
         self.limits = limits
         self.hub = hub
@@ -56,6 +58,9 @@ package final class Gateway: Sendable {
         self.log = log
         self.clock = clock
         self.logger = logger
+        httpConnections = HTTPConnections(
+            .init(limits, descriptors: descriptors),
+            warning: ThrottledWarning(logger: logger, clock: clock))
         limiter = RateLimiter(
             .init(
                 perSecond: Double(limits.publishesPerSecond),
@@ -73,6 +78,9 @@ package final class Gateway: Sendable {
     /// How many WebSocket connections there are.
     package var connectionCount: Int { state.withLock { $0.connections } }
 
+    /// How many connections there are that are no WebSockets, or not yet.
+    package var httpConnectionCount: Int { httpConnections.count }
+
     /// Whether the server is shutting down.
     package var isQuiescing: Bool { state.withLock { $0.isQuiescing } }
 
@@ -80,7 +88,9 @@ package final class Gateway: Sendable {
     package func quiesce() { state.withLock { $0.isQuiescing = true } }
 
     /// Takes over a connection whose handshake is done; on its event loop.
-    func attach(_ channel: any Channel) throws {
+    ///
+    /// Its own handler belongs behind `decoder`, which reads its frames.
+    func attach(_ channel: any Channel, behind decoder: any ChannelHandler) throws {
         guard let shard = hub.shard(of: channel.eventLoop) else {
             preconditionFailure("a connection is on a loop that the hub was not made for")
         }
@@ -91,7 +101,7 @@ package final class Gateway: Sendable {
         }
         let connection = ConnectionHandler(
             id: id, switchboard: shard.switchboard(for: self), now: clock.uptime())
-        try channel.pipeline.syncOperations.addHandler(connection)
+        try channel.pipeline.syncOperations.addHandler(connection, position: .after(decoder))
         if isQuiescing {
             connection.quiesce()
         } else if !isWelcome {
@@ -128,22 +138,4 @@ package final class Gateway: Sendable {
     }
 
     func connectionEnded() { state.withLock { $0.connections -= 1 } }
-}
-
-/// Plain HTTP connections, so that those which do not end by themselves can be cut off at shutdown.
-final class OpenConnections: Sendable {
-    private let connections = Mutex<[ObjectIdentifier: any Channel]>([:])
-
-    /// - Returns: takes the connection out again.
-    func add(_ connection: any Channel) -> @Sendable () -> Void {
-        let key = ObjectIdentifier(connection)
-        connections.withLock { $0[key] = connection }
-        return { self.connections.withLock { $0[key] = nil } }
-    }
-
-    func cutAll() {
-        for connection in connections.withLock({ Array($0.values) }) {
-            connection.close(promise: nil)
-        }
-    }
 }

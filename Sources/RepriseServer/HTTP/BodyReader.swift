@@ -45,6 +45,8 @@ struct BodyReader {
     private mutating func nextPiece() async throws -> ByteBuffer? {
         do {
             return try await pieces.next()
+        } catch let error as RepriseError {
+            throw error  // the connection knows better what is wrong
         } catch let error where !(error is CancellationError) {
             isAtEnd = true
             throw RepriseError(
