@@ -89,6 +89,7 @@ public struct Server: Service {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
     public func run() async throws {
+        let descriptors = DescriptorLimit.raise()
         let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
         let clock = SystemTimekeeper()
         let opened = try openLog()
@@ -137,7 +138,8 @@ public struct Server: Service {
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            admission: admission, metrics: metrics, clock: clock, logger: logger)
+            admission: admission, metrics: metrics, clock: clock, logger: logger,
+            descriptors: descriptors)
         async let storing: Void = committer.run()
         async let pushed: Void = pushing.run()
         let result = await serve(on: group, gateway, log, accounts, entrance, pushing)
@@ -210,6 +212,9 @@ public struct Server: Service {
                 address: .hostname(configuration.host, port: configuration.port),
                 serverName: "reprise", backlog: 1_024),
             onServerRunning: { channel in
+                let acceptErrors = AcceptErrorHandler(
+                    warning: ThrottledWarning(logger: logger, clock: gateway.clock))
+                try? await channel.pipeline.addHandler(acceptErrors, position: .first).get()
                 warnIfUnsafe()
                 let port = channel.localAddress?.port ?? configuration.port
                 await onReady(

@@ -54,6 +54,26 @@ public struct ServerLimits: Hashable, Sendable {
     public var notReading: Duration = .seconds(60)
     /// How long a plain HTTP connection may be silent between requests.
     public var httpIdle: Duration = .seconds(60)
+    /// The most connections that are no WebSockets, or not yet; one more is closed.
+    ///
+    /// No more than half of the files that the process may have open, so that WebSockets and the log have the others.
+    public var httpConnections = 10_000
+    /// The most of them from one IPv4 address, or from one /64 of IPv6; one more is closed.
+    ///
+    /// No more than an eighth of the files that the process may have open.
+    public var httpConnectionsPerAddress = 2_000
+    /// The most bytes of HTTP answers that wait for all peers together.
+    ///
+    /// Beyond it the connection that has waited longest is closed.
+    public var httpUnsentBytes = 268_435_456
+    /// The least bytes of a request's body in a second of waiting for it, once it is ``bodyGrace`` behind (408).
+    public var bodyBytesPerSecond = 100
+    /// How far a request's body may be behind ``bodyBytesPerSecond``.
+    public var bodyGrace: Duration = .seconds(20)
+    /// How long bytes are thrown away behind the last answer of a connection, so that a reset does not overtake it.
+    package var httpLingering: Duration = .seconds(5)
+    /// How many bytes are thrown away behind the last answer of a connection.
+    package var httpDiscardedBytes = 2 << 20
     /// How long a peer may take to answer a close frame.
     public var closeHandshake: Duration = .seconds(1)
     /// How long the server takes to end; what is not done by then is cut off.

@@ -56,10 +56,10 @@ package struct BrowserRules: Hashable, Sendable {
         host.flatMap { Self.normal((isSecure ? "https://" : "http://") + $0) }
     }
 
-    /// Only a name with a dot can be registered by somebody else and made to point here.
+    /// A name can be made to point here by whoever answers for it: its registrar, or a stranger in the local network.
     private func isOurName(_ host: String) -> Bool {
         guard let name = Self.name(host) else { return false }
-        return LoopbackName.isOne(name) || !name.contains(".") || Self.isAddress(name)
+        return LoopbackName.isOne(name) || Self.isAddress(name)
             || origins.contains { Self.host($0) == name }
     }
 

@@ -20,7 +20,7 @@ package final class Gateway: Sendable {
     let logger: Logger
     package let committer: Committer
     let reader: LogReader
-    let httpConnections = OpenConnections()
+    let httpConnections: HTTPConnections
     /// Bodies that are being stored while they come.
     package let streams = OpenStreams()
     let connectionLimits: ConnectionMachine.Limits
@@ -44,10 +44,12 @@ package final class Gateway: Sendable {
     ///   - metrics: what counts.
     ///   - clock: tells the time.
     ///   - logger: gets connection ids and reasons.
+    ///   - descriptors: how many files and sockets the process may have open; nil if that is not known.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
         admission: Admission? = nil,
-        metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger
+        metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger,
+        descriptors: Int? = nil
     ) {
         self.limits = limits
         self.hub = hub
@@ -59,6 +61,9 @@ package final class Gateway: Sendable {
         self.log = log
         self.clock = clock
         self.logger = logger
+        httpConnections = HTTPConnections(
+            .init(limits, descriptors: descriptors),
+            warning: ThrottledWarning(logger: logger, clock: clock))
         limiter = RateLimiter(
             .init(
                 perSecond: Double(limits.publishesPerSecond),
@@ -76,6 +81,9 @@ package final class Gateway: Sendable {
     /// How many WebSocket connections there are.
     package var connectionCount: Int { state.withLock { $0.connections } }
 
+    /// How many connections there are that are no WebSockets, or not yet.
+    package var httpConnectionCount: Int { httpConnections.count }
+
     /// Whether the server is shutting down.
     package var isQuiescing: Bool { state.withLock { $0.isQuiescing } }
 
@@ -87,7 +95,9 @@ package final class Gateway: Sendable {
     }
 
     /// Takes over a connection whose handshake is done; on its event loop.
-    func attach(_ channel: any Channel) throws {
+    ///
+    /// Its own handler belongs behind `decoder`, which reads its frames.
+    func attach(_ channel: any Channel, behind decoder: any ChannelHandler) throws {
         guard let shard = hub.shard(of: channel.eventLoop) else {
             preconditionFailure("a connection is on a loop that the hub was not made for")
         }
@@ -99,11 +109,9 @@ package final class Gateway: Sendable {
         let connection = ConnectionHandler(
             id: id, switchboard: shard.switchboard(for: self), now: clock.uptime())
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(connection)
+        try pipeline.addHandler(connection, position: .after(decoder))
         try pipeline.addHandler(
-            FrameHeaderGuard { connection.machine.frameLimit },
-            position: .before(
-                pipeline.handler(type: ByteToMessageHandler<WebSocketFrameDecoder>.self)))
+            FrameHeaderGuard { connection.machine.frameLimit }, position: .before(decoder))
         if isQuiescing {
             connection.quiesce()
         } else if !isWelcome {
@@ -140,22 +148,4 @@ package final class Gateway: Sendable {
     }
 
     func connectionEnded() { state.withLock { $0.connections -= 1 } }
-}
-
-/// Plain HTTP connections, so that those which do not end by themselves can be cut off at shutdown.
-final class OpenConnections: Sendable {
-    private let connections = Mutex<[ObjectIdentifier: any Channel]>([:])
-
-    /// - Returns: takes the connection out again.
-    func add(_ connection: any Channel) -> @Sendable () -> Void {
-        let key = ObjectIdentifier(connection)
-        connections.withLock { $0[key] = connection }
-        return { self.connections.withLock { $0[key] = nil } }
-    }
-
-    func cutAll() {
-        for connection in connections.withLock({ Array($0.values) }) {
-            connection.close(promise: nil)
-        }
-    }
 }

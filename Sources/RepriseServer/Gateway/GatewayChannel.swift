@@ -1,15 +1,10 @@
-import HTTPTypes
 package import HummingbirdCore
 package import Logging
 package import NIOCore
-import NIOHTTP1
 package import NIOHTTPTypes
-import NIOHTTPTypesHTTP1
 import NIOSSL
-import NIOWebSocket
-import RepriseWire
 
-/// Sorts connections: a WebSocket handshake becomes a `ConnectionHandler`, anything else goes to Hummingbird's router.
+/// Makes the pipelines of connections; ``HTTPRequestHandler`` sorts what comes on them.
 package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
     /// What became of a connection.
     package enum Outcome: Sendable {
@@ -30,35 +25,35 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
     package init(gateway: Gateway, entrance: Entrance, responder: @escaping Responder) {
         self.gateway = gateway
         self.entrance = entrance
-        self.responder = responder
+        self.responder = {
+            (request: Request, writer: consuming ResponseWriter, channel: any Channel) in
+            var request = request
+            if AwaitedBody.isAwaited(request) {
+                request.body = RequestBody(
+                    asyncSequence: AwaitedBody(body: request.body, channel: channel))
+            }
+            try await responder(request, writer, channel)
+        }
     }
 
     package func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             try Self.tune(channel, gateway.limits)
-            let upgrade = NIOTypedHTTPServerUpgradeConfiguration<Outcome>(
-                upgraders: [upgrader()],
-                notUpgradingCompletionHandler: { notUpgraded($0, logger) })
-            var pipeline = NIOUpgradableHTTPServerPipelineConfiguration(
-                upgradeConfiguration: upgrade)
-            pipeline.enablePipelining = false  // NIOAsyncChannel reads one request after the other
-            pipeline.enableErrorHandling = true  // or garbage hangs instead of getting a 400
-            pipeline.enableResponseHeaderValidation = false  // HTTPTypes has done it
             let operations = channel.pipeline.syncOperations
-            // First of all, so that the time for the first request is the handshake's too.
             if let certificate = entrance.certificate {
                 try operations.addHandler(NIOSSLServerHandler(context: certificate.current))
             }
-            let outcome = try operations.configureUpgradableHTTPServerPipeline(
-                configuration: pipeline)
-            let upgradeHandler = try operations.handler(
-                type: NIOTypedHTTPServerUpgradeHandler<Outcome>.self)
-            try operations.addHandler(
-                UpgradeGuard(
-                    timeout: TimeAmount(gateway.limits.handshake), browsers: entrance.browsers,
-                    isSecure: isSecure),
-                position: .before(upgradeHandler))
-            return Value(channel: channel, outcome: outcome)
+            let outcome = channel.eventLoop.makePromise(of: Outcome.self)
+            let requests = HTTPRequestHandler(
+                gateway: gateway, browsers: entrance.browsers, isSecure: isSecure,
+                outcome: outcome)
+            do {
+                for handler in requests.handlers() { try operations.addHandler(handler) }
+            } catch {
+                requests.abandon()
+                throw error
+            }
+            return Value(channel: channel, outcome: outcome.futureResult)
         }
     }
 
@@ -88,39 +83,5 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         try options?.setOption(
             .writeBufferWaterMark,
             value: .init(low: limits.unsentBytesToResume, high: limits.unsentBytes))
-    }
-
-    private func upgrader() -> NIOTypedWebSocketServerUpgrader<Outcome> {
-        NIOTypedWebSocketServerUpgrader(
-            maxFrameSize: WireLimits.frameBytes,
-            enableAutomaticErrorHandling: false,  // the machine says how a connection ends
-            shouldUpgrade: { channel, _ in
-                channel.eventLoop.makeSucceededFuture([
-                    "Sec-WebSocket-Protocol": WireHandshake.subprotocol
-                ])
-            },
-            upgradePipelineHandler: { channel, _ in
-                channel.eventLoop.makeCompletedFuture {
-                    try gateway.attach(channel)
-                    return .webSocket
-                }
-            })
-    }
-
-    /// What Hummingbird's own HTTP/1 channel puts behind the decoder.
-    private func notUpgraded(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<Outcome> {
-        channel.eventLoop.makeCompletedFuture {
-            let operations = channel.pipeline.syncOperations
-            // Hummingbird answers what cannot be parsed itself; two answers would be one too many.
-            operations.removeHandler(
-                try operations.handler(type: HTTPServerProtocolErrorHandler.self), promise: nil)
-            try operations.addHandler(HTTP1ToHTTPServerCodec(secure: isSecure))
-            try operations.addHandler(
-                HTTPConnectionStateHandler(idleTimeout: gateway.limits.httpIdle, logger: logger))
-            return .http(
-                try NIOAsyncChannel(
-                    wrappingChannelSynchronously: channel,
-                    configuration: .init(isOutboundHalfClosureEnabled: true)))
-        }
     }
 }

@@ -22,8 +22,7 @@ package struct UpgradeRequiredRoute {
         headers[.contentType] = "application/json; charset=utf-8"
         let body =
             #"{"error":{"code":"upgradeRequired","message":"Connect with WebSocket version 13 "#
-            + #"and the subprotocol \#(WireHandshake.subprotocol), in the first request "#
-            + #"of a connection."}}"#
+            + #"and the subprotocol \#(WireHandshake.subprotocol)."}}"#
         return Response(
             status: .upgradeRequired, headers: headers,
             body: .init(byteBuffer: ByteBuffer(string: body)))

@@ -67,6 +67,8 @@ struct BodyReader {
     ) async throws -> ByteBuffer? {
         do {
             return try await take(pieces)
+        } catch let error as RepriseError {
+            throw error  // the connection knows better what is wrong
         } catch let error where !(error is CancellationError) {
             isAtEnd = true
             throw RepriseError(

@@ -72,13 +72,16 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
     ) throws -> Response { response }
 
     /// The refusal as a response.
-    var response: Response {
+    var response: Response { Response(json: json, status: status, headers: headers) }
+
+    /// `{"error":{"code","message"}}`.
+    var json: [UInt8] {
         var json = JSONWriter()
         json.object { object in
             object.key("error")
             write(to: &object)
         }
-        return Response(json: json.bytes, status: status, headers: headers)
+        return json.bytes
     }
 
     /// Writes the object with code and message.
@@ -116,6 +119,11 @@ extension RepriseError {
     /// Not for this user, or not there: in the same words, so that nobody learns which.
     static let notForThisUser = RepriseError(
         .forbidden, "Not for this user, or there is no such channel.")
+
+    /// The peer sends less than the least that a body may bring in a second.
+    static let bodyTooSlow = RepriseError(
+        .timedOut, "The body comes too slowly.",
+        remedy: "What was stored is stored: send it again with the same ids.")
 }
 
 extension Response {

@@ -2,6 +2,11 @@ import RepriseWire
 
 /// The bounds of the HTTP API; `docs/limits.md` lists them.
 package struct HTTPLimits: Hashable, Sendable {
+    /// The most bytes of a request's head, and of one field of it (431).
+    package static let headBytes = 65_536
+    /// The most fields of a request's head (431).
+    package static let headFields = 256
+
     /// The most bytes of one message with its envelope: a JSON body (413), or a line of NDJSON (an error of that line).
     package var messageBytes = WireLimits.bodyBytes + 4_096
     /// The most bytes of any other JSON body (413).

@@ -1,10 +1,14 @@
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import RepriseCore
 import RepriseWire
 
 /// What those ask for who run the server.
 extension HTTPRoutes {
+    /// One buffer for all answers.
+    private static let document = ByteBuffer(bytes: PackageResources.openapi_json)
+
     func addOperation<Context: RequestContext>(to router: Router<Context>) {
         on(.get, "/healthz", in: router, for: .anybody) { _ in
             Response(json: Array(#"{"status":"ok"}"#.utf8))
@@ -16,7 +20,9 @@ extension HTTPRoutes {
             return Response(json: Array(#"{"status":"ready"}"#.utf8))
         }
         on(.get, "/openapi.json", in: router, for: .anybody) { _ in
-            Response(json: PackageResources.openapi_json)
+            Response(
+                status: .ok, headers: [.contentType: "application/json"],
+                body: ResponseBody(byteBuffer: Self.document))
         }
         on(.get, "/metrics", in: router, for: .anybody) { _ in
             let text = try await services.metrics()

@@ -27,6 +27,7 @@ package struct JSONErrors<Context: RequestContext>: RouterMiddleware {
                 .notImplemented, "notImplemented", "This server has not heard of this method."
             ).response
         }
+        guard Self.isPlain(request.head.path ?? "") else { return Self.nothingHere.response }
         do {
             return try await next(request, context)
         } catch let failure as HTTPFailure {
@@ -41,10 +42,18 @@ package struct JSONErrors<Context: RequestContext>: RouterMiddleware {
         }
     }
 
+    private static var nothingHere: HTTPFailure {
+        HTTPFailure(.notFound, "notFound", "There is nothing at this path.")
+    }
+
+    /// The router overlooks slashes too many, and a proxy that keeps a path from strangers does not know all its spellings.
+    private static func isPlain(_ target: String) -> Bool {
+        let path = target.prefix { $0 != "?" && $0 != "#" }
+        return !path.contains("//") && (path.count < 2 || path.last != "/")
+    }
+
     private static func failure(_ error: HTTPError) -> HTTPFailure {
-        guard error.status != .notFound else {
-            return HTTPFailure(.notFound, "notFound", "There is nothing at this path.")
-        }
+        guard error.status != .notFound else { return nothingHere }
         return HTTPFailure(
             error.status, error.status.code < 500 ? "malformed" : "internal",
             error.body ?? error.status.reasonPhrase, headers: error.headers)

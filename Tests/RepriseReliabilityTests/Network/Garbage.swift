@@ -14,7 +14,7 @@ enum Garbage {
     static let upgrade = Array(
         """
         GET \(WireHandshake.path) HTTP/1.1\r
-        Host: x\r
+        Host: localhost\r
         Connection: Upgrade\r
         Upgrade: websocket\r
         Sec-WebSocket-Version: 13\r

@@ -210,7 +210,7 @@ struct EntranceTests {
             ] {
                 let client = TestClient(socket: try PlainSocket(port: server.address.port))
                 let request = TestClient.handshake().replacing(
-                    "Host: test\r\n", with: "Host: test\r\nOrigin: \(origin)\r\n")
+                    "Host: localhost\r\n", with: "Host: localhost\r\nOrigin: \(origin)\r\n")
                 try await client.socket.send(request)
                 try await client.readResponse()
                 #expect(client.response.hasPrefix(status), "\(origin): \(client.response)")
@@ -231,7 +231,7 @@ struct EntranceTests {
             #expect(try await server.get("/readyz").status == 200)
             let client = TestClient(socket: try PlainSocket(port: server.address.port))
             try await client.socket.send(
-                TestClient.handshake().replacing("Host: test", with: "Host: evil.example"))
+                TestClient.handshake().replacing("Host: localhost", with: "Host: evil.example"))
             try await client.readResponse()
             #expect(client.response.hasPrefix("HTTP/1.1 403"))
         }

@@ -17,7 +17,9 @@ final class PlainSocket: Sendable {
     let descriptor: Int32
 
     /// Connects; a small `receiveBuffer` (the kernel's, in bytes) soon makes a slow reader.
-    init(port: Int, receiveBuffer: Int32? = nil) throws {
+    ///
+    /// `source` is the address to come from.
+    init(port: Int, receiveBuffer: Int32? = nil, from source: String? = nil) throws {
         #if os(Linux)
             descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         #else
@@ -26,16 +28,26 @@ final class PlainSocket: Sendable {
         if var size = receiveBuffer {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(4))
         }
+        if let source {
+            let result = Self.with(source, 0) { bind(descriptor, $0, $1) }
+            guard result == 0 else { throw Failure(description: "bind: errno \(errno)") }
+        }
+        let result = Self.with("127.0.0.1", port) { connect(descriptor, $0, $1) }
+        guard result == 0 else { throw Failure(description: "connect: errno \(errno)") }
+    }
+
+    private static func with(
+        _ host: String, _ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        let result = withUnsafePointer(to: &address) { pointer in
+        address.sin_addr.s_addr = inet_addr(host)
+        return withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard result == 0 else { throw Failure(description: "connect: errno \(errno)") }
     }
 
     deinit { close(descriptor) }

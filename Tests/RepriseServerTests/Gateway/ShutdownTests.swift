@@ -92,7 +92,7 @@ struct ShutdownTests {
             let stubborn = try await server.client()
             let upload = try PlainSocket(port: server.port)
             try await upload.send(
-                "POST /v1/channels/general/messages HTTP/1.1\r\nHost: test\r\n"
+                "POST /v1/channels/general/messages HTTP/1.1\r\nHost: localhost\r\n"
                     + "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
             try await stubborn.socket.send(TestClient.frame(0x89, []))
             #expect(try await stubborn.next() == .pong([]))

@@ -16,7 +16,7 @@ final class TestClient {
         version: String = "13", upgrade: String = "websocket"
     ) -> String {
         let offered = name.map { "Sec-WebSocket-Protocol: \($0)\r\n" } ?? ""
-        return "GET \(path) HTTP/1.1\r\nHost: test\r\nConnection: keep-alive, Upgrade\r\n"
+        return "GET \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\n"
             + "Upgrade: \(upgrade)\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
             + "Sec-WebSocket-Version: \(version)\r\n\(offered)\r\n"
     }

@@ -31,7 +31,7 @@ struct UpgradeTrapTests {
         try await RunningServer.with { server in
             let socket = try PlainSocket(port: server.port)
             try await socket.send(TestClient.handshake(protocol: nil))
-            let reply = try await socket.receive(until: "connection.\"}}")
+            let reply = try await socket.receive(until: "reprise.v1.\"}}")
             #expect(reply.lowercased().contains("sec-websocket-version: 13"))
             #expect(reply.contains("reprise.v1"))
         }
@@ -70,7 +70,7 @@ struct UpgradeTrapTests {
         try await RunningServer.with { server in
             let silent = try PlainSocket(port: server.port)
             let kept = try PlainSocket(port: server.port)
-            try await kept.send("GET /v1/nothing HTTP/1.1\r\nHost: test\r\n\r\n")
+            try await kept.send("GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
             _ = try await kept.receive(until: "\r\n\r\n")
             let upgraded = try await server.client(hello: false)
             let open = try await server.client()
@@ -99,7 +99,7 @@ struct UpgradeTrapTests {
     func garbageLater() async throws {
         try await RunningServer.with { server in
             let socket = try PlainSocket(port: server.port)
-            try await socket.send("GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n")
+            try await socket.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             _ = try await socket.receive(until: "ok\"}")
             try await socket.send("\u{1}\u{2}garbage\r\n\r\n")
             let reply = String(
@@ -124,16 +124,65 @@ struct UpgradeTrapTests {
         }
     }
 
-    @Test("7: a handshake as the second request of a connection is refused, not misread")
-    func secondRequest() async throws {
+    @Test("7: a handshake as a later request of a connection is accepted")
+    func laterRequest() async throws {
         try await RunningServer.with { server in
-            let socket = try PlainSocket(port: server.port)
-            try await socket.send("GET /v1/nothing HTTP/1.1\r\nHost: test\r\n\r\n")
-            #expect(try await socket.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 404 "))
-            try await socket.send(TestClient.handshake())
-            let reply = try await socket.receive(until: "connection.\"}}")
-            #expect(reply.contains("HTTP/1.1 426 "))
+            let client = TestClient(socket: try PlainSocket(port: server.port))
+            let ask = "GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            for _ in 0..<2 {
+                try await client.socket.send(ask)
+                let reply = try await client.socket.receive(until: "}}")
+                #expect(reply.hasPrefix("HTTP/1.1 404 "))
+            }
+            try await client.socket.send(TestClient.handshake())
+            try await client.readResponse()
+            #expect(client.response.hasPrefix("HTTP/1.1 101 "))
+            try await Self.use(client, of: server)
         }
+    }
+
+    @Test("7: a request, a handshake and WebSocket bytes in one packet are answered in order")
+    func onePacket() async throws {
+        try await RunningServer.with { server in
+            let client = TestClient(socket: try PlainSocket(port: server.port))
+            let hello = ClientFrame.hello(.init(device: .random(), client: "test")).encoded()
+            let ask = "HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            try await client.socket.send(
+                Array((ask + TestClient.handshake()).utf8) + TestClient.frame(0x81, hello))
+            try await client.readResponse()
+            #expect(client.response.hasPrefix("HTTP/1.1 200 "))
+            try await client.readResponse()
+            #expect(client.response.hasPrefix("HTTP/1.1 101 "))
+            try await Self.use(client, of: server, saysHello: false)
+        }
+    }
+
+    /// Such a connection takes and sends what others do, ends when it is told to, and is counted out.
+    private static func use(
+        _ client: TestClient, of server: RunningServer, saysHello: Bool = true
+    ) async throws {
+        if saysHello { try await client.send(.hello(.init(device: .random(), client: "test"))) }
+        guard case .welcome = try await client.nextFrame() else {
+            Issue.record("no welcome")
+            return
+        }
+        #expect(server.gateway.httpConnectionCount == 0, "it is a WebSocket now")
+        try await client.send(
+            .subscribe([.init(channel: channel(), epoch: nil, coverage: Coverage())]))
+        let bodies = (0..<100).map { _ in json(bytes: 20_000) }
+        for body in bodies {
+            try await client.send(
+                [.publish(.init(channel: channel(), id: .random(), body: body))])
+        }
+        var received: [[UInt8]] = []
+        while received.count < bodies.count {
+            if case .event(let event) = try await client.nextFrame() { received.append(event.body) }
+        }
+        #expect(received == bodies)
+        await server.group.triggerGracefulShutdown()
+        let ending = try await client.ending()
+        #expect(ending.0 == .goingAway)
+        try await untilTrue("it is counted out") { server.connections == 0 }
     }
 
     @Test("8: frames of every length arrive framed once, unmasked and whole")

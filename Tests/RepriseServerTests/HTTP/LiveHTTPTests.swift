@@ -176,6 +176,6 @@ struct LiveHTTPTests {
     }
 
     private static func head(_ type: String, _ framing: String) -> String {
-        "POST \(path) HTTP/1.1\r\nHost: x\r\nContent-Type: \(type)\r\n\(framing)\r\n\r\n"
+        "POST \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Type: \(type)\r\n\(framing)\r\n\r\n"
     }
 }

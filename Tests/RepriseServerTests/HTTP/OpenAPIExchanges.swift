@@ -146,6 +146,11 @@ final class OpenAPIExchanges {
                         + "{\"after\":\"none\",\"body\":1}\n"), 207
             ),
             (ask(post, as: "eve", channel: "den"), 403),
+            (ask(post, type: lines, "{\n"), 400),
+            (ask(post, as: "eve", type: lines, #"{"edits":"m1","body":1}"#), 403),
+            (ask(post, type: lines, #"{"edits":"nothing","body":1}"#), 404),
+            (ask(post, type: lines, #"{"id":"m9","after":"m8","body":1}"#), 409),
+            (ask(post, type: lines, String(repeating: "x", count: 70_000)), 413),
             (ask(post, channel: "den", #"{"id":"d1","body":1}"#), 200),
             (ask(post, #"{"id":"d1","body":1}"#), 409),
             (ask(post, #"{"id":"m9","after":"m8","body":1}"#), 409),
@@ -337,6 +342,10 @@ final class OpenAPIExchanges {
             for operation in operations where operation.hasBody {
                 try await expect(408, ask(operation.name, as: "root"), port)
             }
+            try await expect(408, stream(), port)
+        }
+        try await withServer({ $0.committer.shutdown() }) { port in
+            try await expect(503, stream(), port)
         }
         try await withServer({ $0.wait = { _ in .milliseconds(1_500) } }) { port in
             for operation in operations where operation.asksForToken {
@@ -354,6 +363,12 @@ final class OpenAPIExchanges {
             }
             try await expect(503, ask("GET /readyz", as: nil), port)
         }
+    }
+
+    private func stream() -> ExchangeRecorder.Ask {
+        ask(
+            "POST /v1/channels/{channel}/messages", as: "root", type: "application/x-ndjson",
+            #"{"body":1}"#)
     }
 
     /// Runs `body` on a server with what `configure` makes of it.

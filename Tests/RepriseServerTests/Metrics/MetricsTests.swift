@@ -270,7 +270,7 @@ struct MetricsTests {
     static func get(_ path: String, of server: RunningServer) async throws -> String {
         let client = TestClient(socket: try PlainSocket(port: server.port))
         try await client.socket.send(
-            "GET \(path) HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
+            "GET \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         try await client.readResponse()
         #expect(client.response.hasPrefix("HTTP/1.1 200"))
         #expect(client.response.lowercased().contains("text/plain; version=0.0.4"))

@@ -196,7 +196,9 @@ def breaches(document, recorded):
         if name not in operations:
             yield f"{name}: an exchange of no operation"
             continue
+        content_type = response["headers"].get("content-type", "").split(";")[0].strip()
         seen.add((name, str(response["status"])))
+        seen.add((name, str(response["status"]), content_type))
         place = f"{name} {response['status']}"
         for breach in response_breaches(document, operations[name], exchange):
             yield f"{place}: {breach}"
@@ -209,6 +211,10 @@ def breaches(document, recorded):
         for status in document.follow(pointer)[0]["responses"]:
             if (name, status) not in seen:
                 yield f"{name} {status}: documented, but no exchange got it"
+            response, _ = document.follow(f"{pointer}/responses/{status}")
+            for content_type in response.get("content", {}):
+                if (name, status, content_type) not in seen:
+                    yield f"{name} {status}: no exchange got it as {content_type}"
 
 
 def main():

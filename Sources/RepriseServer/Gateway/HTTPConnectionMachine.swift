@@ -1,0 +1,300 @@
+package import NIOCore
+
+/// Decides when an HTTP connection reads its next request, and when it ends.
+///
+/// `head → body → answering → head…`: one request at a time, and the next only when the answer has been sent, so that a peer
+/// that asks and does not read costs the memory of one answer. `closing` throws away what comes behind the last answer, so
+/// that a reset does not overtake it; `upgraded` leaves the rest to the WebSocket handlers.
+package struct HTTPConnectionMachine: Sendable {
+    package struct Limits: Hashable, Sendable {
+        /// How long the first head may take, and any other once its first byte has come.
+        package var head: TimeAmount
+        /// How long nothing may come between two requests.
+        package var idle: TimeAmount
+        /// A body may be so far behind ``bodyBytesPerSecond``.
+        package var bodyGrace: TimeAmount
+        package var bodyBytesPerSecond: Int
+        /// How long a peer may take none of the bytes that wait for it.
+        package var notReading: TimeAmount
+        /// How long, and how many bytes, a peer may send on behind the last answer.
+        package var lingering: TimeAmount
+        package var discardedBytes: Int
+        package var lingeringAtShutdown: TimeAmount
+
+        package init(_ limits: ServerLimits) {
+            head = TimeAmount(limits.handshake)
+            idle = TimeAmount(limits.httpIdle)
+            bodyGrace = TimeAmount(limits.bodyGrace)
+            bodyBytesPerSecond = limits.bodyBytesPerSecond
+            notReading = TimeAmount(limits.notReading)
+            lingering = TimeAmount(limits.httpLingering)
+            discardedBytes = limits.httpDiscardedBytes
+            lingeringAtShutdown = TimeAmount(limits.closeHandshake)
+        }
+    }
+
+    package enum Phase: Hashable, Sendable {
+        /// Between two requests, or within a head.
+        case head
+        /// A body arrives; `remaining` is nil where it comes in chunks.
+        case body(remaining: Int?)
+        /// The request is whole; its answer is not, or not sent.
+        case answering
+        /// The last answer is sent; so many more bytes are thrown away.
+        case closing(left: Int)
+        case upgraded
+    }
+
+    package enum Action: Hashable, Sendable {
+        /// The next request may be read.
+        case readNext
+        /// The route is told that the body comes too slowly.
+        case failBody
+        /// End the sending half, and throw away what comes.
+        case endOutput
+        case close
+    }
+
+    package private(set) var phase = Phase.head
+    package private(set) var unsent = 0
+    private let limits: Limits
+    private var headDeadline: NIODeadline
+    private var isFirst = true
+    private var isWithinHead = false
+    private var isAnswerBegun = false
+    private var isAnswerEnded = false
+    private var mustClose = false
+    private var credit: TimeAmount
+    private var readSince: NIODeadline?
+    private var progress: NIODeadline
+    private var buffered = 0
+    private var lingering: TimeAmount
+    private var closeDeadline: NIODeadline?
+
+    package init(_ limits: Limits, now: NIODeadline) {
+        self.limits = limits
+        headDeadline = now + limits.head
+        credit = limits.bodyGrace
+        progress = now
+        lingering = limits.lingering
+    }
+
+    // MARK: What comes
+
+    /// How many bytes the parser may be given now.
+    ///
+    /// Of a body in chunks only the parser knows the end; what it reads beyond is kept, so that is little.
+    package var feedable: Int {
+        switch phase {
+        case .head: .max
+        case .body(let remaining): remaining ?? 4_096
+        case .answering, .closing, .upgraded: 0
+        }
+    }
+
+    /// Whether the socket may be read.
+    package func mayRead(isHoldingBytes: Bool) -> Bool {
+        switch phase {
+        case .head, .body: !isHoldingBytes
+        case .answering: false
+        case .closing, .upgraded: true
+        }
+    }
+
+    package mutating func readBegan(now: NIODeadline) {
+        if case .body = phase { readSince = readSince ?? now }
+    }
+
+    package mutating func bytesReceived(_ count: Int, now: NIODeadline) -> Action? {
+        switch phase {
+        case .head: noteHeadBegan(now)
+        case .body: payForBody(count, now)
+        case .closing(let left):
+            phase = .closing(left: left - count)
+            return count > left ? .close : nil
+        case .answering, .upgraded: break
+        }
+        return nil
+    }
+
+    private mutating func noteHeadBegan(_ now: NIODeadline) {
+        guard !isWithinHead else { return }
+        isWithinHead = true
+        if !isFirst { headDeadline = now + limits.head }
+    }
+
+    /// Only the time counts in which we waited for the peer, and not he for us.
+    private mutating func payForBody(_ count: Int, _ now: NIODeadline) {
+        guard let since = readSince else { return }
+        readSince = nil
+        let earned = Int64(count) * 1_000_000_000 / Int64(max(1, limits.bodyBytesPerSecond))
+        credit = min(limits.bodyGrace, credit - (now - since) + .nanoseconds(earned))
+    }
+
+    package mutating func bytesFed(_ count: Int) {
+        if case .body(let remaining?) = phase { phase = .body(remaining: remaining - count) }
+    }
+
+    /// The head of a request was parsed.
+    ///
+    /// - Parameters:
+    ///   - bodyBytes: how long its body is; nil for chunks.
+    ///   - isLast: whether the connection ends behind the answer.
+    package mutating func headRead(bodyBytes: Int?, isLast: Bool) {
+        phase = .body(remaining: bodyBytes)
+        isFirst = false
+        isWithinHead = false
+        isAnswerBegun = false
+        isAnswerEnded = false
+        credit = limits.bodyGrace
+        readSince = nil
+        if isLast { mustClose = true }
+    }
+
+    package mutating func requestEnded(now: NIODeadline) -> Action? {
+        guard case .body = phase else { return nil }
+        phase = .answering
+        readSince = nil
+        return settle(now)
+    }
+
+    /// What came cannot be read any further.
+    package mutating func inputFailed() { mustClose = true }
+
+    // MARK: What goes
+
+    /// Whether a peer that waits for leave is told to send its body.
+    package var mayContinue: Bool {
+        if case .body = phase { return !isAnswerBegun }
+        return false
+    }
+
+    /// Whether a request waits for its answer, or for the rest of it.
+    package var mayAnswer: Bool {
+        switch phase {
+        case .body, .answering: !isAnswerEnded
+        case .head, .closing, .upgraded: false
+        }
+    }
+
+    /// An answer begins.
+    ///
+    /// - Returns: whether the connection ends behind it; one whose request is not whole does, because the rest may never come.
+    package mutating func answerBegan(isLast: Bool) -> Bool {
+        isAnswerBegun = true
+        if case .body = phase { mustClose = true }
+        if isLast { mustClose = true }
+        return mustClose
+    }
+
+    package mutating func answerEnded(now: NIODeadline) -> Action? {
+        isAnswerEnded = true
+        return settle(now)
+    }
+
+    package mutating func bytesWritten(_ count: Int, now: NIODeadline) {
+        if unsent == 0 { progress = now }
+        unsent += count
+        buffered += count
+    }
+
+    package mutating func bytesSent(_ count: Int, now: NIODeadline) -> Action? {
+        unsent -= count
+        progress = now
+        return settle(now)
+    }
+
+    private mutating func settle(_ now: NIODeadline) -> Action? {
+        guard isAnswerEnded, unsent == 0 else { return nil }
+        switch phase {
+        case .answering where !mustClose:
+            phase = .head
+            isAnswerEnded = false
+            headDeadline = now + limits.idle
+            return .readNext
+        case .body, .answering:
+            phase = .closing(left: limits.discardedBytes)
+            closeDeadline = now + lingering
+            return .endOutput
+        case .head, .closing, .upgraded: return nil
+        }
+    }
+
+    package mutating func upgraded() { phase = .upgraded }
+
+    // MARK: Ends
+
+    /// The peer sends nothing more, and everything that it sent was given to the parser.
+    package mutating func inputClosed() -> Action? {
+        switch phase {
+        case .head, .closing: return .close
+        case .body, .answering:
+            mustClose = true
+            return nil
+        case .upgraded: return nil
+        }
+    }
+
+    /// The server shuts down.
+    package mutating func quiesced(now: NIODeadline) -> Action? {
+        mustClose = true
+        lingering = min(lingering, limits.lingeringAtShutdown)
+        closeDeadline = closeDeadline.map { min($0, now + lingering) }
+        return phase == .head ? .close : nil
+    }
+
+    /// The router will write nothing more.
+    package mutating func routerEnded() -> Action? {
+        switch phase {
+        case .head: return .close
+        case .body, .answering:
+            mustClose = true
+            return isAnswerEnded ? nil : .close
+        case .closing, .upgraded: return nil
+        }
+    }
+
+    // MARK: Time
+
+    /// When to call ``ticked(buffered:now:)``.
+    package func nextTick(now: NIODeadline) -> NIODeadline? {
+        let phaseEnd: NIODeadline? =
+            switch phase {
+            case .head: headDeadline
+            case .body: readSince.map { $0 + max(credit, .zero) }
+            case .closing: closeDeadline
+            case .answering, .upgraded: nil
+            }
+        guard unsent > 0, phase != .upgraded else { return phaseEnd }
+        let look = min(progress + limits.notReading, now + limits.notReading / 4)
+        return min(phaseEnd ?? look, look)
+    }
+
+    /// Looks at the time; of `waiting` bytes that the transport holds, fewer than before are progress.
+    package mutating func ticked(buffered waiting: Int, now: NIODeadline) -> Action? {
+        if unsent > 0 {
+            if waiting < buffered { progress = now }
+            buffered = waiting
+            if phase != .upgraded, now >= progress + limits.notReading { return .close }
+        }
+        switch phase {
+        case .head: return now >= headDeadline ? .close : nil
+        case .body: return bodyTicked(now)
+        case .closing: return closeDeadline.map { now >= $0 } ?? true ? .close : nil
+        case .answering, .upgraded: return nil
+        }
+    }
+
+    private mutating func bodyTicked(_ now: NIODeadline) -> Action? {
+        guard let since = readSince, now >= since + max(credit, .zero) else { return nil }
+        readSince = nil
+        mustClose = true
+        return .failBody
+    }
+}
+
+extension TimeAmount {
+    fileprivate static func / (amount: TimeAmount, divisor: Int64) -> TimeAmount {
+        .nanoseconds(amount.nanoseconds / divisor)
+    }
+}

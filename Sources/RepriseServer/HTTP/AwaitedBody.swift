@@ -1,0 +1,34 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// A body that its sender holds back until he is told to send it (`Expect: 100-continue`, RFC 9110 §10.1.1).
+///
+/// He is told when somebody reads it, so a request that is refused without its body is refused before it is sent.
+struct AwaitedBody: AsyncSequence, Sendable {
+    typealias Element = ByteBuffer
+
+    let body: RequestBody
+    let channel: any Channel
+
+    static func isAwaited(_ request: Request) -> Bool {
+        request.headers[values: .expect].contains { $0.lowercased() == "100-continue" }
+    }
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var pieces: RequestBody.AsyncIterator
+        var channel: (any Channel)?
+
+        mutating func next() async throws -> ByteBuffer? {
+            if let channel {
+                self.channel = nil
+                channel.triggerUserOutboundEvent(BodyAwaited(), promise: nil)
+            }
+            return try await pieces.next()
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(pieces: body.makeAsyncIterator(), channel: channel)
+    }
+}
