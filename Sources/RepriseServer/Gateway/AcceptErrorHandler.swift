@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import NIOCore
 
 /// Says that connections cannot be accepted, which NIO does not: it tries again in a second.

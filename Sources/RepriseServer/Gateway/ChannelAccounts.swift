@@ -55,5 +55,5 @@ enum ChannelRequest: Sendable {
     case lookAgain
 
     /// Whether a person looks at the channel, and waits.
-    var isFirst: Bool { if case .subscribe(let wanted) = self { wanted.isFirst } else { false } }
+    var isFirst: Bool { if case .subscribe(let wanted, _) = self { wanted.isFirst } else { false } }
 }

@@ -145,7 +145,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let isLost = switches && (bodyBytes != 0 || head.method == .CONNECT)
         isDecoderSpent = switches
         isForwarding = false
-        isModern = head.version >= .http1_1
+        isModern = (head.version.major, head.version.minor) >= (1, 1)
         key = nil
         machine.headRead(bodyBytes: bodyBytes, isLast: !head.isKeepAlive || isLost)
         if let fault = RequestCheck.fault(in: head) { return refuse(fault) }

@@ -6,14 +6,15 @@ package enum RequestCheck {
     /// Why the request is bad; nil if it is not.
     package static func fault(in head: HTTPRequestHead) -> String? {
         let headers = head.headers
+        let isOld = (head.version.major, head.version.minor) < (1, 1)
         if headers.contains(name: "Transfer-Encoding") {
-            if head.version < .http1_1 { return "HTTP/1.0 knows no Transfer-Encoding." }
+            if isOld { return "HTTP/1.0 knows no Transfer-Encoding." }
             if headers.contains(name: "Content-Length") {
                 return "Send Transfer-Encoding or Content-Length, not both."
             }
         }
         let hosts = headers["Host"]
-        if hosts.isEmpty, head.version < .http1_1 { return nil }
+        if hosts.isEmpty, isOld { return nil }
         guard hosts.count == 1, isHost(hosts[0]) else {
             return "Send one Host: a name or an address, and perhaps a port."
         }

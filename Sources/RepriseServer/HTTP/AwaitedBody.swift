@@ -20,11 +20,15 @@ struct AwaitedBody: AsyncSequence, Sendable {
         var channel: (any Channel)?
 
         mutating func next() async throws -> ByteBuffer? {
+            try await next(isolation: nil)
+        }
+
+        mutating func next(isolation actor: isolated (any Actor)?) async throws -> ByteBuffer? {
             if let channel {
                 self.channel = nil
                 channel.triggerUserOutboundEvent(BodyAwaited(), promise: nil)
             }
-            return try await pieces.next()
+            return try await pieces.next(isolation: actor)
         }
     }
 

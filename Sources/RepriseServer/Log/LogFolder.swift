@@ -85,8 +85,7 @@ final class LogFolder: Sendable {
             let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (path == database ? O_CREAT : 0)
             let file = open(path, flags, 0o600)
             guard file >= 0 else { continue }
-            var status = stat()
-            if fstat(file, &status) == 0, status.st_mode & 0o077 != 0 { fchmod(file, 0o600) }
+            fchmod(file, 0o600)
             Foundation.close(file)
         }
     }
