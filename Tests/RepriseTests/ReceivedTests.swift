@@ -178,7 +178,7 @@ struct ReceivedTests {
         let system = MemoryNotifications(clock: ManualTimekeeper()).connect()
         let running = [
             Task { try await reprise.run() },
-            Task { try await reprise.notices?.run(notifications: system) },
+            Task { try await reprise.notices?.run(notifications: system) ?? () },
         ]
         try server.publish(#"{"text":"hi"}"#, to: "general")
         let general = try reprise.channel("general")
