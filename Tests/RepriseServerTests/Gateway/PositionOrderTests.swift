@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseServer
 import RepriseWire
+import Synchronization
 import Testing
 
 @Suite("What is told of positions never goes back", .timeLimit(.minutes(1)))

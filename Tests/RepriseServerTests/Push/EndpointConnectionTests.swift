@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Foundation
 import RepriseCore
+import RepriseFakes
 import RepriseServer
 import RepriseTesting
 import Synchronization
