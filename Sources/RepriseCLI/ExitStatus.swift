@@ -33,7 +33,7 @@ enum ExitStatus: Int32 {
         .notReprise: .protocol, .refused: .protocol, .untrusted: .protocol,
         .unauthorized: .protocol, .tokenExpired: .protocol, .forbidden: .protocol,
         .notWritable: .noPermission,
-        .badConfiguration: .badConfiguration,
+        .badConfiguration: .badConfiguration, .badAddress: .badConfiguration,
     ]
 }
 

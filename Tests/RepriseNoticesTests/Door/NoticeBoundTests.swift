@@ -235,7 +235,7 @@ struct NoticeBoundTests {
         let notification = try await banner(device)
         // What this server is told of reading it never echoes.
         let done = Task {
-            await device.reprise.received(
+            try await device.reprise.received(
                 NotificationResponse(notification: notification, action: .button("read")))
         }
         let start = clock.uptime()
@@ -243,7 +243,7 @@ struct NoticeBoundTests {
             clock.sleepers.contains(start + .seconds(5))
         }
         clock.advance(by: .seconds(5))
-        await done.value
+        try await done.value
         #expect(clock.uptime() == start + .seconds(5))
         await device.close()
     }
