@@ -199,7 +199,7 @@ struct ReaderTests {
     func twice() async throws {
         let bench = try await Bench()
         try await bench.general.read("inbox") { _ in }
-        await #expect(throws: RepriseError(.full, "")) {
+        await #expect(throws: RepriseError(.duplicateReader, "")) {
             try await bench.general.read("inbox") { _ in }
         }
         await #expect(throws: RepriseError(.malformed, "")) {

@@ -98,9 +98,10 @@ private final class Collector: ChannelInboundHandler {
     func failed(_ error: any Error) {
         guard !isAtEnd else { return }
         isAtEnd = true
-        if case NIOWebSocketError.invalidFrameLength = error {
+        switch error {
+        case NIOWebSocketError.invalidFrameLength, FrameHeaderGuard.Violation.tooLong:
             outcomes.append(.violation(1009))
-        } else {
+        default:
             let isFraming = error is NIOWebSocketError || error is FrameHeaderGuard.Violation
             outcomes.append(.violation(isFraming ? 1002 : 0))
         }
