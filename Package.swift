@@ -4,7 +4,7 @@ import PackageDescription
 // scripts/fuzz sets this to libFuzzer's archive: then our own modules are instrumented, and there is one more program.
 let fuzzer = Context.environment["REPRISE_FUZZER"]
 
-// A warning is an error where CI sets REPRISE_STRICT: docs/decisions/0003.
+// A warning is an error where CI sets REPRISE_STRICT: docs/architecture/testing.md#warnings-are-errors-where-reprise_strict1.
 let strict: [SwiftSetting] =
     [
         .swiftLanguageMode(.v6),

@@ -194,7 +194,7 @@ struct NetworkFaultTests {
                 }
             }
             #expect(try await server.stored(in: channel).map(\.id) == ids)
-            // At the third complaint in a row the client gives up, and the app starts it again: decision 13.
+            // At the third complaint in a row the client gives up, and the app starts it again.
             #expect(device.givenUp.allSatisfy { $0.code == .refused })
             await device.finish()
         }

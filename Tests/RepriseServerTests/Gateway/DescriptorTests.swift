@@ -10,7 +10,7 @@ import Testing
 struct DescriptorTests {
     @Test("the soft limit is raised to the hard one at the start")
     func raised() async throws {
-        try await Self.withServer(limits: "ulimit -Hn 200; ulimit -Sn 60") { _, process, _ in
+        try await Self.withServer(limits: "ulimit -Sn 60; ulimit -Hn 200") { _, process, _ in
             let limits = try String(
                 contentsOfFile: "/proc/\(process)/limits", encoding: .utf8)
             let line = limits.split(separator: "\n").first { $0.hasPrefix("Max open files") }
