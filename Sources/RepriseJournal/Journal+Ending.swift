@@ -32,10 +32,12 @@ extension Journal {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`.
     package func checkOwnership() async throws {
+        if let reason = ending.value, reason.code == .ownershipLost { throw reason }
         guard !lock.isInPlace(folder.lock) else { return }
         let newest = try? await read { db in
             try Int64.fetchOne(db, sql: "SELECT incarnation FROM journal")
         }
+        try Task.checkCancellation()  // it ends the read, too, which then says nothing of the owner
         guard let newest, newest != incarnation else { return }
         end(because: EntryStore.takenOver)
         throw EntryStore.takenOver

@@ -100,7 +100,7 @@ struct EndingTests {
         await #expect(throws: RepriseError(.closed, "")) { try await reprise.run() }
     }
 
-    @Test("Closing from a handler of a reader returns after two seconds")
+    @Test("Closing from a handler of a reader does not wait for that handler")
     func closingInHandler() async throws {
         let server = MemoryServer()
         try server.publish("1", to: "general")
@@ -114,7 +114,7 @@ struct EndingTests {
         await #expect(throws: RepriseError(.closed, "")) { try await reprise.run() }
         var took = closed.makeAsyncIterator()
         let time = try #require(await took.next())
-        #expect(time >= .seconds(2) && time < .seconds(15), "\(time)")
+        #expect(time < .seconds(15), "\(time)")
     }
 
     @Test("A run that is cancelled tells of no failure either")
