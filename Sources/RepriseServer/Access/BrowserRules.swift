@@ -97,7 +97,7 @@ package struct BrowserRules: Hashable, Sendable {
         }
         let port = rest.dropFirst()
         guard !name.isEmpty, rest.isEmpty || rest.first == ":",
-            rest.isEmpty || UInt16(port) != nil,
+            port.isEmpty || UInt16(port) != nil,
             name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && !"/?#@\\[]".utf8.contains($0) })
         else { return nil }
         return String(name)

@@ -92,6 +92,14 @@ package struct HTTPConnectionMachine: Sendable {
         }
     }
 
+    /// Whether the parts of a request may be taken: the answer before it is sent.
+    package var takesParts: Bool {
+        switch phase {
+        case .head, .body: true
+        case .answering, .closing, .upgraded: false
+        }
+    }
+
     /// Whether the socket may be read.
     package func mayRead(isHoldingBytes: Bool) -> Bool {
         switch phase {

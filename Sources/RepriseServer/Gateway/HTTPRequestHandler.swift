@@ -190,7 +190,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// The answer to the last request is sent.
     private func readNext() {
         guard !isDecoderSpent else { return renewDecoder() }
-        while !queue.isEmpty, machine.feedable > 0 { take(queue.removeFirst()) }
+        while !queue.isEmpty, machine.takesParts { take(queue.removeFirst()) }
         guard queue.isEmpty else {
             context?.fireChannelReadComplete()
             return

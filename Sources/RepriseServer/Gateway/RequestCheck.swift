@@ -9,6 +9,10 @@ package enum RequestCheck {
         let isOld = (head.version.major, head.version.minor) < (1, 1)
         if headers.contains(name: "Transfer-Encoding") {
             if isOld { return "HTTP/1.0 knows no Transfer-Encoding." }
+            let codings = headers[canonicalForm: "Transfer-Encoding"]
+            guard codings.last?.lowercased() == "chunked" else {
+                return "The last Transfer-Encoding of a request is chunked."
+            }
             if headers.contains(name: "Content-Length") {
                 return "Send Transfer-Encoding or Content-Length, not both."
             }

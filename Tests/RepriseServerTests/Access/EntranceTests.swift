@@ -206,7 +206,7 @@ struct EntranceTests {
         try await withServer({ $0.origins = ["https://app.example.org"] }) { server in
             for (origin, status) in [
                 ("http://evil.example", "HTTP/1.1 403"), ("null", "HTTP/1.1 403"),
-                ("https://app.example.org", "HTTP/1.1 101"), ("http://test", "HTTP/1.1 101"),
+                ("https://app.example.org", "HTTP/1.1 101"), ("http://localhost", "HTTP/1.1 101"),
             ] {
                 let client = TestClient(socket: try PlainSocket(port: server.address.port))
                 let request = TestClient.handshake().replacing(
