@@ -296,7 +296,7 @@ struct HTTPConnectionTests {
         try await RunningServer.with(limits) { server in
             for type in ["application/json", "application/x-ndjson"] {
                 let socket = try PlainSocket(port: server.port)
-                let head = Self.post("Content-Length: 100000\r\n", "{")
+                let head = Self.post("Content-Length: 60000\r\n", "{")
                 try await socket.send(head.replacing("application/json", with: type))
                 try await Self.drip(to: socket, of: server)
                 let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
