@@ -75,11 +75,13 @@ struct ServeEndingTests {
 
     // MARK: Signals
 
-    /// A server that reads its configuration from a pipe, which is open for writing now: it has begun, and serves nothing yet.
+    /// A server that reads its keys from a pipe, which is open for writing now: it has begun, and serves nothing yet.
     private static func beginning(_ folder: Folder) async throws -> (RunningTool, Int32) {
-        let path = folder.path("config")
+        let path = folder.path("keys")
         try #require(mkfifo(path, 0o600) == 0)
-        let tool = try RunningTool(["serve", "--config", path])
+        let tool = try RunningTool([
+            "serve", "--port", "0", "--data", folder.path("data"), "--keys", path,
+        ])
         let deadline = ContinuousClock.now + .seconds(20)
         while true {
             let descriptor = open(path, O_WRONLY | O_NONBLOCK)
@@ -94,8 +96,8 @@ struct ServeEndingTests {
         let folder = try Folder()
         let (tool, pipe) = try await Self.beginning(folder)
         tool.signal(signal)
-        let settings = #"{"port": 0, "data": "\#(folder.path("data"))"}"#
-        #expect(write(pipe, settings, settings.utf8.count) == settings.utf8.count)
+        let secret = Data(repeating: 7, count: 48).base64EncodedString()
+        #expect(write(pipe, secret, secret.utf8.count) == secret.utf8.count)
         close(pipe)
         #expect(await tool.end(within: 10) == 0)
     }
