@@ -24,7 +24,9 @@ struct ShutdownTests {
                         tally.change { $0.endings.append(ending) }
                     }
                 }
-                try await untilTrue("publishing runs") { tally.now.acknowledged.count > 200 }
+                try await untilTrue("all of them publish") {
+                    tally.now.publishers == 16 && tally.now.acknowledged.count > 200
+                }
                 tally.change { $0.began = .now }
                 await server.group.triggerGracefulShutdown()
                 try await tasks.waitForAll()
@@ -43,6 +45,7 @@ struct ShutdownTests {
     final class Tally: Sendable {
         struct State {
             var acknowledged: Set<EntryID> = []
+            var publishers = 0
             var endings: [UInt16?] = []
             var began = ContinuousClock.now
         }
@@ -61,6 +64,7 @@ struct ShutdownTests {
         _ server: RunningServer, _ tally: Tally
     ) async throws -> UInt16? {
         let client = try await server.client()
+        tally.change { $0.publishers += 1 }
         func publish(_ count: Int) async throws {
             try await client.send(
                 (0..<count).map { _ in
