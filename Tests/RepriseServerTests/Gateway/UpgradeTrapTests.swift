@@ -105,7 +105,7 @@ struct UpgradeTrapTests {
             let reply = String(
                 decoding: try await socket.receiveAll(within: .seconds(5)), as: UTF8.self)
             #expect(reply.hasPrefix("HTTP/1.1 400 "))
-            #expect(reply.components(separatedBy: "HTTP/1.1").count == 2)
+            #expect(reply.components(separatedBy: "HTTP/1.1 ").count == 2)
         }
     }
 

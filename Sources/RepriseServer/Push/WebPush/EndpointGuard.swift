@@ -17,7 +17,7 @@ package struct EndpointGuard: Hashable, Sendable {
     package func check(_ endpoint: String) throws {
         guard let parts = URLComponents(string: endpoint), let host = parts.host, !host.isEmpty,
             parts.user == nil, parts.password == nil, parts.fragment == nil,
-            endpoint.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), Self.isPlain(host: host)
+            endpoint.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), Self.isPlain(host: parts.encodedHost ?? "")
         else {
             throw RepriseError(
                 .malformed, "An endpoint is the absolute URL of a push service.",
