@@ -1,10 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// scripts/fuzz sets this to libFuzzer's archive: then our own modules are instrumented, and there is one more program.
+// scripts/fuzz sets this to libFuzzer's archive: then our own modules are instrumented, and there
+// is one more program.
 let fuzzer = Context.environment["REPRISE_FUZZER"]
 
-// A warning is an error where CI sets REPRISE_STRICT: docs/architecture/testing.md#warnings-are-errors-where-reprise_strict1.
+// A warning is an error where CI sets REPRISE_STRICT:
+// docs/architecture/testing.md#warnings-are-errors-where-reprise_strict1.
 let strict: [SwiftSetting] =
     [
         .swiftLanguageMode(.v6),
@@ -127,7 +129,8 @@ let package = Package(
         .target(
             name: "RepriseTesting", dependencies: ["RepriseCore", "RepriseWire"],
             swiftSettings: strict),
-        // Stand-ins for the push services: NIO, so not in RepriseTesting, which unit tests of apps import.
+        // Stand-ins for the push services: NIO, so not in RepriseTesting, which unit tests of apps
+        // import.
         .target(
             name: "RepriseFakes",
             dependencies: [
@@ -136,7 +139,8 @@ let package = Package(
                 .product(name: "SwiftASN1", package: "swift-asn1"),
             ] + nio,
             swiftSettings: strict),
-        // The stand-in device: processes, Chromium, sockets, so not in RepriseTesting, which unit tests of apps import.
+        // The stand-in device: processes, Chromium, sockets, so not in RepriseTesting, which unit
+        // tests of apps import.
         .target(
             name: "ReprisePhone",
             dependencies: ["RepriseCore", "RepriseJournal", "RepriseNIO"] + nio,
@@ -339,7 +343,8 @@ if let fuzzer {
             swiftSettings: strict))
 }
 
-// While working: REPRISE_TESTS=RepriseServerTests,RepriseNIOTests builds only what these test targets need.
+// While working: REPRISE_TESTS=RepriseServerTests,RepriseNIOTests builds only what these test
+// targets need.
 if let chosen = Context.environment["REPRISE_TESTS"]?.split(separator: ",").map(String.init) {
     func name(of dependency: Target.Dependency) -> String? {
         switch dependency {

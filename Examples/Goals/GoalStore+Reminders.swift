@@ -4,7 +4,8 @@ public import RepriseReminders
 
 /// What reminders ask of the goals.
 extension GoalStore: ReminderStore {
-    /// Looks a goal up, whatever its state; a tombstone leads on to the goal that has taken its place.
+    /// Looks a goal up, whatever its state; a tombstone leads on to the goal that has taken its
+    /// place.
     public func find(_ route: Route) async throws -> EntityFinding {
         try await read { db in
             if let goal = try Goal.fetch(route.id, db) { return .found(goal.entity) }

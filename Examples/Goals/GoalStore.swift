@@ -4,7 +4,8 @@ public import RepriseCore
 public import RepriseReminders
 import Synchronization
 
-/// A person's goals, in a database of the app's own: the store of the demo's app, and an example of a `ReminderStore`.
+/// A person's goals, in a database of the app's own: the store of the demo's app, and an example of
+/// a `ReminderStore`.
 ///
 /// ```swift
 /// let goals = GoalStore(at: folder.appendingPathComponent("goals.sqlite"))
@@ -48,7 +49,8 @@ public final class GoalStore: Sendable {
 
     /// Opens the database; a second call does nothing.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if it is not to be loaded yet; what SQLite throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if it is not to be loaded yet; what
+    ///   SQLite throws.
     public func load() async throws {
         try await Task.sleep(for: faults.loading)
         let isToFail = phase.withLock { phase in

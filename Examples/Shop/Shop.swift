@@ -33,7 +33,8 @@
             _ application: UIApplication, configurationForConnecting session: UISceneSession,
             options: UIScene.ConnectionOptions
         ) -> UISceneConfiguration {
-            // The tap that launched the app may come here, to the delegate, or to both: it is one event.
+            // The tap that launched the app may come here, to the delegate, or to both: it is one
+            // event.
             if let response = options.notificationResponse {
                 let response = NotificationResponse(response)
                 Task { [taps = Taps(shop: shop)] in await taps.received(response) }
@@ -51,7 +52,8 @@
         private var running: Task<Void, Never>?
         private var life: SystemAppLife?
 
-        /// The door; opened by who asks first, and again if that failed: before the first unlock the journal cannot be read.
+        /// The door; opened by who asks first, and again if that failed: before the first unlock
+        /// the journal cannot be read.
         func reprise() async throws -> Reprise {
             let task =
                 opening
@@ -84,7 +86,8 @@
                         if life == nil { life = SystemAppLife(of: reprise) }
                         try await run(reprise)
                     } catch {
-                        // A journal that cannot be opened yet; nothing is lost meanwhile that was recorded.
+                        // A journal that cannot be opened yet; nothing is lost meanwhile that was
+                        // recorded.
                         try? await Task.sleep(for: .seconds(2))
                     }
                 }

@@ -11,7 +11,8 @@
         }
 
         func received(_ response: NotificationResponse) async {
-            // A few tries for a full disk; who dies here is told again by nobody, so they are made at once.
+            // A few tries for a full disk; who dies here is told again by nobody, so they are made
+            // at once.
             for attempt in 0..<5 {
                 do {
                     _ = try await shop.reprise().forms?.received(response)

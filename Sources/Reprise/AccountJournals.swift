@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// The journals of a device's accounts, as they lie in their folders: opening them, and the steps of a change that a kill may interrupt.
+/// The journals of a device's accounts, as they lie in their folders: opening them, and the steps
+/// of a change that a kill may interrupt.
 ///
 /// Each step may have been made before.
 struct AccountJournals: Sendable {
@@ -38,7 +39,8 @@ struct AccountJournals: Sendable {
         try folders.remove(folder)
     }
 
-    /// Ends what the user has not sent, and removes the journal: the steps after the one that cannot be taken back.
+    /// Ends what the user has not sent, and removes the journal: the steps after the one that
+    /// cannot be taken back.
     ///
     /// - Returns: what became of everything that it had accepted.
     func finishLeaving(_ user: String) async throws -> LedgerSum {

@@ -7,7 +7,8 @@ import RepriseWire
 import Synchronization
 
 extension Reprise {
-    /// Tells the server what was set about notices, and says when there is a connection, until the task is cancelled.
+    /// Tells the server what was set about notices, and says when there is a connection, until the
+    /// task is cancelled.
     func tellSettings() async {
         guard let notices else { return }
         await withDiscardingTaskGroup { group in

@@ -64,7 +64,8 @@ public final class Reprise: Sendable {
 
     /// Who is told of what a person sets about notices; nil: nobody is.
     let noticeServer: NoticeServer?
-    /// Held while the doors are told of the app's life, so that all hear of its changes in one order.
+    /// Held while the doors are told of the app's life, so that all hear of its changes in one
+    /// order.
     let life = Mutex(())
 
     private init(
@@ -88,12 +89,12 @@ public final class Reprise: Sendable {
     ///   - folder: a folder of this account alone; it is made if it is not there.
     ///   - server: `http://` or `https://` with host and port.
     ///   - dialer: opens connections; `NIODialer` of RepriseNIO where there is no better one.
-    ///   - identity: who is signed in, and where the tokens come from; nil for a server that does not ask. An app whose users sign in and
-    ///     out uses ``RepriseAccounts``.
+    ///   - identity: who is signed in, and where the tokens come from; nil for a server that does
+    ///     not ask. An app whose users sign in and out uses ``RepriseAccounts``.
     ///   - configuration: what can be set.
     /// - Returns: the client, which owns the journal until ``close()``.
-    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.notWritable`, `.diskFull`,
-    ///   `.badAddress`, `.badConfiguration`, `.duplicateChain`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
+    ///   `.notWritable`, `.diskFull`, `.badAddress`, `.badConfiguration`, `.duplicateChain`.
     public static func open(
         at folder: URL, server: String, dialer: any SocketDialer, identity: Identity? = nil,
         configuration: Configuration = Configuration()
@@ -115,7 +116,8 @@ public final class Reprise: Sendable {
         try chains.check()
         try notices.check()
         _ = try ChannelName(forms.answers)
-        // The tables and kinds of every door, also of one that is not configured: what it has recorded in another run waits.
+        // The tables and kinds of every door, also of one that is not configured: what it has
+        // recorded in another run waits.
         return try await Journal.open(
             at: folder,
             kinds: Channels.kinds + Forms.kinds(forms) + Reminders.kinds(reminders)
@@ -189,7 +191,8 @@ public final class Reprise: Sendable {
     ///   - folder: the folder given to ``open(at:server:dialer:identity:configuration:)``.
     ///   - schemas: the app's own tables.
     /// - Returns: the sum as of the last commit.
-    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`,
+    ///   `.diskFailed`, `.busy`.
     public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
         try Journal.ledger(at: folder, schemas: Self.doorSchemas + schemas)
     }
@@ -199,12 +202,15 @@ public final class Reprise: Sendable {
         Channels.schema, Forms.schema, Reminders.schema, Chains.schema, Notices.schema,
     ]
 
-    /// Connects, connects again whenever the connection ends, and hands over what comes, until the task is cancelled.
+    /// Connects, connects again whenever the connection ends, and hands over what comes, until the
+    /// task is cancelled.
     ///
-    /// One that was taken over by another process stops, within ``RepriseJournal/JournalLimits/ownershipCheck`` and before it dials again.
+    /// One that was taken over by another process stops, within
+    /// ``RepriseJournal/JournalLimits/ownershipCheck`` and before it dials again.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, or `.refused` when the server says that coming back is
-    ///   of no use; ``RepriseChannels/Channels/connectionStates`` ends with `stopped` and the same reason. Cancellation is no error.
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, or `.refused` when the
+    ///   server says that coming back is of no use; ``RepriseChannels/Channels/connectionStates``
+    ///   ends with `stopped` and the same reason. Cancellation is no error.
     public func run() async throws {
         let settings = Task { await tellSettings() }
         let result: Result<Void, any Error>
@@ -214,8 +220,8 @@ public final class Reprise: Sendable {
         try result.get()
     }
 
-    /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed in again after
-    /// ``RepriseChannels/ConnectionState/stopped(_:)``.
+    /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed
+    /// in again after ``RepriseChannels/ConnectionState/stopped(_:)``.
     public func reconnect() async { await channels.reconnect() }
 
     /// Ends ``run()``, and closes the journal.
@@ -232,15 +238,17 @@ public final class Reprise: Sendable {
 extension Reprise: AppLife {
     /// The app is in the background, and the system lets it run for so long.
     ///
-    /// The connection stays open and the outbox goes on until shortly before the end; then the connection is closed and everything is
-    /// durable, and this returns. It returns sooner if the app comes back.
+    /// The connection stays open and the outbox goes on until shortly before the end; then the
+    /// connection is closed and everything is durable, and this returns. It returns sooner if the
+    /// app comes back.
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
         await enter(.background(granted: granted))()
     }
 
-    /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
+    /// The app is in the foreground: it is dialled without waiting, and a connection that is open
+    /// has to show that it is alive.
     public func foreground() async { await enter(.foreground)() }
 
     /// Gives back the memory that the journal can do without.
@@ -253,7 +261,8 @@ extension Reprise: AppLifeFollower {
         return doors.compactMap(\.self)
     }
 
-    /// Tells every door of it before the next change is told: what is said last holds in all of them.
+    /// Tells every door of it before the next change is told: what is said last holds in all of
+    /// them.
     package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
         let rests = life.withLock { _ in followers.map { $0.enter(phase) } }
         return { [notices] in

@@ -20,11 +20,13 @@ import Synchronization
 /// let ledger = try await home.signOut()         // what was not sent is in it, as dead
 /// ```
 ///
-/// Who is signed in is remembered: the next opening goes on as that user. Signing in as somebody else leaves the former account's journal as it
-/// is, closed, with its work; signing out removes it. Before anybody signs in an anonymous journal is at work, and each
-/// ``RepriseCore/EntryKind`` says whether its entries go along into the account (`.adopt`) or end (`.expire`).
+/// Who is signed in is remembered: the next opening goes on as that user. Signing in as somebody
+/// else leaves the former account's journal as it is, closed, with its work; signing out removes
+/// it. Before anybody signs in an anonymous journal is at work, and each ``RepriseCore/EntryKind``
+/// says whether its entries go along into the account (`.adopt`) or end (`.expire`).
 ///
-/// A change waits for handlers that run. So a handler that signs somebody in or out starts a task for it, and does not wait.
+/// A change waits for handlers that run. So a handler that signs somebody in or out starts a task
+/// for it, and does not wait.
 public actor RepriseAccounts {
     /// Prepares a client before it begins: readers, handlers, readiness.
     ///
@@ -54,8 +56,8 @@ public actor RepriseAccounts {
     /// Who is signed in; nil: nobody.
     public private(set) var user: UserID?
 
-    /// What became of everything that the account before had accepted, if somebody was signed out last: also by a log-out that a kill had
-    /// interrupted, and the opening has finished.
+    /// What became of everything that the account before had accepted, if somebody was signed out
+    /// last: also by a log-out that a kill had interrupted, and the opening has finished.
     public private(set) var finalLedger: LedgerSum?
 
     private init(
@@ -73,17 +75,20 @@ public actor RepriseAccounts {
 
     /// Opens the journal of whoever was signed in last, or the anonymous one.
     ///
-    /// An adoption or a log-out that was interrupted by a kill is finished first. Nothing is sent before ``run()``.
+    /// An adoption or a log-out that was interrupted by a kill is finished first. Nothing is sent
+    /// before ``run()``.
     ///
     /// - Parameters:
     ///   - folder: a folder of its own; it is made if it is not there.
     ///   - server: `http://` or `https://` with host and port.
     ///   - dialer: opens connections.
-    ///   - configuration: what can be set, for all accounts. Of a `sharedFolder` each account gets a folder of its own.
+    ///   - configuration: what can be set, for all accounts. Of a `sharedFolder` each account gets
+    ///     a folder of its own.
     ///   - tokens: returns a token of the user that is asked for.
     ///   - prepare: prepares each client before it begins.
     /// - Returns: the accounts, owned by this process until ``close()``.
-    /// - Throws: as ``Reprise/open(at:server:dialer:identity:configuration:)``, and what `prepare` throws.
+    /// - Throws: as ``Reprise/open(at:server:dialer:identity:configuration:)``, and what `prepare`
+    ///   throws.
     public static func open(
         at folder: URL, server: String, dialer: any SocketDialer,
         configuration: Reprise.Configuration = Reprise.Configuration(),
@@ -107,7 +112,8 @@ public actor RepriseAccounts {
 
     /// The client of whoever is signed in, or of nobody.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.closed` after ``close()``, and where the last change failed: make it again.
+    /// - Throws: ``RepriseCore/RepriseError`` `.closed` after ``close()``, and where the last
+    ///   change failed: make it again.
     public var current: Reprise {
         get throws {
             guard let client else {
@@ -129,12 +135,15 @@ public actor RepriseAccounts {
 
     /// Goes on as `user`: from now on what is recorded and sent is this user's.
     ///
-    /// What waits in the anonymous journal moves along, or ends, as its kind says. The journal of another user who was signed in is closed and keeps
-    /// its work for the next time. If `user` is signed in already, the client dials again, as after ``RepriseChannels/ConnectionState/stopped(_:)``.
+    /// What waits in the anonymous journal moves along, or ends, as its kind says. The journal of
+    /// another user who was signed in is closed and keeps its work for the next time. If `user` is
+    /// signed in already, the client dials again, as after
+    /// ``RepriseChannels/ConnectionState/stopped(_:)``.
     ///
     /// - Parameter user: the `sub` of the tokens.
     /// - Returns: the user's client.
-    /// - Throws: what the journals throw; then who was signed in still is, unless ``user`` says otherwise. To try again is safe.
+    /// - Throws: what the journals throw; then who was signed in still is, unless ``user`` says
+    ///   otherwise. To try again is safe.
     @discardableResult
     public func signIn(as user: UserID) async throws -> Reprise {
         try await inTurn {
@@ -166,11 +175,14 @@ public actor RepriseAccounts {
 
     /// Ends the account of whoever is signed in on this device, and goes on as nobody.
     ///
-    /// What was not sent ends as `dead`, with the reason `loggedOut`; then the journal is removed. The server is told nothing. Once this has
-    /// begun, it is finished by the next opening even if the process is killed, and ``finalLedger`` has the result.
+    /// What was not sent ends as `dead`, with the reason `loggedOut`; then the journal is removed.
+    /// The server is told nothing. Once this has begun, it is finished by the next opening even if
+    /// the process is killed, and ``finalLedger`` has the result.
     ///
-    /// - Returns: what became of everything that the account had accepted: nothing is pending in it.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, and what the journal throws; to try again is safe.
+    /// - Returns: what became of everything that the account had accepted: nothing is pending in
+    ///   it.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, and what the
+    ///   journal throws; to try again is safe.
     @discardableResult
     public func signOut() async throws -> LedgerSum {
         try await inTurn {
@@ -187,12 +199,15 @@ public actor RepriseAccounts {
         }
     }
 
-    /// Stops the client, makes the change, and starts what is then the current account, also after a failure.
+    /// Stops the client, makes the change, and starts what is then the current account, also after
+    /// a failure.
     private func replace<T: Sendable>(_ change: () async throws -> T) async throws -> T {
-        // What rings for a former user would tell the next one of it. If this is killed, the next account's survey does the same.
+        // What rings for a former user would tell the next one of it. If this is killed, the next
+        // account's survey does the same.
         await client?.reminders?.leave()
         await client?.notices?.leave()
-        // From here on an extension writes into nobody's part; what cannot be removed is replaced when the next account begins.
+        // From here on an extension writes into nobody's part; what cannot be removed is replaced
+        // when the next account begins.
         try? folders.point(to: nil)
         await stop()
         do {
@@ -268,12 +283,15 @@ public actor RepriseAccounts {
 
     // MARK: Running
 
-    /// Runs the current account's client, and after a change the next one's, until the task is cancelled or ``close()`` is called.
+    /// Runs the current account's client, and after a change the next one's, until the task is
+    /// cancelled or ``close()`` is called.
     ///
-    /// While nobody is signed in nothing is dialled. Where the server refuses the current account for good, its client's connection is
-    /// ``RepriseChannels/ConnectionState/stopped(_:)``, and this waits for the next sign-in.
+    /// While nobody is signed in nothing is dialled. Where the server refuses the current account
+    /// for good, its client's connection is ``RepriseChannels/ConnectionState/stopped(_:)``, and
+    /// this waits for the next sign-in.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`; `.badConfiguration` if it runs already.
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`; `.badConfiguration` if it runs
+    ///   already.
     public func run() async throws {
         guard !isRunning else {
             throw RepriseError(.badConfiguration, "The accounts are running already.")
@@ -293,7 +311,8 @@ public actor RepriseAccounts {
                 task.cancel()
             }
             runner = nil
-            // One that was stopped for a change has ended in good order; so has one that was cancelled.
+            // One that was stopped for a change has ended in good order; so has one that was
+            // cancelled.
             guard client === running, !Task.isCancelled else { continue }
             do {
                 return try result.get()

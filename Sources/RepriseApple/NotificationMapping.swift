@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is UserNotifications.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// UserNotifications.
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     import Foundation
     public import RepriseCore
@@ -27,7 +28,8 @@
     }
 
     extension NotificationContent {
-        /// Where the bytes of `info` are among the system's `userInfo`, for content that this module has made.
+        /// Where the bytes of `info` are among the system's `userInfo`, for content that this
+        /// module has made.
         static let key = "reprise"
 
         init(_ content: UNNotificationContent) {
@@ -110,7 +112,8 @@
     }
 
     extension UNNotificationRequest {
-        /// - Throws: ``RepriseCore/RepriseError`` `.refused` for an interval with which the system would end the process.
+        /// - Throws: ``RepriseCore/RepriseError`` `.refused` for an interval with which the system
+        ///   would end the process.
         convenience init(_ request: NotificationRequest) throws {
             let trigger: UNNotificationTrigger?
             switch request.trigger {
@@ -141,7 +144,8 @@
     }
 
     extension NotificationResponse {
-        /// Takes what a person did as the system tells it, to the delegate and in a scene's connection options.
+        /// Takes what a person did as the system tells it, to the delegate and in a scene's
+        /// connection options.
         ///
         /// - Parameter response: of the system.
         public init(_ response: UNNotificationResponse) {

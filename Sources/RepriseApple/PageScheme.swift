@@ -4,7 +4,8 @@
     import RepriseCore
     import WebKit
 
-    /// Serves the files of a page from memory, each with the page's policy: nothing of it comes over the network.
+    /// Serves the files of a page from memory, each with the page's policy: nothing of it comes
+    /// over the network.
     @MainActor final class PageScheme: NSObject, WKURLSchemeHandler {
         static let name = "reprise-page"
 

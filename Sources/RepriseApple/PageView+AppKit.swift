@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there are AppKit and WebKit, and no UIKit.
+// Not run by the project's own tests, which are on Linux; compiled only where there are AppKit and
+// WebKit, and no UIKit.
 #if canImport(AppKit) && canImport(WebKit) && !canImport(UIKit)
     import AppKit
     import Foundation
@@ -30,7 +31,8 @@
 
     /// A web view that is there and neither seen nor met by the pointer, until it shows something.
     ///
-    /// AppKit has no view that lies there and is deaf, and a hidden one's page would rest. What the page leaves free is not transparent here.
+    /// AppKit has no view that lies there and is deaf, and a hidden one's page would rest. What the
+    /// page leaves free is not transparent here.
     final class PageView: WKWebView {
         private var isDeaf = true
 

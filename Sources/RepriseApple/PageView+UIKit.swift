@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there are UIKit and WebKit.
+// Not run by the project's own tests, which are on Linux; compiled only where there are UIKit and
+// WebKit.
 #if canImport(UIKit) && canImport(WebKit)
     import Foundation
     import RepriseCore
@@ -12,8 +13,8 @@
         /// The key window of the scene in front; waits until there is one.
         static func key() async throws -> UIWindow {
             if let window = keyInFront { return window }
-            // The app was launched in the background: it has no window before a scene becomes active. No scene does between the look
-            // and the wait, for both are on the main actor.
+            // The app was launched in the background: it has no window before a scene becomes
+            // active. No scene does between the look and the wait, for both are on the main actor.
             let arrivals = NotificationCenter.default
                 .notifications(named: UIScene.didActivateNotification).map { _ in }
             for await _ in arrivals {

@@ -30,7 +30,8 @@
             listen(UIApplication.didReceiveMemoryWarningNotification) { _ in
                 Task { await client.memoryPressure() }
             }
-            // Every other state is left open: an app with scenes is launched in the background, whoever launches it.
+            // Every other state is left open: an app with scenes is launched in the background,
+            // whoever launches it.
             if UIApplication.shared.applicationState == .active { foreground(client) }
         }
 
@@ -41,7 +42,8 @@
 
         deinit { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
 
-        /// Hears of all of them on the main queue: a task for each name could hear of a later one first.
+        /// Hears of all of them on the main queue: a task for each name could hear of a later one
+        /// first.
         private func listen(
             _ name: Notification.Name, _ body: @escaping @MainActor (SystemAppLife) -> Void
         ) {

@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is BackgroundTasks.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// BackgroundTasks.
 #if canImport(BackgroundTasks) && canImport(UIKit)
     import BackgroundTasks
     import Foundation
@@ -17,7 +18,8 @@
         /// Makes one.
         public init() {}
 
-        /// Says who gets the time for requests of an id; it must stand in the app's `Info.plist` too.
+        /// Says who gets the time for requests of an id; it must stand in the app's `Info.plist`
+        /// too.
         ///
         /// - Parameters:
         ///   - id: of the requests.
@@ -96,7 +98,8 @@
                 })
         }
 
-        /// `@unchecked Sendable`: `BGTask` may be completed on any thread, and `state` guards that it is once.
+        /// `@unchecked Sendable`: `BGTask` may be completed on any thread, and `state` guards that
+        /// it is once.
         private final class Slot: BackgroundSlot, @unchecked Sendable {
             let id: String
             private let task: BGTask

@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// Network.framework.
 #if canImport(Network)
     import Foundation
     import Dispatch
@@ -8,13 +9,15 @@
         import UIKit
     #endif
 
-    /// What this device has to offer to work that can wait: `NWPathMonitor`, `UIDevice` and the volume of the app's data.
+    /// What this device has to offer to work that can wait: `NWPathMonitor`, `UIDevice` and the
+    /// volume of the app's data.
     ///
     /// ```swift
     /// configuration.chains.device = SystemDeviceStatus()
     /// ```
     ///
-    /// A Mac counts as charging. The room on the disk is read again with each change of the other two, and once a minute.
+    /// A Mac counts as charging. The room on the disk is read again with each change of the other
+    /// two, and once a minute.
     public struct SystemDeviceStatus: DeviceStatus {
         /// Makes one.
         public init() {}

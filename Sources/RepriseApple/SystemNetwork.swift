@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// Network.framework.
 #if canImport(Network)
     import Dispatch
     import Network

@@ -1,10 +1,12 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is UserNotifications.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// UserNotifications.
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     import Foundation
     public import RepriseCore
     public import UserNotifications
 
-    /// Tells the app's handler what the notification centre says, and the system that it is recorded only when it is.
+    /// Tells the app's handler what the notification centre says, and the system that it is
+    /// recorded only when it is.
     ///
     /// Set it before the app has finished launching, or the tap that launched the app is lost:
     ///
@@ -20,7 +22,8 @@
         ///
         /// - Parameters:
         ///   - handler: who is told.
-        ///   - failed: hears of what the handler could not record: that response is lost. By default it is written to the system's log.
+        ///   - failed: hears of what the handler could not record: that response is lost. By
+        ///     default it is written to the system's log.
         public init(
             telling handler: any NotificationHandler,
             failed: @escaping @Sendable (any Error) -> Void = { error in
@@ -46,7 +49,8 @@
             }
         }
 
-        /// Has the response recorded, and then says so to the system, which may suspend the app from that moment on.
+        /// Has the response recorded, and then says so to the system, which may suspend the app
+        /// from that moment on.
         public func userNotificationCenter(
             _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
             withCompletionHandler completionHandler: @escaping () -> Void

@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is UserNotifications.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// UserNotifications.
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     public import RepriseCore
     import UserNotifications

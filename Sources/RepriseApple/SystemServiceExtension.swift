@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is UserNotifications.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// UserNotifications.
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     import Foundation
     public import RepriseCore
@@ -27,7 +28,8 @@
         /// Makes one.
         ///
         /// - Parameters:
-        ///   - content: decides what is shown, and returns when that is written down; soon after `timeWillExpire` in any case.
+        ///   - content: decides what is shown, and returns when that is written down; soon after
+        ///     `timeWillExpire` in any case.
         ///   - timeWillExpire: ends the deciding.
         public init(
             content: @escaping @Sendable (NotificationRequest) async -> NotificationContent,
@@ -39,7 +41,8 @@
 
         /// Has the push decided, and shows what comes of it.
         ///
-        /// Attachments, the sound that the push names and whatever else the ports do not know of stay as they came.
+        /// Attachments, the sound that the push names and whatever else the ports do not know of
+        /// stay as they came.
         ///
         /// - Parameters:
         ///   - request: of the system.
@@ -49,7 +52,8 @@
             withContentHandler handler: @escaping (UNNotificationContent) -> Void
         ) {
             let asked = NotificationRequest(request)
-            // The system takes its handler's call on any thread, once; the content is not touched by anybody else.
+            // The system takes its handler's call on any thread, once; the content is not touched
+            // by anybody else.
             nonisolated(unsafe) let done = handler
             nonisolated(unsafe) let original = request.content
             Task { [content] in

@@ -1,10 +1,12 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// Network.framework.
 #if canImport(Network)
     public import Foundation
     public import RepriseCore
     import Synchronization
 
-    /// Opens WebSocket connections with `URLSession`, which follows the system's proxies and certificates.
+    /// Opens WebSocket connections with `URLSession`, which follows the system's proxies and
+    /// certificates.
     ///
     /// ```swift
     /// let reprise = try await Reprise.open(at: folder, server: "https://…", dialer: URLSessionDialer())
@@ -16,7 +18,8 @@
 
         /// Makes a dialer.
         ///
-        /// - Parameter configuration: of the session that each connection gets; nil for one that waits for no network.
+        /// - Parameter configuration: of the session that each connection gets; nil for one that
+        ///   waits for no network.
         public init(configuration: URLSessionConfiguration? = nil) {
             let standard = URLSessionConfiguration.default
             standard.waitsForConnectivity = false
@@ -27,11 +30,13 @@
         /// Opens a WebSocket connection (RFC 6455).
         ///
         /// - Parameters:
-        ///   - url: `ws://` or `wss://` with host, port and path; `http` and `https` are taken for them.
+        ///   - url: `ws://` or `wss://` with host, port and path; `http` and `https` are taken for
+        ///     them.
         ///   - protocol: the subprotocol to ask for.
         ///   - maximumFrameBytes: a larger frame closes the connection.
         /// - Returns: the open connection.
-        /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.unreachable`, `.notReprise`.
+        /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.unreachable`,
+        ///   `.notReprise`.
         public func dial(url: String, protocol: String, maximumFrameBytes: Int) async throws
             -> any Socket
         {
@@ -104,7 +109,8 @@
         }
 
         func close(code: UInt16) async {
-            // The system's type has no case for the codes of applications; it keeps the number all the same where it takes it.
+            // The system's type has no case for the codes of applications; it keeps the number all
+            // the same where it takes it.
             task.cancel(with: .init(rawValue: Int(code)) ?? .normalClosure, reason: nil)
         }
 

@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// Network.framework.
 #if canImport(Network)
     public import Foundation
     public import RepriseCore
@@ -15,7 +16,8 @@
         /// Makes a fetcher.
         ///
         /// - Parameters:
-        ///   - session: nil for one that keeps no cookies and no cache; whoever asks keeps what he has to.
+        ///   - session: nil for one that keeps no cookies and no cache; whoever asks keeps what he
+        ///     has to.
         ///   - timeout: seconds without a byte, and at most four times as long in all.
         public init(session: URLSession? = nil, timeout: TimeInterval = 15) {
             self.timeout = timeout
@@ -32,8 +34,8 @@
         ///   - headers: names and values.
         ///   - limit: a larger answer is an error, before more of it is kept.
         /// - Returns: the answer, whatever its status.
-        /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.timedOut`, `.tooLarge`, `.untrusted`, `.badConfiguration`;
-        ///   `CancellationError` if the task was cancelled.
+        /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.timedOut`, `.tooLarge`,
+        ///   `.untrusted`, `.badConfiguration`; `CancellationError` if the task was cancelled.
         public func get(
             _ url: String, headers: [String: String], limit: Int
         ) async throws -> HTTPAnswer {

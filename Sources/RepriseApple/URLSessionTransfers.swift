@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// Network.framework.
 #if canImport(Network)
     public import Foundation
     public import RepriseCore
@@ -6,7 +7,8 @@
 
     /// Transfers that the system runs outside the app, by a background `URLSession`.
     ///
-    /// Make one at launch, always with the same identifier: then the system tells it what became of the transfers of earlier launches.
+    /// Make one at launch, always with the same identifier: then the system tells it what became of
+    /// the transfers of earlier launches.
     ///
     /// ```swift
     /// let transfers = try URLSessionTransfers(identifier: "com.example.app.chains", folder: folder)
@@ -14,7 +16,8 @@
     /// transfers.handleEvents(completionHandler)
     /// ```
     ///
-    /// What is done is kept in a folder of the app's until it is forgotten: the system's own file is gone when its delegate returns.
+    /// What is done is kept in a folder of the app's until it is forgotten: the system's own file
+    /// is gone when its delegate returns.
     public final class URLSessionTransfers: TransferService {
         private let keeper: TransferKeeper
         private let session: URLSession
@@ -91,7 +94,8 @@
 
         /// Takes the handler that the system wants called when it has told all.
         ///
-        /// - Parameter done: of `application(_:handleEventsForBackgroundURLSession:completionHandler:)`.
+        /// - Parameter done: of
+        ///   `application(_:handleEventsForBackgroundURLSession:completionHandler:)`.
         public func handleEvents(_ done: @escaping @MainActor @Sendable () -> Void) {
             keeper.whenAllIsTold(done)
         }

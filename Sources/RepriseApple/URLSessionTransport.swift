@@ -1,4 +1,5 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is Network.framework.
+// Not run by the project's own tests, which are on Linux; compiled only where there is
+// Network.framework.
 #if canImport(Network)
     public import Foundation
     public import RepriseCore
@@ -28,7 +29,8 @@
         ///
         /// - Parameters:
         ///   - request: what to ask.
-        ///   - head: is called once, with the status and the headers; it may throw to end the exchange.
+        ///   - head: is called once, with the status and the headers; it may throw to end the
+        ///     exchange.
         ///   - chunk: is called with each piece of the body, in order.
         /// - Throws: as ``RepriseCore/HTTPTransport`` says.
         public func exchange(
@@ -42,7 +44,8 @@
         ///
         /// - Parameters:
         ///   - request: what to ask.
-        ///   - sent: is called with the bytes that have gone so far, as often as the system tells; of those that come close together with the newest.
+        ///   - sent: is called with the bytes that have gone so far, as often as the system tells;
+        ///     of those that come close together with the newest.
         ///   - head: as above.
         ///   - chunk: as above.
         /// - Throws: as above.

@@ -10,12 +10,15 @@
     /// try await forms.run(webViews: WKWebViews(), catalogue: catalogue)
     /// ```
     ///
-    /// A web view lies in the window from its beginning, transparent and deaf: the system lets the page rest of one that lies in none.
+    /// A web view lies in the window from its beginning, transparent and deaf: the system lets the
+    /// page rest of one that lies in none.
     public struct WKWebViews: WebViewHost {
-        /// Makes them in the key window: of the scene that is in the foreground, or of the Mac's app.
+        /// Makes them in the key window: of the scene that is in the foreground, or of the Mac's
+        /// app.
         public init() {}
 
-        /// Waits for a window, makes a web view and loads a page into it; returns when it has been loaded.
+        /// Waits for a window, makes a web view and loads a page into it; returns when it has been
+        /// loaded.
         ///
         /// - Parameter page: what to load.
         /// - Returns: the web view.

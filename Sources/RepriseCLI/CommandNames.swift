@@ -24,7 +24,8 @@ enum CommandNames {
         return "There is no command '\(shown)'. Did you mean '\(name)'?"
     }
 
-    /// How many letters have to be changed, added or taken away; no less than the difference of the lengths.
+    /// How many letters have to be changed, added or taken away; no less than the difference of the
+    /// lengths.
     private static func distance(_ one: String, _ other: String) -> Int {
         guard abs(one.count - other.count) <= 2 else { return .max }
         var row = Array(0...other.count)

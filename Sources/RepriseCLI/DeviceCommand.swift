@@ -44,7 +44,8 @@ struct DeviceCommand: AsyncParsableCommand {
         }
     }
 
-    /// The same effect twice: outside the journal, where a kill may repeat it, and inside, where it cannot.
+    /// The same effect twice: outside the journal, where a kill may repeat it, and inside, where it
+    /// cannot.
     private func listen(_ name: ChannelName, _ file: EffectFile) async throws {
         var configuration = Reprise.Configuration()
         configuration.schemas = [SinkTable.schema]

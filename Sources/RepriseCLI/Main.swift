@@ -6,7 +6,8 @@ import RepriseCore
 @main
 enum Main {
     static func main() async {
-        // A reader that has gone is an error of `write`, which the commands end on quietly, not the end of the process.
+        // A reader that has gone is an error of `write`, which the commands end on quietly, not the
+        // end of the process.
         signal(SIGPIPE, SIG_IGN)
         if CommandLine.arguments.dropFirst().first == ServeCommand.configuration.commandName {
             EndingSignals.begin()

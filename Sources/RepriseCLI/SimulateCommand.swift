@@ -3,7 +3,8 @@ import Foundation
 import RepriseCore
 import RepriseSimulator
 
-/// `reprise simulate`: looks for a schedule that breaks a promise, and shows it as small as it can be.
+/// `reprise simulate`: looks for a schedule that breaks a promise, and shows it as small as it can
+/// be.
 struct SimulateCommand: AsyncParsableCommand {
     enum TierName: String, ExpressibleByArgument, CaseIterable {
         case model, real, compared
@@ -113,7 +114,8 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    /// Real stores lie in memory where nothing else was asked for: what a disk does to them is tried elsewhere, and takes ten times as long.
+    /// Real stores lie in memory where nothing else was asked for: what a disk does to them is
+    /// tried elsewhere, and takes ten times as long.
     private static var place: URL {
         let memory = "/dev/shm"
         let isAsked = ProcessInfo.processInfo.environment["TMPDIR"] != nil

@@ -13,8 +13,8 @@ struct WireConnection: Sendable {
     ///   - dialer: opens the connection.
     ///   - token: who one is, where the server asks.
     /// - Returns: the connection.
-    /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.unavailable`, `.notReprise`, `.refused`;
-    ///   ``SocketFailure``.
+    /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.unavailable`, `.notReprise`,
+    ///   `.refused`; ``SocketFailure``.
     static func open(
         _ server: String, dialer: any SocketDialer, token: AccessToken? = nil
     ) async throws -> WireConnection {

@@ -3,7 +3,8 @@ public struct ChainID: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The text.
     public let text: String
 
-    /// Takes an id that ``Chains/start(_:input:name:onConflict:constraints:after:deadline:)`` has given.
+    /// Takes an id that ``Chains/start(_:input:name:onConflict:constraints:after:deadline:)`` has
+    /// given.
     public init(_ text: String) { self.text = text }
 
     /// The text.

@@ -5,10 +5,11 @@ import Synchronization
 
 /// Time in the background.
 extension Chains: AppLife {
-    /// The app is in the background: chains go on until shortly before the end of the time, or until nothing is left to do.
+    /// The app is in the background: chains go on until shortly before the end of the time, or
+    /// until nothing is left to do.
     ///
-    /// Then nothing new is started, what runs is told to stop and keeps its checkpoints, and the system is asked for more time if
-    /// something waits.
+    /// Then nothing new is started, what runs is told to stop and keeps its checkpoints, and the
+    /// system is asked for more time if something waits.
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
@@ -90,7 +91,8 @@ extension Chains: AppLife {
         await requestSlot()
     }
 
-    /// Opens or closes the gate for tasks, as it is to be: of two that do so at once the last one looks again.
+    /// Opens or closes the gate for tasks, as it is to be: of two that do so at once the last one
+    /// looks again.
     func setGate() async {
         while true {
             let isOpen = slots.isOpen
@@ -165,7 +167,8 @@ struct SlotNeed: Sendable {
 
     /// - Returns: nil if nothing waits for time.
     static func read(_ db: Database) throws -> SlotNeed? {
-        // Ready or interrupted: it can use time at once. Held by conditions: when those hold. Delayed: then.
+        // Ready or interrupted: it can use time at once. Held by conditions: when those hold.
+        // Delayed: then.
         let isReady =
             try Bool.fetchOne(
                 db,
@@ -184,7 +187,8 @@ struct SlotNeed: Sendable {
             sql: "SELECT MIN(due) FROM entry WHERE state = 2 AND kind IN (?, ?)",
             arguments: [Chains.kind, Chains.commandKind])
         guard isReady || !needs.isEmpty || due != nil else { return nil }
-        // What is asked for is what every one of them needs: those that need less must not wait for more.
+        // What is asked for is what every one of them needs: those that need less must not wait for
+        // more.
         let common = needs.isEmpty ? 0 : needs.reduce(7, &)
         return SlotNeed(
             network: common & 3 != 0, power: common & 4 != 0,

@@ -35,8 +35,9 @@ extension Chains {
     ///   - delay: not before so long from now.
     ///   - deadline: how long from now it may take in all; then it fails.
     /// - Returns: its id; with `.keep` that of the one that is there.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, `.unknownWorker`, `.badConfiguration` if the definition is not
-    ///   configured, `.full`, and what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, `.unknownWorker`,
+    ///   `.badConfiguration` if the definition is not configured, `.full`, and what the journal
+    ///   throws.
     @discardableResult
     public func start<Input: Codable & Sendable>(
         _ chain: Chain<Input>, input: Input, name: String? = nil,
@@ -91,7 +92,8 @@ extension Chains {
     /// - Throws: as ``pause(_:)``.
     public func resume(_ id: ChainID) async throws { try await command(.resume, id) }
 
-    /// Cancels a chain: what runs is told to stop, and given up if it does not; then effects are taken back.
+    /// Cancels a chain: what runs is told to stop, and given up if it does not; then effects are
+    /// taken back.
     ///
     /// - Throws: as ``pause(_:)``.
     public func cancel(_ id: ChainID) async throws { try await command(.cancel, id) }
@@ -130,8 +132,10 @@ extension Chains {
     ///   - task: its name.
     ///   - worker: the type of the worker that did it.
     ///   - id: of its chain.
-    /// - Returns: nil if there is no such task of this worker, if it is not done, or if it was taken back.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it cannot be read as that; what the journal throws.
+    /// - Returns: nil if there is no such task of this worker, if it is not done, or if it was
+    ///   taken back.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it cannot be read as that; what the
+    ///   journal throws.
     public func output<W: Worker>(
         of task: String, by worker: W.Type, in id: ChainID
     ) async throws -> W.Output? {

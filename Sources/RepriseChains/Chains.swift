@@ -27,7 +27,8 @@ public final class Chains: Sendable {
         public var concurrency = 8
         /// How long a chain stays after its end.
         public var retention: Duration = .seconds(7 * 86_400)
-        /// How long a worker that was told to stop may take before it is given up, when its chain was cancelled or has failed.
+        /// How long a worker that was told to stop may take before it is given up, when its chain
+        /// was cancelled or has failed.
         public var cancelGrace: Duration = .seconds(10)
         /// How long one attempt to take an effect back may take before it counts as failed.
         public var undoDeadline: Duration = .seconds(600)
@@ -106,8 +107,8 @@ public final class Chains: Sendable {
     /// - Parameters:
     ///   - conditions: says what the device has to offer; nil: it always offers everything.
     ///   - scheduler: gives time in the background; nil: chains run while the app does.
-    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if it runs already. Cancellation is no
-    ///   error.
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
+    ///   it runs already. Cancellation is no error.
     public func run(
         conditions: (any DeviceStatus)? = nil, scheduler: (any BackgroundScheduler)? = nil
     ) async throws {

@@ -10,7 +10,8 @@ public enum ChainsLimits {
     public static let inputBytes = 262_144
     /// The most bytes of a task's output, as JSON.
     public static let outputBytes = 16_777_216
-    /// The most bytes of an output that lies in the journal; what is longer lies in a file beside it.
+    /// The most bytes of an output that lies in the journal; what is longer lies in a file beside
+    /// it.
     public static let inlineBytes = 8_192
     /// The most bytes of a checkpoint, as JSON.
     public static let checkpointBytes = 8_192

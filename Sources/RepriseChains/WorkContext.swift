@@ -23,8 +23,8 @@ public struct WorkContext: Sendable {
         }
     }
 
-    /// The same for every attempt at this task, whatever was killed in between: give it to a service that takes an idempotency key, or
-    /// store it with the effect.
+    /// The same for every attempt at this task, whatever was killed in between: give it to a
+    /// service that takes an idempotency key, or store it with the effect.
     public let key: String
     /// Which try this is; the first is 1.
     public let attempt: Int
@@ -57,7 +57,8 @@ public struct WorkContext: Sendable {
         saved.flatMap { try? JSONDecoder().decode(Position.self, from: Data($0)) }
     }
 
-    /// Keeps a position inside the task, so that the next attempt can go on from there; durable when it returns.
+    /// Keeps a position inside the task, so that the next attempt can go on from there; durable
+    /// when it returns.
     ///
     /// - Parameter position: at most 8 KiB as JSON.
     /// - Throws: `RepriseError` `.tooLarge`, `.diskFull`, `.diskFailed`, `.ownershipLost`.
@@ -74,6 +75,7 @@ public struct WorkContext: Sendable {
         await hooks.progress(fraction, note)
     }
 
-    /// Writes a line into the chain's log, which `reprise chains show` prints: at most 512 bytes, the newest 100 of a chain are kept.
+    /// Writes a line into the chain's log, which `reprise chains show` prints: at most 512 bytes,
+    /// the newest 100 of a chain are kept.
     public func log(_ line: String) async { await hooks.log(line) }
 }

@@ -8,9 +8,9 @@
 /// }
 /// ```
 ///
-/// It runs at least once for each task: a process that dies between the effect and its record runs it again, with the same
-/// ``WorkContext/key``. It throws `HandOverFailure.permanent` for what is of no use to try again; anything else is tried again as
-/// the task's retry says.
+/// It runs at least once for each task: a process that dies between the effect and its record runs
+/// it again, with the same ``WorkContext/key``. It throws `HandOverFailure.permanent` for what is
+/// of no use to try again; anything else is tried again as the task's retry says.
 public protocol Worker<Input, Output>: Sendable {
     /// What it is given.
     associatedtype Input: Codable & Sendable
@@ -24,15 +24,18 @@ public protocol Worker<Input, Output>: Sendable {
     ///
     /// - Parameters:
     ///   - input: what to do.
-    ///   - work: which task it is, how long it may take, and where it stood when it was interrupted.
+    ///   - work: which task it is, how long it may take, and where it stood when it was
+    ///     interrupted.
     /// - Returns: what came of it.
-    /// - Throws: `HandOverFailure.permanent` for what is of no use to try again; `CancellationError` when it was told to stop; anything else is tried again.
+    /// - Throws: `HandOverFailure.permanent` for what is of no use to try again;
+    ///   `CancellationError` when it was told to stop; anything else is tried again.
     func run(_ input: Input, _ work: WorkContext) async throws -> Output
 
-    /// Lets go of what an attempt may have left outside the journal: the task has failed for good or was cancelled, and nothing will come of it.
+    /// Lets go of what an attempt may have left outside the journal: the task has failed for good
+    /// or was cancelled, and nothing will come of it.
     ///
-    /// The default does nothing. It is called when no attempt runs, or the one that does was given up, and at most once: not later, if the
-    /// process is killed before.
+    /// The default does nothing. It is called when no attempt runs, or the one that does was given
+    /// up, and at most once: not later, if the process is killed before.
     ///
     /// - Parameters:
     ///   - input: what was to be done.

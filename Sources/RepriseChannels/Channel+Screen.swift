@@ -2,10 +2,11 @@ import RepriseCore
 import RepriseWire
 
 extension Channel {
-    /// Says that somebody looks at the channel: it is subscribed to, and caught up before the others.
+    /// Says that somebody looks at the channel: it is subscribed to, and caught up before the
+    /// others.
     ///
-    /// If a catch-up of many channels is under way, this one is asked for again, first. The last of ``appeared()`` and
-    /// ``disappeared()`` counts.
+    /// If a catch-up of many channels is under way, this one is asked for again, first. The last of
+    /// ``appeared()`` and ``disappeared()`` counts.
     ///
     /// - Throws: what the journal throws.
     public func appeared() async throws {

@@ -20,8 +20,8 @@ extension Channel {
     /// Loads what a snapshot has to contain and stores it durably.
     public typealias SnapshotHandler = @Sendable (SnapshotRequest) async throws -> Void
 
-    /// Has the app load a snapshot when messages are lost: when the server's retention has overtaken this device, or when the channel's
-    /// log was replaced.
+    /// Has the app load a snapshot when messages are lost: when the server's retention has
+    /// overtaken this device, or when the channel's log was replaced.
     ///
     /// ```swift
     /// await general.onSnapshot { request in
@@ -30,14 +30,17 @@ extension Channel {
     /// }
     /// ```
     ///
-    /// The position is recorded before the app is asked. Nothing of the channel comes meanwhile: the state is
-    /// ``ChannelState/beyondRetention(lost:)``. Once `load` returns, the subscription goes on after the position; what was
-    /// before and had not come counts as contained in the snapshot. If it throws it is asked again, with growing pauses; after a kill
-    /// it is asked again with the same position. What was lost stands in the ledger either way.
+    /// The position is recorded before the app is asked. Nothing of the channel comes meanwhile:
+    /// the state is ``ChannelState/beyondRetention(lost:)``. Once `load` returns, the subscription
+    /// goes on after the position; what was before and had not come counts as contained in the
+    /// snapshot. If it throws it is asked again, with growing pauses; after a kill it is asked
+    /// again with the same position. What was lost stands in the ledger either way.
     ///
-    /// Without a handler what is left on the server comes as messages. Set it before the channel is read or subscribed to.
+    /// Without a handler what is left on the server comes as messages. Set it before the channel is
+    /// read or subscribed to.
     ///
-    /// - Parameter load: loads the state, stores it, and returns once it is durable; may be called again after a kill.
+    /// - Parameter load: loads the state, stores it, and returns once it is durable; may be called
+    ///   again after a kill.
     public func onSnapshot(_ load: @escaping SnapshotHandler) async {
         await channels.driver.takeSnapshots(name, with: load)
     }

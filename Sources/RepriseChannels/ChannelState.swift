@@ -3,8 +3,8 @@ public import RepriseWire
 
 /// Where a channel stands between this device and the server.
 ///
-/// Nothing but ``live`` means that the device has everything, and only the server's word together with the device's own
-/// coverage leads there: never silence, never a timeout.
+/// Nothing but ``live`` means that the device has everything, and only the server's word together
+/// with the device's own coverage leads there: never silence, never a timeout.
 public enum ChannelState: Hashable, Sendable {
     /// Nobody reads the channel, or the client is not running.
     case closed
@@ -18,8 +18,8 @@ public enum ChannelState: Hashable, Sendable {
     case repairing(missing: Int64)
     /// Nothing has come for a while although something is missing; it has been asked for again.
     case stalled(missing: Int64)
-    /// So many sequences were lost to the server's retention before the device came; the ledger has them. What is left goes
-    /// on coming.
+    /// So many sequences were lost to the server's retention before the device came; the ledger has
+    /// them. What is left goes on coming.
     case beyondRetention(lost: Int64)
     /// The server refuses the subscription.
     case refused(RefusalCode, message: String)
@@ -33,7 +33,8 @@ public enum ConnectionState: Equatable, Sendable {
     case connecting
     /// The server has welcomed this device.
     case connected
-    /// Connected, but the token ends and the app has returned no other; it is asked again, and ``connected`` follows.
+    /// Connected, but the token ends and the app has returned no other; it is asked again, and
+    /// ``connected`` follows.
     ///
     /// Without one the server ends the connection when the token ends.
     case expiring(RepriseError)
@@ -45,11 +46,13 @@ public enum ConnectionState: Equatable, Sendable {
     case waiting(delay: Duration, because: Disconnection)
     /// There is no network; it is dialled as soon as there is one.
     case offline
-    /// The app is in the background and its time there is over; it is dialled as soon as it is in the foreground.
+    /// The app is in the background and its time there is over; it is dialled as soon as it is in
+    /// the foreground.
     case suspended
     /// The client has given up, because coming back would end the same way.
     ///
-    /// If the error's code is `.unauthorized` or `.wrongUser`, somebody has to sign in: then ``Channels/reconnect()`` goes on.
+    /// If the error's code is `.unauthorized` or `.wrongUser`, somebody has to sign in: then
+    /// ``Channels/reconnect()`` goes on.
     case stopped(Disconnection)
 }
 

@@ -4,7 +4,8 @@ public import RepriseJournal
 import RepriseWire
 import Synchronization
 
-/// The door for channels: one connection to one server, and everything that comes and goes through it.
+/// The door for channels: one connection to one server, and everything that comes and goes through
+/// it.
 ///
 /// The facade makes one; see `Reprise`.
 public final class Channels: AppLifeFollower, Sendable {
@@ -56,8 +57,9 @@ public final class Channels: AppLifeFollower, Sendable {
 
     /// Connects, and connects again, and hands messages to readers, until the task is cancelled.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server says that coming back is of no use, `.ownershipLost`,
-    ///   `.closed`; the connection's state is then ``ConnectionState/stopped(_:)``. Cancellation is no error.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server says that coming back is of
+    ///   no use, `.ownershipLost`, `.closed`; the connection's state is then
+    ///   ``ConnectionState/stopped(_:)``. Cancellation is no error.
     public func run() async throws {
         let outbox = driver.outbox
         journal.handleBatches(of: OutboxMachine.kind.name) { batch in outbox.handedOver(batch) }
@@ -94,7 +96,8 @@ public final class Channels: AppLifeFollower, Sendable {
         }
     }
 
-    /// Ends ``run()`` for good, and returns when it has ended, or after so long: a handler may be what calls this.
+    /// Ends ``run()`` for good, and returns when it has ended, or after so long: a handler may be
+    /// what calls this.
     package func stop() async {
         let task = running.withLock { running in
             running.isStopped = true
@@ -120,10 +123,11 @@ public final class Channels: AppLifeFollower, Sendable {
     /// How long ``stop()`` waits for handlers that run.
     private static let stopPatience = Duration.seconds(2)
 
-    /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed in again.
+    /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed
+    /// in again.
     ///
-    /// It goes on from ``ConnectionState/stopped(_:)``, if that was for the token. Without a network, and where there is a connection, it
-    /// does nothing but look whether that is alive.
+    /// It goes on from ``ConnectionState/stopped(_:)``, if that was for the token. Without a
+    /// network, and where there is a connection, it does nothing but look whether that is alive.
     public func reconnect() async { await driver.reconnect() }
 
     /// The app is in the background: see ``RepriseCore/AppLife/background(granted:)``.
@@ -131,7 +135,8 @@ public final class Channels: AppLifeFollower, Sendable {
         await enter(.background(granted: granted))()
     }
 
-    /// The app is in the foreground: it is dialled without waiting, and a connection that is open has to show that it is alive.
+    /// The app is in the foreground: it is dialled without waiting, and a connection that is open
+    /// has to show that it is alive.
     public func foreground() async { await enter(.foreground)() }
 
     /// Takes in what has become of the app.

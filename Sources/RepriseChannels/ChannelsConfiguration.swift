@@ -9,18 +9,21 @@ extension Channels {
         public var reconnect = Backoff(base: .milliseconds(500), longest: .seconds(60))
         /// How long nothing may come in an open catch-up before what is missing is asked for again.
         public var inactivity: Duration = .seconds(30)
-        /// How long an open catch-up may last without any progress before the connection is made anew.
+        /// How long an open catch-up may last without any progress before the connection is made
+        /// anew.
         public var noProgress: Duration = .seconds(60)
-        /// The waits between two requests for the same holes, while a server keeps answering without filling them.
+        /// The waits between two requests for the same holes, while a server keeps answering
+        /// without filling them.
         public var askAgain = Backoff(base: .seconds(1), longest: .seconds(30))
         /// The waits between attempts to load a snapshot; see ``Channel/onSnapshot(_:)``.
         public var snapshotAgain = Backoff(base: .seconds(1), longest: .seconds(60))
         /// How many frames may share one transaction, at most.
         public var framesPerCommit = 1_000
-        /// After how long an attempted message of the outbox is not sent again, because the server may have forgotten its
-        /// id: DESIGN gives 30 days.
+        /// After how long an attempted message of the outbox is not sent again, because the server
+        /// may have forgotten its id: DESIGN gives 30 days.
         public var outboxWindow: Duration = .seconds(30 * 86_400)
-        /// How often the position up to which this device has everything is told to the server, at most.
+        /// How often the position up to which this device has everything is told to the server, at
+        /// most.
         public var receiptInterval: Duration = .seconds(1)
         /// Once it has moved by so many sequences it is told before that.
         public var receiptStep: Int64 = 100
@@ -38,7 +41,8 @@ extension Channels {
         /// How long before the end of the time granted in the background the connection is closed.
         public var backgroundMargin: Duration = .seconds(2)
 
-        /// Whether there is a connection at all; without one the readers run on what is in the journal.
+        /// Whether there is a connection at all; without one the readers run on what is in the
+        /// journal.
         package var dials = true
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.

@@ -30,7 +30,8 @@ public struct ChannelInsight: Hashable, Sendable {
     public internal(set) var requests: Int64 = 0
     /// How long ago the last event came; nil if none has come.
     public internal(set) var sinceLastEvent: Duration?
-    /// Which reader cannot write down what it has done, or has a handler that is slow; else why the server last refused the channel or a snapshot could not be loaded.
+    /// Which reader cannot write down what it has done, or has a handler that is slow; else why the
+    /// server last refused the channel or a snapshot could not be loaded.
     public internal(set) var lastError: String?
 
     init(state: ChannelState) { self.state = state }

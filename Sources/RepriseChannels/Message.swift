@@ -21,7 +21,8 @@ public struct Message: Identifiable, Hashable, Sendable {
     public let from: UserID?
     /// What it does to an earlier message, by sequence; nil for a message of its own.
     ///
-    /// An edit or a deletion is a message like others: it has an id and a sequence, and is acknowledged.
+    /// An edit or a deletion is a message like others: it has an id and a sequence, and is
+    /// acknowledged.
     public let change: MessageChange<Int64>?
     /// Whether it has been deleted: then the body is `null`.
     public let isDeleted: Bool

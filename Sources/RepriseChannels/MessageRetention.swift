@@ -1,7 +1,7 @@
 /// How long messages stay in the device's own journal after their readers have finished them.
 ///
-/// It is the device's alone: what the device has accounted for does not change, so nothing that is pruned comes again. A message that a
-/// reader has yet to handle is never pruned.
+/// It is the device's alone: what the device has accounted for does not change, so nothing that is
+/// pruned comes again. A message that a reader has yet to handle is never pruned.
 public struct MessageRetention: Hashable, Sendable {
     /// What is older by the server's clock goes.
     public var age: Duration

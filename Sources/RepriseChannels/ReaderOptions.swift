@@ -6,8 +6,8 @@ public struct ReaderOptions: Hashable, Sendable {
     public enum Order: Hashable, Sendable {
         /// As they come: nothing waits for a hole, and nothing for a message that has failed.
         case arrival
-        /// By sequence: it waits at a hole until that is filled or gone, and at a message that has failed until it succeeds or is
-        /// dead.
+        /// By sequence: it waits at a hole until that is filled or gone, and at a message that has
+        /// failed until it succeeds or is dead.
         case ordered
     }
 
@@ -24,7 +24,8 @@ public struct ReaderOptions: Hashable, Sendable {
     ///
     /// A kill repeats (`again`) or gives up (`never`) at most so many.
     public var window: Int
-    /// How long a handler may take for a message before its reader is ``ReaderState/slow(_:since:)``; at least 1 ms.
+    /// How long a handler may take for a message before its reader is
+    /// ``ReaderState/slow(_:since:)``; at least 1 ms.
     ///
     /// The handler is not cancelled, because nobody knows what it has done.
     public var deadline: Duration
@@ -42,7 +43,8 @@ public struct ReaderOptions: Hashable, Sendable {
     ///   - attemptLimit: attempts before a message is a dead letter.
     ///   - backoff: the waits between attempts.
     ///   - onInterruption: what an interrupted hand-over becomes.
-    ///   - window: how many messages may be in doubt after a kill; nil: 128 for `again`, 1 for `never`.
+    ///   - window: how many messages may be in doubt after a kill; nil: 128 for `again`, 1 for
+    ///     `never`.
     ///   - deadline: how long a handler may take before its reader is slow.
     public init(
         order: Order = .arrival, attemptLimit: Int = 10, backoff: Backoff = Backoff(),

@@ -32,7 +32,8 @@ public struct NewEntry: Sendable {
     public var source: String
     /// The content, opaque to the journal, at most 262,144 bytes.
     public var payload: [UInt8]
-    /// Entries of one lane are handed over in the order recorded, each after the one before has ended; nil: in no order.
+    /// Entries of one lane are handed over in the order recorded, each after the one before has
+    /// ended; nil: in no order.
     public var lane: String?
     /// Not to be handed over before this long from now; nil: at once.
     public var delay: Duration?
@@ -79,8 +80,8 @@ public struct Entry: Identifiable, Sendable {
     public let state: EntryState
     /// Why it ended as it did, or why the last attempt failed.
     public let reason: String?
-    /// The one before it in its lane that had not ended when this one was handed over, where several of a lane may be in
-    /// hand.
+    /// The one before it in its lane that had not ended when this one was handed over, where
+    /// several of a lane may be in hand.
     package let predecessor: EntryID?
 
     package init(

@@ -1,8 +1,8 @@
 /// The identity by which all paths of the same thing merge: push, socket, catch-up, extension.
 ///
-/// 1 to 128 bytes of printable ASCII without space, `"` and `\`, so that an id can stand in a URL, a log line
-/// and a JSON text as it is. Random ids have 128 bits, written as 32 hexadecimal digits: never a counter,
-/// because a phone restored from a backup counts again.
+/// 1 to 128 bytes of printable ASCII without space, `"` and `\`, so that an id can stand in a URL,
+/// a log line and a JSON text as it is. Random ids have 128 bits, written as 32 hexadecimal digits:
+/// never a counter, because a phone restored from a backup counts again.
 public struct EntryID: Hashable, Sendable, CustomStringConvertible {
     /// The most bytes an id may have.
     public static let maximumBytes = 128
@@ -46,7 +46,8 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
         return EntryID(unchecked: text)
     }
 
-    /// The same id for the same text: for what has a name already that is no id, FNV-1a of 128 bits after `prefix`.
+    /// The same id for the same text: for what has a name already that is no id, FNV-1a of 128 bits
+    /// after `prefix`.
     package static func hash(of text: String, prefix: String) -> EntryID {
         var hash: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
         for byte in text.utf8 {

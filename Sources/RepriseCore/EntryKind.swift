@@ -1,5 +1,5 @@
-/// The rules for one sort of entry, declared once by the app: when it may be handed over, how long it is worth
-/// waiting, and what to do when it goes wrong.
+/// The rules for one sort of entry, declared once by the app: when it may be handed over, how long
+/// it is worth waiting, and what to do when it goes wrong.
 ///
 /// ```swift
 /// let taps = EntryKind(
@@ -32,8 +32,8 @@ public struct EntryKind: Hashable, Sendable {
         }
     }
 
-    /// What happens to an entry whose handler was running when the process died: nobody knows whether its effect
-    /// took place (promise 4).
+    /// What happens to an entry whose handler was running when the process died: nobody knows
+    /// whether its effect took place (promise 4).
     public enum Interruption: String, Hashable, Sendable {
         /// It is handed over again; the handler sees `attempt > 1`.
         case again
@@ -67,13 +67,15 @@ public struct EntryKind: Hashable, Sendable {
     public var parallel: Int
     /// How many entries of one lane may be in hand at the same time; at least 1.
     ///
-    /// With more than 1 they are still handed over in the order recorded, and one that has to wait for another attempt holds up
-    /// those behind it that are not in hand yet.
+    /// With more than 1 they are still handed over in the order recorded, and one that has to wait
+    /// for another attempt holds up those behind it that are not in hand yet.
     public var laneWindow: Int
-    /// Whether the kinds that are named after this one, as `forms.tap` is after `forms`, are its family.
+    /// Whether the kinds that are named after this one, as `forms.tap` is after `forms`, are its
+    /// family.
     ///
-    /// A family has one handler, one gate and one order: what was recorded first is handed over first, whatever its kind in the
-    /// family. An entry whose kind is named after this one and not declared (an older or newer version of the app recorded it) is of this kind.
+    /// A family has one handler, one gate and one order: what was recorded first is handed over
+    /// first, whatever its kind in the family. An entry whose kind is named after this one and not
+    /// declared (an older or newer version of the app recorded it) is of this kind.
     package var isFamily = false
 
     /// Declares a kind.
@@ -87,7 +89,8 @@ public struct EntryKind: Hashable, Sendable {
     ///   - onInterruption: what an interrupted hand-over becomes.
     ///   - beforeSignIn: what an entry recorded before sign-in becomes.
     ///   - parallel: how many may be in hand at the same time.
-    ///   - laneWindow: how many of one lane may be in hand at the same time; it stays 1 where the bound delivers.
+    ///   - laneWindow: how many of one lane may be in hand at the same time; it stays 1 where the
+    ///     bound delivers.
     public init(
         _ name: String, requires: Set<Readiness> = [], bound: Bound? = nil, attemptLimit: Int = 10,
         backoff: Backoff = Backoff(), onInterruption: Interruption = .again,

@@ -1,8 +1,8 @@
 /// Decides which kinds of entries may be handed over, and what becomes of an entry at its bound.
 ///
-/// A gate belongs to a kind, not to an entry, so it costs the same for one entry held and for a million: entries wait
-/// in the journal. `closed → open` with the last condition that a kind requires, `open → closed` with the first one
-/// that is lost.
+/// A gate belongs to a kind, not to an entry, so it costs the same for one entry held and for a
+/// million: entries wait in the journal. `closed → open` with the last condition that a kind
+/// requires, `open → closed` with the first one that is lost.
 package struct GateMachine: Sendable {
     package enum Action: Hashable, Sendable {
         /// Start handing over entries of this kind.

@@ -18,8 +18,8 @@ public struct HandOverFailure: Error, Hashable, Sendable, CustomStringConvertibl
         case permanent
         /// Try again, not before this long from now. It counts as a failure.
         case retry(after: Duration)
-        /// The condition for handling it was lost on the way (a connection died). It goes back and counts as no
-        /// failure; it is handed over again after a wait, once its gate is open.
+        /// The condition for handling it was lost on the way (a connection died). It goes back and
+        /// counts as no failure; it is handed over again after a wait, once its gate is open.
         case notReady
     }
 
@@ -47,10 +47,11 @@ public struct HandOverFailure: Error, Hashable, Sendable, CustomStringConvertibl
     public var description: String { reason }
 }
 
-/// What a handler throws for an entry that could not be handled only because one before it in its lane was not, or because its
-/// gate has just closed.
+/// What a handler throws for an entry that could not be handled only because one before it in its
+/// lane was not, or because its gate has just closed.
 ///
-/// It goes back to its place in the lane, counts as no failure, and comes again without a wait of its own.
+/// It goes back to its place in the lane, counts as no failure, and comes again without a wait of
+/// its own.
 package struct BackInLane: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 

@@ -1,7 +1,8 @@
-/// The sum of promise 5: `accepted = applied + expired + superseded + dead + unconfirmed + pending`.
+/// The sum of promise 5:
+/// `accepted = applied + expired + superseded + dead + unconfirmed + pending`.
 ///
-/// `accepted` is a counter of its own, incremented in the transaction that records; the right side is counted from
-/// what is there. That the two agree is a check that can fail.
+/// `accepted` is a counter of its own, incremented in the transaction that records; the right side
+/// is counted from what is there. That the two agree is a check that can fail.
 public struct LedgerSum: Hashable, Sendable {
     /// A range of messages that will never come, although nobody erased them on purpose.
     public struct Loss: Hashable, Sendable {

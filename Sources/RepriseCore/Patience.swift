@@ -2,8 +2,8 @@ import Synchronization
 
 /// Waits for what others do, and not for ever.
 ///
-/// Nobody can end a call of the app or of the system that blocks. So the wait ends, the call is left alone, and when too many were left alone no
-/// other is made until one returns.
+/// Nobody can end a call of the app or of the system that blocks. So the wait ends, the call is
+/// left alone, and when too many were left alone no other is made until one returns.
 package final class Patience: Sendable {
     private let clock: any Timekeeper
     private let most: Int
@@ -20,7 +20,8 @@ package final class Patience: Sendable {
     /// How many calls nobody waits for any more.
     package var abandoned: Int { left.withLock { $0 } }
 
-    /// - Throws: what `body` throws; ``RepriseCore/RepriseError`` `.timedOut`, `.unavailable`; `CancellationError`.
+    /// - Throws: what `body` throws; ``RepriseCore/RepriseError`` `.timedOut`, `.unavailable`;
+    ///   `CancellationError`.
     package func wait<T: Sendable>(
         _ limit: Duration, for what: String, _ body: @escaping @Sendable () async throws -> T
     ) async throws -> T {

@@ -55,7 +55,8 @@ extension RepriseError.Code {
 
     /// Another process owns this journal.
     public static let journalOwned = Self("journalOwned")
-    /// This process owned the journal once; a newer incarnation has taken over and nothing was written.
+    /// This process owned the journal once; a newer incarnation has taken over and nothing was
+    /// written.
     public static let ownershipLost = Self("ownershipLost")
     /// The journal was written by a newer version of Reprise.
     public static let journalNewer = Self("journalNewer")

@@ -2,8 +2,9 @@ import Synchronization
 
 /// Wakes one task that waits for work; raised twice before it looks, it wakes once.
 ///
-/// A wait that is cancelled ends alone: whoever waits next waits as if it had not been. An `AsyncStream` ends for good
-/// when a task that waits for it is cancelled, and every later wait would return at once.
+/// A wait that is cancelled ends alone: whoever waits next waits as if it had not been. An
+/// `AsyncStream` ends for good when a task that waits for it is cancelled, and every later wait
+/// would return at once.
 package final class Signal: Sendable {
     private struct State {
         var isRaised = false

@@ -45,7 +45,8 @@ package struct SystemTimekeeper: Timekeeper {
     }
 
     package func uptime() -> Duration {
-        // Both clocks count from boot and go on while the device sleeps; MONOTONIC on Linux does not.
+        // Both clocks count from boot and go on while the device sleeps; MONOTONIC on Linux does
+        // not.
         var time = timespec()
         #if os(Linux)
             clock_gettime(CLOCK_BOOTTIME, &time)

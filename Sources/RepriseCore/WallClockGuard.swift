@@ -13,13 +13,13 @@ package struct ClockSighting: Hashable, Sendable {
 
 /// Decides whether the calendar may be believed when something is to be expired or pruned.
 ///
-/// `trusted → doubted` when the calendar jumps by more than a day against the clock that cannot jump (or, after a
-/// restart of the device, goes back by more than a day); `doubted → trusted` when the server's time agrees or a day
-/// of uptime has been seen since, over restarts of the process and of the device. While it is doubted nothing is expired and
-/// nothing is pruned; deadlines wait.
+/// `trusted → doubted` when the calendar jumps by more than a day against the clock that cannot
+/// jump (or, after a restart of the device, goes back by more than a day); `doubted → trusted` when
+/// the server's time agrees or a day of uptime has been seen since, over restarts of the process
+/// and of the device. While it is doubted nothing is expired and nothing is pruned; deadlines wait.
 ///
-/// A forward jump across a restart of the device cannot be told from a device that lay in a drawer: it is believed, but not by what
-/// would be forgotten for it (``hiddenStep(to:)``).
+/// A forward jump across a restart of the device cannot be told from a device that lay in a drawer:
+/// it is believed, but not by what would be forgotten for it (``hiddenStep(to:)``).
 package struct WallClockGuard: Sendable {
     /// The jump beyond which the calendar is doubted, and the uptime that restores it.
     package static let tolerance: Duration = .seconds(86_400)
@@ -65,8 +65,8 @@ package struct WallClockGuard: Sendable {
 
     /// How far the calendar went forward while the device was off, if that is more than a day.
     ///
-    /// What is to be forgotten some time after it ended has to move with it: the days may have been none, and what is
-    /// forgotten cannot be remembered again.
+    /// What is to be forgotten some time after it ended has to move with it: the days may have been
+    /// none, and what is forgotten cannot be remembered again.
     package func hiddenStep(to now: ClockSighting) -> Duration {
         let step = last.wall.duration(to: now.wall)
         return !isSameBoot(as: now) && step > Self.tolerance ? step : .zero

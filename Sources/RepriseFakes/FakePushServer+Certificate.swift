@@ -4,7 +4,8 @@ import SwiftASN1
 import X509
 
 extension FakePushServer.Certificate {
-    /// Makes a certificate for `localhost` that nobody but who reads the file has a reason to trust, and its key.
+    /// Makes a certificate for `localhost` that nobody but who reads the file has a reason to
+    /// trust, and its key.
     ///
     /// It is its own authority: give the path of ``certificate`` to who is to trust it.
     ///

@@ -5,7 +5,8 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A small HTTP server for stand-ins: HTTP/2 or HTTP/1.1 over TLS, as the client likes, or plain HTTP/1.1; on loopback alone.
+/// A small HTTP server for stand-ins: HTTP/2 or HTTP/1.1 over TLS, as the client likes, or plain
+/// HTTP/1.1; on loopback alone.
 public final class FakePushServer: Sendable {
     /// Certificate and key in PEM files.
     public struct Certificate: Hashable, Sendable {

@@ -175,7 +175,8 @@ public final class FakePushService: Sendable {
         return name == expected ? nil : .status(403, body: "key")
     }
 
-    /// Opens a message as a browser does, by the words of RFC 8188 and RFC 8291 and none of the server's code.
+    /// Opens a message as a browser does, by the words of RFC 8188 and RFC 8291 and none of the
+    /// server's code.
     private static func open(_ body: [UInt8], _ browser: Browser) -> [UInt8]? {
         guard body.count > 21, body.count >= 21 + Int(body[20]) + 17 else { return nil }
         let salt = Array(body[..<16])

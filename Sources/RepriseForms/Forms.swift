@@ -3,7 +3,8 @@ public import RepriseCore
 package import RepriseJournal
 import RepriseWire
 
-/// The door for forms: events and taps on notifications come in, and wait for a page that can show a form for them.
+/// The door for forms: events and taps on notifications come in, and wait for a page that can show
+/// a form for them.
 ///
 /// The facade makes one; see `Reprise`.
 ///
@@ -52,7 +53,8 @@ public final class Forms: Sendable {
     ///   - properties: a JSON object of at most 65,536 bytes.
     ///   - id: its identity; recording the same id again does nothing.
     /// - Returns: the id, by which ``RepriseJournal/Journal/entry(_:)`` says what became of it.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, `.full`, and what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, `.full`, and what the
+    ///   journal throws.
     @discardableResult
     public func record(
         _ name: String, properties: String = "{}", id: EntryID = .random()
@@ -62,12 +64,14 @@ public final class Forms: Sendable {
         return id
     }
 
-    /// Records what a person did with a notification; returns once it is durable, and then the system's completion handler may be
-    /// called.
+    /// Records what a person did with a notification; returns once it is durable, and then the
+    /// system's completion handler may be called.
     ///
-    /// The event is `opened_push` for a tap, `acted_push` for an action and `dismissed_push` for a dismissal, with what the notification
-    /// carried as its properties (and, for an action, its name as `action`). The same tap through two entrances of the app is one event.
-    /// Where the journal cannot be written it is left in the spool, just as durable, and merged as soon as it can be.
+    /// The event is `opened_push` for a tap, `acted_push` for an action and `dismissed_push` for a
+    /// dismissal, with what the notification carried as its properties (and, for an action, its
+    /// name as `action`). The same tap through two entrances of the app is one event. Where the
+    /// journal cannot be written it is left in the spool, just as durable, and merged as soon as it
+    /// can be.
     ///
     /// - Parameter response: what the system said.
     /// - Returns: the event's id.
@@ -83,15 +87,18 @@ public final class Forms: Sendable {
 
     // MARK: Running
 
-    /// Opens a web view, hands events to its page and takes what it says, until the task is cancelled.
+    /// Opens a web view, hands events to its page and takes what it says, until the task is
+    /// cancelled.
     ///
     /// A web view that dies is replaced, and gets what the one before had not finished.
     ///
     /// - Parameters:
     ///   - webViews: makes web views.
-    ///   - catalogue: where catalogues come from. The one that came last is shown at once, and without a network.
-    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if it runs already; `.malformed` for a
-    ///   catalogue of the app's own that cannot be read, `.badAddress` for a server that cannot be asked. Cancellation is no error.
+    ///   - catalogue: where catalogues come from. The one that came last is shown at once, and
+    ///     without a network.
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
+    ///   it runs already; `.malformed` for a catalogue of the app's own that cannot be read,
+    ///   `.badAddress` for a server that cannot be asked. Cancellation is no error.
     public func run(webViews: any WebViewHost, catalogue: CatalogueSource) async throws {
         try catalogue.check()
         try await driver.run(webViews, catalogue)
@@ -121,10 +128,12 @@ public final class Forms: Sendable {
 
     /// Says who the person is.
     ///
-    /// What was recorded while nobody was known goes along. What belonged to another user ends as `dead`, with the reason `loggedOut`;
-    /// how often forms were shown is forgotten, and the page of the former user is closed with its form.
+    /// What was recorded while nobody was known goes along. What belonged to another user ends as
+    /// `dead`, with the reason `loggedOut`; how often forms were shown is forgotten, and the page
+    /// of the former user is closed with its form.
     ///
-    /// An app whose users sign in with `RepriseAccounts` needs none of this: each account has a journal of its own.
+    /// An app whose users sign in with `RepriseAccounts` needs none of this: each account has a
+    /// journal of its own.
     ///
     /// - Parameter user: the app's name for the user, sent with the answers; 1 to 256 bytes.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and what the journal throws.
@@ -144,7 +153,8 @@ public final class Forms: Sendable {
 
     /// Shows the forms of another company from now on.
     ///
-    /// Events that wait end as `superseded`; showings and the catalogue of the former company are forgotten.
+    /// Events that wait end as `superseded`; showings and the catalogue of the former company are
+    /// forgotten.
     ///
     /// - Parameter company: a key of the server: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, and what the journal throws.

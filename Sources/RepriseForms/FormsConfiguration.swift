@@ -5,7 +5,8 @@ extension Forms {
     ///
     /// The defaults suit an app.
     public struct Configuration: Sendable {
-        /// The rules for events by their names; an event without rules waits for ever and is shown again.
+        /// The rules for events by their names; an event without rules waits for ever and is shown
+        /// again.
         ///
         /// At most 256.
         public var events: [FormsEvent] = []
@@ -15,7 +16,8 @@ extension Forms {
         ///
         /// Make it one that those who write in it cannot read: answers are a person's own.
         public var answers = "forms-answers"
-        /// Gets events whose rules say ``FormsEvent/AtItsEnd/deliver``, when their time is up and there is no page for them.
+        /// Gets events whose rules say ``FormsEvent/AtItsEnd/deliver``, when their time is up and
+        /// there is no page for them.
         ///
         /// What it throws has it called again, as with any handler.
         public var late: (@Sendable (FormsOccurrence) async throws -> Void)?
@@ -27,7 +29,8 @@ extension Forms {
         public var eventsPatience: Duration = .seconds(30)
         /// How long a form may take to appear once it may.
         public var appearPatience: Duration = .seconds(10)
-        /// How often the catalogue is asked for while the app runs; also at its start and whenever it comes to the foreground.
+        /// How often the catalogue is asked for while the app runs; also at its start and whenever
+        /// it comes to the foreground.
         public var refresh: Duration = .seconds(3_600)
 
         package var timekeeper: any Timekeeper = SystemTimekeeper()

@@ -4,7 +4,8 @@ public enum FormsDoorLimits {
     public static let declaredEvents = 256
     /// The most events that the page has in hand.
     public static let inHand = 256
-    /// The longest that an event stays away whose page says that its form's time has not come, in seconds: no trigger has a longer delay.
+    /// The longest that an event stays away whose page says that its form's time has not come, in
+    /// seconds: no trigger has a longer delay.
     public static let postponement = 86_400
     /// The most events, and bytes of properties, in one message to the page.
     public static let eventsPerMessage = 64

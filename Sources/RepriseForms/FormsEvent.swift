@@ -1,7 +1,8 @@
 public import RepriseCore
 import RepriseWire
 
-/// The rules for events of one name: how long they are worth waiting for, and what to do when nobody knows whether a form was seen.
+/// The rules for events of one name: how long they are worth waiting for, and what to do when
+/// nobody knows whether a form was seen.
 ///
 /// ```swift
 /// configuration.forms?.events = [
@@ -25,7 +26,8 @@ public struct FormsEvent: Hashable, Sendable {
     public var timeToLive: Duration?
     /// What then.
     public var then: AtItsEnd
-    /// What happens if the process or the page died after a form was granted and before it appeared.
+    /// What happens if the process or the page died after a form was granted and before it
+    /// appeared.
     public var onInterruption: EntryKind.Interruption
 
     /// Declares the rules.
@@ -54,7 +56,8 @@ extension FormsEvent {
 
     static func kindName(_ event: String) -> String { family + "." + event }
 
-    /// Always `again` for the journal: a hand-over to the page shows nothing yet; the door knows of each form that was granted.
+    /// Always `again` for the journal: a hand-over to the page shows nothing yet; the door knows of
+    /// each form that was granted.
     static func kinds(_ events: [FormsEvent]) -> [EntryKind] {
         let gate: Set<Readiness> = [.sdk, .webView, .handshake, .formsData]
         var leader = EntryKind(family, requires: gate, parallel: FormsDoorLimits.inHand)

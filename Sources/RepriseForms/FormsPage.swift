@@ -1,10 +1,13 @@
 package import RepriseCore
 
-/// The page that runs in the web view: `Web/forms.html` and `Web/forms.js`, as they were when this was built.
+/// The page that runs in the web view: `Web/forms.html` and `Web/forms.js`, as they were when this
+/// was built.
 package enum FormsPage {
-    /// Nothing from elsewhere runs or is asked; pictures may come from anywhere over TLS, or with the catalogue.
+    /// Nothing from elsewhere runs or is asked; pictures may come from anywhere over TLS, or with
+    /// the catalogue.
     ///
-    /// The page's styles are constructed sheets, which need no permission; and nothing that is a text may become HTML or script.
+    /// The page's styles are constructed sheets, which need no permission; and nothing that is a
+    /// text may become HTML or script.
     package static let policy =
         "default-src 'none'; script-src 'self'; img-src https: data:; form-action 'none'; "
         + "base-uri 'none'; frame-ancestors 'none'; "

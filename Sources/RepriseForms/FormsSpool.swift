@@ -23,8 +23,8 @@ public struct FormsSpool: Sendable {
     ///   - name: 1 to 56 characters of `A–Z a–z 0–9 . _ -`.
     ///   - properties: a JSON object of at most 65,536 bytes.
     ///   - id: its identity; the same id is one event, whoever recorded it.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`; `.full` when 4,096 files wait; `.diskFull`, `.notWritable`,
-    ///   `.diskFailed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`; `.full` when 4,096 files
+    ///   wait; `.diskFull`, `.notWritable`, `.diskFailed`.
     public func record(_ name: String, properties: String = "{}", id: EntryID = .random()) throws {
         let content = try EventContent(name: name, properties: Array(properties.utf8))
         try spool.record(content.entry(id: id, source: "extension"))

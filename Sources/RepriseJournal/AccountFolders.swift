@@ -11,8 +11,9 @@ package import RepriseCore
 ///       adopting-…/               what was anonymous, on its way into that account's journal
 ///       gone-…/                   to be removed
 ///
-/// A user's part of a name is base32 (RFC 4648 §6) in small letters, so that it is safe on every file system, also on one that takes
-/// `Ada` for `ada`, and can be read back. Every step is a rename or one file replaced whole: a kill leaves either side of it.
+/// A user's part of a name is base32 (RFC 4648 §6) in small letters, so that it is safe on every
+/// file system, also on one that takes `Ada` for `ada`, and can be read back. Every step is a
+/// rename or one file replaced whole: a kill leaves either side of it.
 package final class AccountFolders: Sendable {
     /// The content of `account.json`.
     package struct State: Codable, Hashable, Sendable {
@@ -21,7 +22,8 @@ package final class AccountFolders: Sendable {
         package var user: String?
         /// Who is being logged out.
         package var leaving: String?
-        /// What became of everything that the account before had accepted; kept until somebody signs in.
+        /// What became of everything that the account before had accepted; kept until somebody
+        /// signs in.
         package var final: FinalLedger?
 
         package init(user: String? = nil, leaving: String? = nil) {
@@ -40,7 +42,8 @@ package final class AccountFolders: Sendable {
     ///   - home: a folder of its own.
     ///   - shared: the folder that is shared with extensions, if that is another.
     ///   - takeOver: become the owner although another process is.
-    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.notWritable`, `.diskFull`, `.diskFailed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.notWritable`, `.diskFull`,
+    ///   `.diskFailed`.
     package init(at home: URL, shared: URL?, takeOver: Bool) throws {
         self.home = home
         self.shared = shared
@@ -83,7 +86,8 @@ package final class AccountFolders: Sendable {
         try DurableFile.write([UInt8](try JSONEncoder().encode(state)), to: file)
     }
 
-    /// Says to extensions whose part of the shared folder is current; nil: nobody's, as before a sign-in and while an account is left.
+    /// Says to extensions whose part of the shared folder is current; nil: nobody's, as before a
+    /// sign-in and while an account is left.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`.
     package func point(to user: String?) throws {

@@ -2,7 +2,8 @@ package import RepriseCore
 
 /// What the writer knows about the database without asking it.
 ///
-/// A value: when a commit fails the one from before takes its place, so that memory is never ahead of the disk.
+/// A value: when a commit fails the one from before takes its place, so that memory is never ahead
+/// of the disk.
 struct Books: Sendable {
     var clock: WallClockGuard
     /// When the last sighting of the clocks was written down, on the clock that cannot jump.

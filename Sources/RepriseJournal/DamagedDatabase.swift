@@ -2,15 +2,16 @@ import Foundation
 import GRDB
 import RepriseCore
 
-/// Decides whether a database is damaged, and moves it aside only when that is proved: it may hold what exists nowhere
-/// else, so a doubt is never enough.
+/// Decides whether a database is damaged, and moves it aside only when that is proved: it may hold
+/// what exists nowhere else, so a doubt is never enough.
 struct DamagedDatabase {
     let folder: JournalFolder
 
     /// Moves the database aside if `error` or a check proves the damage.
     ///
     /// - Returns: where it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed` if the check finds nothing: it is kept where it is.
+    /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed` if the check finds nothing: it is kept
+    ///   where it is.
     func setAside(reportedBy error: any Error) throws -> URL {
         let isNoDatabase = (error as? DatabaseError)?.resultCode == .SQLITE_NOTADB
         if try !isNoDatabase && !isDamaged() {

@@ -6,14 +6,15 @@ import Synchronization
 extension Journal {
     /// Lists dead letters in the order recorded: entries, with those of the outbox.
     ///
-    /// A message that a reader of a channel could not handle is none of them: `Channel.failures(of:)` has it, though the ledger's sum counts
-    /// both as dead.
+    /// A message that a reader of a channel could not handle is none of them:
+    /// `Channel.failures(of:)` has it, though the ledger's sum counts both as dead.
     ///
     /// - Parameters:
     ///   - after: the last one of the page before; nil: from the first.
     ///   - limit: at most so many, and at most 1,000.
     /// - Returns: the entries, each with its reason; fewer than `limit` at the end.
-    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if `after` has been removed; `.closed`, `.diskFailed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if `after` has been removed;
+    ///   `.closed`, `.diskFailed`.
     public func deadLetters(after: EntryID? = nil, limit: Int = 100) async throws -> [Entry] {
         try await read { db in
             var start: Int64 = 0
@@ -39,7 +40,8 @@ extension Journal {
         try await read { db in try EntryStore.entry(id, in: db) }
     }
 
-    /// Gives a dead letter a new start: it is pending, with no failures, in its old place in its lane.
+    /// Gives a dead letter a new start: it is pending, with no failures, in its old place in its
+    /// lane.
     ///
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
@@ -85,7 +87,8 @@ extension Journal {
         try EntryStore.entry(id, in: db)
     }
 
-    /// Ends an entry that waits, for the door that it belongs to: withdrawn, superseded, refused for good.
+    /// Ends an entry that waits, for the door that it belongs to: withdrawn, superseded, refused
+    /// for good.
     ///
     /// An entry that is in hand is left alone, because nobody can take its effect back.
     ///
@@ -102,7 +105,8 @@ extension Journal {
         try store.end(id, as: outcome, reason: reason, in: db)
     }
 
-    /// Ends all entries of some kinds, also those that are in hand: what their handlers say later counts no more.
+    /// Ends all entries of some kinds, also those that are in hand: what their handlers say later
+    /// counts no more.
     ///
     /// - Parameters:
     ///   - kinds: names of kinds, with their families.
@@ -152,7 +156,8 @@ extension EntryStore {
             throw Self.noDeadLetter(id)
         }
         let lane = String.fromDatabaseValue(row[1])
-        // In a lane it waits even for one after it that is in hand: `advance` decides whose turn it is.
+        // In a lane it waits even for one after it that is in hand: `advance` decides whose turn it
+        // is.
         let state: StateCode = lane == nil ? .ready : .queued
         try db.execute(
             sql: """

@@ -8,7 +8,8 @@ package enum DurableFile {
 
     /// Writes a file in place of another: write, fsync, rename, fsync of the folder.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`, `.notAJournal`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`,
+    ///   `.notAJournal`.
     package static func write(_ bytes: [UInt8], to path: String) throws {
         let target = URL(fileURLWithPath: path)
         let folder = target.deletingLastPathComponent().path
@@ -34,7 +35,8 @@ package enum DurableFile {
     /// Reads a whole regular file; follows no link.
     ///
     /// - Returns: nil if there is none.
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.malformed` (not a regular file), `.diskFailed`, `.notWritable`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.malformed` (not a regular file),
+    ///   `.diskFailed`, `.notWritable`.
     package static func read(_ path: String, limit: Int) throws -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else {
@@ -75,7 +77,8 @@ package enum DurableFile {
 
     /// Removes what killed processes have left half written.
     ///
-    /// A file that is an hour old is nobody's any more; and if it is, its writer fails and promises nothing.
+    /// A file that is an hour old is nobody's any more; and if it is, its writer fails and promises
+    /// nothing.
     package static func sweep(_ folder: URL, prefixes: [String]) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         for name in names where prefixes.contains(where: name.hasPrefix) {
@@ -109,11 +112,13 @@ package enum DurableFile {
         try syncFolder(parent.path)
     }
 
-    /// Makes a database that nobody but the owner reads, if it is not there; SQLite gives its log and its index the same mode.
+    /// Makes a database that nobody but the owner reads, if it is not there; SQLite gives its log
+    /// and its index the same mode.
     ///
     /// Those of a journal that an older version made are put right.
     static func makePrivate(_ path: String) {
-        // One that is there is not opened: to close it would drop the locks that SQLite has on it in this process.
+        // One that is there is not opened: to close it would drop the locks that SQLite has on it
+        // in this process.
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if file >= 0 { close(file) }
         for name in [path, path + "-wal", path + "-shm"] {

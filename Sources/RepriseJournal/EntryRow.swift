@@ -8,7 +8,8 @@ struct EntryRow: Sendable {
     let entry: Entry
     let failures: Int
     let interrupted: Bool
-    /// Whether any attempt was interrupted: nobody knows whether that had its effect, whatever became of later ones.
+    /// Whether any attempt was interrupted: nobody knows whether that had its effect, whatever
+    /// became of later ones.
     let wasInterrupted: Bool
     /// Its bound hands it over whatever its gate says.
     let released: Bool

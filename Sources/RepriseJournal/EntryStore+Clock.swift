@@ -9,8 +9,8 @@ extension EntryStore {
 
     /// Reads the clocks.
     ///
-    /// What is due by the calendar moves with a calendar that is set, so that waits keep their length; see
-    /// `WallClockGuard` for what is not done until the calendar is trusted again.
+    /// What is due by the calendar moves with a calendar that is set, so that waits keep their
+    /// length; see `WallClockGuard` for what is not done until the calendar is trusted again.
     func observeClocks(_ db: Database) throws {
         let sighting = configuration.timekeeper.sighting()
         let (correction, hidden, isNews) = books.withLock { books in

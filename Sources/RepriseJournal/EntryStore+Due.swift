@@ -87,7 +87,8 @@ extension EntryStore {
         return rows.count
     }
 
-    /// Removes what has been finished for longer than the retention; the ledger goes on counting it.
+    /// Removes what has been finished for longer than the retention; the ledger goes on counting
+    /// it.
     private func removeFinished(_ db: Database) throws -> Int {
         let rows = try Row.fetchAll(
             db.cachedStatement(
@@ -114,7 +115,8 @@ extension EntryStore {
         return rows.count
     }
 
-    /// Retention sets no timer: what is past it leaves at the next look, at most an hour late, instead of one by one.
+    /// Retention sets no timer: what is past it leaves at the next look, at most an hour late,
+    /// instead of one by one.
     private func soonest(mayExpire: Bool, _ db: Database) throws -> WallTime? {
         var moments = [
             try Int64.fetchOne(

@@ -66,7 +66,8 @@ extension EntryStore {
             .execute(arguments: [seq])
     }
 
-    /// Puts an entry back that can be taken again as soon as it is its turn; its lane has to advance then.
+    /// Puts an entry back that can be taken again as soon as it is its turn; its lane has to
+    /// advance then.
     func putBackAtOnce(_ seq: Int64, lane: String?, reason: String? = nil, in db: Database) throws {
         let state: StateCode = lane == nil ? .ready : .queued
         try db.cachedStatement(
@@ -87,8 +88,8 @@ extension EntryStore {
         ).execute(arguments: [seq])
     }
 
-    /// Puts back all that was in hand when its handlers' process ended or gave up: nobody knows whether their effects
-    /// took place.
+    /// Puts back all that was in hand when its handlers' process ended or gave up: nobody knows
+    /// whether their effects took place.
     ///
     /// - Returns: how many.
     @discardableResult

@@ -28,8 +28,8 @@ extension EntryStore {
         return broken.count
     }
 
-    /// Gives entries of a family whose own kind is declared no more to the kind that the family is named after: another
-    /// version of the app recorded them, and nobody would ever hand them over.
+    /// Gives entries of a family whose own kind is declared no more to the kind that the family is
+    /// named after: another version of the app recorded them, and nobody would ever hand them over.
     func adoptUndeclared(_ db: Database) throws {
         for (leader, members) in families.all {
             let known = members.map { "'\($0.replacing("'", with: "''"))'" }

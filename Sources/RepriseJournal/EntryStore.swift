@@ -153,7 +153,8 @@ final class EntryStore: Sendable {
         if let lane { try advance(lane, in: db) }
     }
 
-    /// Puts an entry back to rest for `wait`; those behind it in its lane that are not in hand wait for it.
+    /// Puts an entry back to rest for `wait`; those behind it in its lane that are not in hand wait
+    /// for it.
     ///
     /// `attempts` counts those that were made and are not counted yet.
     func putBack(
@@ -178,7 +179,8 @@ final class EntryStore: Sendable {
         ).execute(arguments: [lane, seq])
     }
 
-    /// Lets the first entries of a lane that have not ended take their turn, as many as its window has room for.
+    /// Lets the first entries of a lane that have not ended take their turn, as many as its window
+    /// has room for.
     ///
     /// One that waits for its time, or is of another kind, holds up those behind it.
     func advance(_ lane: String, in db: Database) throws {

@@ -19,8 +19,8 @@ enum StateCode: Int, CaseIterable {
     case superseded = 12
     case dead = 13
     case unconfirmed = 14
-    /// A dead letter that somebody has looked at and thrown away. Counts as dead; stays until its retention so that a
-    /// late copy is still recognised.
+    /// A dead letter that somebody has looked at and thrown away. Counts as dead; stays until its
+    /// retention so that a late copy is still recognised.
     case discarded = 15
 
     init(_ outcome: Outcome) {
@@ -48,7 +48,8 @@ enum StateCode: Int, CaseIterable {
 
 /// The journal's own tables.
 enum EntryTable {
-    /// Written into the file's header, so that somebody else's database is never taken for a journal: "RPRS".
+    /// Written into the file's header, so that somebody else's database is never taken for a
+    /// journal: "RPRS".
     static let applicationID: Int32 = 0x5250_5253
 
     static let schema = JournalSchema(
@@ -64,9 +65,9 @@ enum EntryTable {
 
     /// `due` means by state: `delayed` and `queued`, not before; finished, when it is removed.
     ///
-    /// `bound` is when its wait ends. The payload is last so that reading the rest does not walk through it. The
-    /// partial indexes together are the one index of what is due when; each holds only the rows for which its
-    /// question can be asked.
+    /// `bound` is when its wait ends. The payload is last so that reading the rest does not walk
+    /// through it. The partial indexes together are the one index of what is due when; each holds
+    /// only the rows for which its question can be asked.
     private static func createFirstVersion(_ db: Database) throws {
         let states = StateCode.allCases.map { "\($0.rawValue)" }.joined(separator: ",")
         try db.execute(

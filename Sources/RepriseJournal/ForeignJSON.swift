@@ -8,8 +8,9 @@ package enum ForeignJSON {
 
     /// Decodes, once the nesting is known to be shallow.
     ///
-    /// Foundation's decoder refuses arrays and objects nested more than 512 deep, but when a line break stands before them it
-    /// traps while it works out the column for its error (Swift 6.3). One such file would end the app at every start.
+    /// Foundation's decoder refuses arrays and objects nested more than 512 deep, but when a line
+    /// break stands before them it traps while it works out the column for its error (Swift 6.3).
+    /// One such file would end the app at every start.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and what the decoder throws.
     package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws

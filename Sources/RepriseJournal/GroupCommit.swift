@@ -2,7 +2,8 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// One transaction for a group of jobs, each in a savepoint of its own, so that one that fails does not fail the others.
+/// One transaction for a group of jobs, each in a savepoint of its own, so that one that fails does
+/// not fail the others.
 struct GroupCommit: Sendable {
     typealias Job = (Database) throws -> Void
 
@@ -44,7 +45,8 @@ struct GroupCommit: Sendable {
             }
             return .success(())
         } catch {
-            // SQLite ends the whole transaction on some failures; what the others wrote is gone with it.
+            // SQLite ends the whole transaction on some failures; what the others wrote is gone
+            // with it.
             guard db.isInsideTransaction else { throw error }
             store.books.withLock { $0 = before }
             if JournalFailure.isDamage(error) { store.suspect() }

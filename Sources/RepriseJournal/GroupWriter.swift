@@ -70,7 +70,8 @@ final class GroupWriter: Sendable {
     }
 }
 
-/// A result on its way out of the writer's queue: written and read there alone, one after the other.
+/// A result on its way out of the writer's queue: written and read there alone, one after the
+/// other.
 private final class Slot<T: Sendable>: @unchecked Sendable {  // confined to the writer's queue
     var value: T?
 }

@@ -10,7 +10,8 @@ final class HandOverDriver: Sendable {
             isApplied: (@Sendable (EntryID) async throws -> Bool)?,
             body: @Sendable (Entry) async throws -> Void)
         case transaction(TurnWork.Transaction)
-        /// Is given what was taken together, in order, and must not wait; it says later what became of each.
+        /// Is given what was taken together, in order, and must not wait; it says later what became
+        /// of each.
         case batch(@Sendable ([Lent]) -> Void)
 
         var work: Turn.Work {
@@ -52,7 +53,8 @@ final class HandOverDriver: Sendable {
 
     private let store: EntryStore
     private let state: Mutex<State>
-    /// Set once, before the first event: the writer tells us what it commits and we write through it.
+    /// Set once, before the first event: the writer tells us what it commits and we write through
+    /// it.
     private let writer = Mutex<GroupWriter?>(nil)
 
     private var clock: any Timekeeper { store.configuration.timekeeper }
@@ -257,7 +259,8 @@ final class HandOverDriver: Sendable {
             state.alongside[row.seq] = verdict.isEnd || isAgain ? alongside : nil
             state.written[row.seq] = written
             state.machine.handlerEnded(settlement(row, verdict))
-            // What is written with it may be ready in the same turn, as the next task of a chain is.
+            // What is written with it may be ready in the same turn, as the next task of a chain
+            // is.
             if alongside != nil {
                 state.machine.workArrived(kinds: [row.entry.kind], soonest: nil)
             }
@@ -326,7 +329,8 @@ final class HandOverDriver: Sendable {
                 state.drained = continuation
                 resumeIfDrained(&state)
                 guard state.drained != nil else { return }
-                // Begun only now: a grace that ends before anybody waits would wake nobody, for ever.
+                // Begun only now: a grace that ends before anybody waits would wake nobody, for
+                // ever.
                 state.grace = Task { [self] in
                     do { try await clock.sleep(for: grace) } catch { return }
                     guard !Task.isCancelled else { return }  // that wait is over

@@ -2,12 +2,12 @@ package import RepriseCore
 
 /// Decides what is handed over when.
 ///
-/// One turn after the other: each writes what handlers reported and takes what may be handed over next, in one
-/// transaction.
+/// One turn after the other: each writes what handlers reported and takes what may be handed over
+/// next, in one transaction.
 ///
-/// `idle → turning → idle | paused | stopped`, `paused → idle` in time; `stopped` is terminal. Memory holds one
-/// number a kind and what is in hand, never a backlog. Lane order and times are kept by the rows themselves: an entry
-/// behind another or ahead of its time is not ready.
+/// `idle → turning → idle | paused | stopped`, `paused → idle` in time; `stopped` is terminal.
+/// Memory holds one number a kind and what is in hand, never a backlog. Lane order and times are
+/// kept by the rows themselves: an entry behind another or ahead of its time is not ready.
 package struct HandOverMachine: Sendable {
     package enum Action: Hashable, Sendable {
         case perform(Turn)
@@ -35,7 +35,8 @@ package struct HandOverMachine: Sendable {
         var planned: Int?
     }
 
-    /// The most entries that one turn takes of a kind, and the most that it handles in its own transaction.
+    /// The most entries that one turn takes of a kind, and the most that it handles in its own
+    /// transaction.
     private static let takeLimit = 64
     private static let transactionLimit = 256
     /// A timer never sleeps longer, so that the clocks are looked at now and then.
@@ -129,8 +130,9 @@ package struct HandOverMachine: Sendable {
 
     /// Whether an entry whose turn is durable may go to its handler still.
     ///
-    /// Its gate may have closed while the turn was on its way to the disk. If it has opened again since, what was handed over before comes
-    /// back for that, and comes first: who was taken before then is taken anew, with them and in order.
+    /// Its gate may have closed while the turn was on its way to the disk. If it has opened again
+    /// since, what was handed over before comes back for that, and comes first: who was taken
+    /// before then is taken anew, with them and in order.
     package func mayStart(kind: String, isReleased: Bool) -> Bool {
         guard phase != .stopped, !isClosing else { return false }
         guard gate.isOpen(kind: kind) else { return isReleased }
@@ -145,7 +147,8 @@ package struct HandOverMachine: Sendable {
 
     /// Nothing of the turn was written.
     ///
-    /// `isFinal` says that the journal is no longer ours; `jitter`, in 0..<1, is drawn by the driver.
+    /// `isFinal` says that the journal is no longer ours; `jitter`, in 0..<1, is drawn by the
+    /// driver.
     package mutating func turnFailed(isFinal: Bool, now: Duration, jitter: Double) {
         guard case .turning(let turn) = phase else {
             if phase == .stopped { return }

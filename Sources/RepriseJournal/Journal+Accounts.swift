@@ -22,8 +22,9 @@ struct WaitingEntry: Sendable {
 extension Journal {
     /// Takes over what has not ended in another journal, in the order recorded there.
     ///
-    /// A page of entries is durable here before it ends there, and ids are the same in both: killed between the two, the next call finds it
-    /// here already, and it is not recorded twice. An entry keeps when it was recorded, and how often it was tried.
+    /// A page of entries is durable here before it ends there, and ids are the same in both: killed
+    /// between the two, the next call finds it here already, and it is not recorded twice. An entry
+    /// keeps when it was recorded, and how often it was tried.
     ///
     /// - Parameter source: a journal whose handlers do not run.
     /// - Returns: what this call has moved.
@@ -71,7 +72,8 @@ extension Journal {
 
     /// Ends everything that has not ended.
     ///
-    /// - Returns: the ledger after that, in which what the doors have not finished counts as dead too.
+    /// - Returns: the ledger after that, in which what the doors have not finished counts as dead
+    ///   too.
     /// - Throws: as ``write(_:)``.
     package func endAll(reason: String) async throws -> LedgerSum {
         try await writer.write { [store] db in try store.endAll(reason: reason, in: db) }
@@ -102,7 +104,8 @@ extension EntryStore {
         }
     }
 
-    /// Records an entry of another journal, whatever the limit of this one: it was accepted already.
+    /// Records an entry of another journal, whatever the limit of this one: it was accepted
+    /// already.
     func adopt(_ waiting: WaitingEntry, in db: Database) throws {
         let (row, new, due) = (waiting.row, waiting.row.entry, waiting.due)
         let (state, advances) = try firstState(

@@ -9,7 +9,8 @@ extension Journal {
 
     /// Waits until this opening can write no more, or the task is cancelled.
     ///
-    /// An owner that writes nothing learns that it was taken over, too: it looks every ``JournalLimits/ownershipCheck``.
+    /// An owner that writes nothing learns that it was taken over, too: it looks every
+    /// ``JournalLimits/ownershipCheck``.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`.
     package func watchOwnership() async throws {
@@ -28,7 +29,8 @@ extension Journal {
         }
     }
 
-    /// Looks whether another process has taken the journal over; reads nothing while the lock file is ours.
+    /// Looks whether another process has taken the journal over; reads nothing while the lock file
+    /// is ours.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`.
     package func checkOwnership() async throws {
@@ -50,9 +52,11 @@ extension Journal {
 
     // MARK: An entry that must not be lost
 
-    /// Runs `body`, which records `entry`; where the journal cannot be written, the entry is left in the spool instead.
+    /// Runs `body`, which records `entry`; where the journal cannot be written, the entry is left
+    /// in the spool instead.
     ///
-    /// After a disk that fails, the spool is merged as soon as the disk has recovered; after a takeover the new owner merges it.
+    /// After a disk that fails, the spool is merged as soon as the disk has recovered; after a
+    /// takeover the new owner merges it.
     ///
     /// - Returns: whether `body` was committed.
     /// - Throws: what the journal throws, if the spool cannot be written either.

@@ -21,8 +21,9 @@ extension Journal {
     ///
     /// - Parameters:
     ///   - kind: the name of a kind declared at opening.
-    ///   - isApplied: whether the effect of an entry has taken place, for an app that stores the entry's id with its own
-    ///     effect; asked before every hand-over but the first. With it the effect is exactly once.
+    ///   - isApplied: whether the effect of an entry has taken place, for an app that stores the
+    ///     entry's id with its own effect; asked before every hand-over but the first. With it the
+    ///     effect is exactly once.
     ///   - handler: is called for at most `parallel` entries at the same time.
     public func handle(
         _ kind: String, isApplied: (@Sendable (EntryID) async throws -> Bool)? = nil,
@@ -38,11 +39,13 @@ extension Journal {
 
     /// Sets a handler whose effect is in the journal's own transaction: the effect is exactly once.
     ///
-    /// Several entries may share a commit, each in a savepoint of its own. The handler must not wait for anything.
+    /// Several entries may share a commit, each in a savepoint of its own. The handler must not
+    /// wait for anything.
     ///
     /// - Parameters:
     ///   - kind: the name of a kind declared at opening.
-    ///   - handler: writes the effect; what it wrote is undone when it throws, and the entry comes again.
+    ///   - handler: writes the effect; what it wrote is undone when it throws, and the entry comes
+    ///     again.
     public func handle(
         _ kind: String, inTransaction handler: @escaping @Sendable (Database, Entry) throws -> Void
     ) async {
@@ -52,7 +55,8 @@ extension Journal {
 
     /// Sets a handler that is given what was taken together, in the order recorded.
     ///
-    /// For a kind with a wide ``RepriseCore/EntryKind/laneWindow``: handlers of their own for each entry would run in no order.
+    /// For a kind with a wide ``RepriseCore/EntryKind/laneWindow``: handlers of their own for each
+    /// entry would run in no order.
     ///
     /// - Parameters:
     ///   - kind: the name of a kind declared at opening, which does not forbid a second try.

@@ -2,7 +2,8 @@ public import Foundation
 public import GRDB
 public import RepriseCore
 
-/// The durable record of one account on a device: what was accepted survives a kill at any instruction, and power loss.
+/// The durable record of one account on a device: what was accepted survives a kill at any
+/// instruction, and power loss.
 ///
 /// ```swift
 /// let taps = EntryKind("push.tap", requires: [.store, .ui])
@@ -61,8 +62,9 @@ public final class Journal: Sendable {
     ///   - schemas: what the doors add; always the same ones for a journal.
     ///   - configuration: limits and options.
     /// - Returns: the journal, owned by this process until ``close()``.
-    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned` while another process owns it; `.notAJournal`, `.journalNewer`,
-    ///   `.notWritable`, `.diskFull`, `.diskFailed`, `.busy`: the file is left as it is; `.badConfiguration`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned` while another process owns it;
+    ///   `.notAJournal`, `.journalNewer`, `.notWritable`, `.diskFull`, `.diskFailed`, `.busy`: the
+    ///   file is left as it is; `.badConfiguration`.
     public static func open(
         at folder: URL, kinds: [EntryKind], schemas: [JournalSchema] = [],
         configuration: Configuration = Configuration()
@@ -86,7 +88,8 @@ public final class Journal: Sendable {
         return Journal(opened, folder: opening.folder)
     }
 
-    /// Refuses to begin a journal in a folder within one that holds a server's data, or the journals of accounts.
+    /// Refuses to begin a journal in a folder within one that holds a server's data, or the
+    /// journals of accounts.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`; nothing is written.
     package static func expectOwnFolder(_ folder: URL, within outer: URL) throws {
@@ -113,8 +116,9 @@ public final class Journal: Sendable {
     ///
     /// - Parameter entries: at most 10,000, with payloads of at most 262,144 bytes.
     /// - Returns: for each whether it was new.
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.unknownKind`, `.full`, `.ownershipLost`, `.closed`, `.diskFull`,
-    ///   `.diskFailed`, `.busy`. After `.diskFailed` it may have been stored: record again with the same id.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.unknownKind`, `.full`,
+    ///   `.ownershipLost`, `.closed`, `.diskFull`, `.diskFailed`, `.busy`. After `.diskFailed` it
+    ///   may have been stored: record again with the same id.
     @discardableResult
     public func record(_ entries: [NewEntry]) async throws -> [Recorded] {
         try check(entries)
@@ -134,21 +138,23 @@ public final class Journal: Sendable {
         return try await writer.write { [store] db in try store.record(entry, in: db) }
     }
 
-    /// Records an entry in a transaction that is under way: in the body of ``write(_:)``, or in a handler whose effect is
-    /// in the journal's transaction.
+    /// Records an entry in a transaction that is under way: in the body of ``write(_:)``, or in a
+    /// handler whose effect is in the journal's transaction.
     ///
     /// - Parameters:
     ///   - entry: with a payload of at most 262,144 bytes.
     ///   - db: what the body was given.
     /// - Returns: whether it was new.
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.unknownKind`, `.full`; a `DatabaseError` for the body to let pass.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.unknownKind`, `.full`; a
+    ///   `DatabaseError` for the body to let pass.
     @discardableResult
     public func record(_ entry: NewEntry, in db: Database) throws -> Recorded {
         try check([entry])
         return try store.record(entry, in: db)
     }
 
-    /// Records an entry that a door owes to one that was accepted already: it follows from it, or replaces it.
+    /// Records an entry that a door owes to one that was accepted already: it follows from it, or
+    /// replaces it.
     ///
     /// The limit of entries is not for it; who calls this bounds them.
     @discardableResult
@@ -176,7 +182,8 @@ public final class Journal: Sendable {
     /// Call it when something signals that there may be something; opening does it once.
     ///
     /// - Returns: what it brought.
-    /// - Throws: ``RepriseCore/RepriseError`` as ``record(_:)-(NewEntry)`` does; what is not merged waits.
+    /// - Throws: ``RepriseCore/RepriseError`` as ``record(_:)-(NewEntry)`` does; what is not merged
+    ///   waits.
     @discardableResult
     public func mergeSpool() async throws -> SpoolReport {
         try await SpoolMerge(
@@ -188,12 +195,14 @@ public final class Journal: Sendable {
 
     /// Runs `body` in a transaction of the journal; returns once it is durable.
     ///
-    /// Calls made at the same time share one commit, each in a savepoint of its own. It is not cancelled with its task.
+    /// Calls made at the same time share one commit, each in a savepoint of its own. It is not
+    /// cancelled with its task.
     ///
-    /// - Parameter body: reads and writes the tables of a ``JournalSchema``. It must not begin or end transactions.
+    /// - Parameter body: reads and writes the tables of a ``JournalSchema``. It must not begin or
+    ///   end transactions.
     /// - Returns: what `body` returned.
-    /// - Throws: what `body` threw, having undone what it wrote; ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, `.full`,
-    ///   `.diskFull`, `.diskFailed`, `.busy`, `.corrupt`.
+    /// - Throws: what `body` threw, having undone what it wrote; ``RepriseCore/RepriseError``
+    ///   `.ownershipLost`, `.closed`, `.full`, `.diskFull`, `.diskFailed`, `.busy`, `.corrupt`.
     @discardableResult
     public func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws
         -> T
@@ -205,7 +214,8 @@ public final class Journal: Sendable {
     ///
     /// - Parameter body: reads, and cannot write.
     /// - Returns: what `body` returned.
-    /// - Throws: what `body` threw; ``RepriseCore/RepriseError`` `.closed`, `.diskFailed`, `.corrupt`; `CancellationError`.
+    /// - Throws: what `body` threw; ``RepriseCore/RepriseError`` `.closed`, `.diskFailed`,
+    ///   `.corrupt`; `CancellationError`.
     public func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws
         -> T
     {
@@ -222,10 +232,11 @@ public final class Journal: Sendable {
     /// - Parameters:
     ///   - mirror: the mirror in this journal's shared folder.
     ///   - value: at most 65,536 bytes as JSON.
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.ownershipLost`, `.closed`, `.diskFull`, `.notWritable`,
-    ///   `.diskFailed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.ownershipLost`, `.closed`,
+    ///   `.diskFull`, `.notWritable`, `.diskFailed`.
     public func replace<Value>(_ mirror: Mirror<Value>, with value: Value) async throws {
-        // Inside the transaction: a new owner cannot come between the check of the incarnation and the rename.
+        // Inside the transaction: a new owner cannot come between the check of the incarnation and
+        // the rename.
         try await writer.write { [store] _ in try mirror.write(value, at: store.now) }
     }
 
@@ -247,23 +258,27 @@ public final class Journal: Sendable {
         try await read { [store] db in try LedgerReading.sum(db, schemas: store.schemas) }
     }
 
-    /// Adds up a journal that another process owns, without disturbing it: no lock, no recovery, nothing written.
+    /// Adds up a journal that another process owns, without disturbing it: no lock, no recovery,
+    /// nothing written.
     ///
     /// - Parameters:
     ///   - folder: the journal's folder.
     ///   - schemas: what the doors add.
     /// - Returns: the sum as of the last commit.
-    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`, `.diskFailed`, `.busy`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`,
+    ///   `.diskFailed`, `.busy`.
     public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
         try LedgerReading.sum(at: JournalFolder(folder), schemas: schemas)
     }
 
-    /// Reads a journal that another process may own, without disturbing it: no lock, no recovery, nothing written.
+    /// Reads a journal that another process may own, without disturbing it: no lock, no recovery,
+    /// nothing written.
     ///
     /// - Parameters:
     ///   - folder: the journal's folder.
     ///   - schemas: all that the doors add.
-    ///   - body: reads, in one transaction; also a journal of an older version has all tables as they are now.
+    ///   - body: reads, in one transaction; also a journal of an older version has all tables as
+    ///     they are now.
     /// - Returns: what `body` returned; nil if the owner has not made its tables yet.
     /// - Throws: as ``ledger(at:schemas:)``, and what `body` threw.
     package static func peek<T>(
@@ -275,7 +290,8 @@ public final class Journal: Sendable {
     /// Gives back the memory of caches; what is under way goes on.
     public func releaseMemory() { pool.releaseMemoryEventually() }
 
-    /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels those that are left.
+    /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels those that are
+    /// left.
     ///
     /// What is in hand even then returns to pending. A second call does nothing.
     public func close() async {

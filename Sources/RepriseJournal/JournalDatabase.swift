@@ -25,7 +25,8 @@ enum JournalDatabase {
         return pool
     }
 
-    /// The pool sets `synchronous` to NORMAL behind our back, which loses acknowledged commits at a power loss.
+    /// The pool sets `synchronous` to NORMAL behind our back, which loses acknowledged commits at a
+    /// power loss.
     private static func makeDurable(_ db: Database) throws {
         try db.execute(sql: "PRAGMA synchronous = FULL")
         guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2 else {
@@ -34,12 +35,14 @@ enum JournalDatabase {
     }
 
     private static func prepareWriter(_ db: Database) throws {
-        // The log stays when the owner closes, so that others can read a closed journal without writing to its folder.
+        // The log stays when the owner closes, so that others can read a closed journal without
+        // writing to its folder.
         var isPersistent: CInt = 1
         let code = sqlite3_file_control(
             db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &isPersistent)
         guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
-        // Random ids dirty pages all over their index: a larger log and cache write and read each of them less often.
+        // Random ids dirty pages all over their index: a larger log and cache write and read each
+        // of them less often.
         try db.execute(
             sql: """
                 PRAGMA journal_size_limit = 16777216;
@@ -48,13 +51,14 @@ enum JournalDatabase {
                 """)
     }
 
-    /// Opens a database to look at it, as the owner before it is the owner's or to prove that it is damaged.
+    /// Opens a database to look at it, as the owner before it is the owner's or to prove that it is
+    /// damaged.
     static func look<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         do {
             return try look(path, readonly: true, body)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
-            // A process was killed in its very first transaction, before there was a write-ahead log: only a
-            // connection that may write can undo it. Nothing else is written.
+            // A process was killed in its very first transaction, before there was a write-ahead
+            // log: only a connection that may write can undo it. Nothing else is written.
             return try look(path, readonly: false, body)
         }
     }

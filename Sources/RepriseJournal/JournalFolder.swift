@@ -36,7 +36,8 @@ struct JournalFolder: Sendable {
         }
     }
 
-    /// Refuses a folder that is another's: a new journal does not begin beside a server's data or among the journals of accounts.
+    /// Refuses a folder that is another's: a new journal does not begin beside a server's data or
+    /// among the journals of accounts.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`; nothing is written.
     static func refuseOthers(in folder: URL) throws {
@@ -55,7 +56,8 @@ struct JournalFolder: Sendable {
         }
     }
 
-    /// What to name instead of this folder, which has no journal: the first of those in it that have one, as of accounts.
+    /// What to name instead of this folder, which has no journal: the first of those in it that
+    /// have one, as of accounts.
     var remedy: String {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
         let journal = names.sorted().first { name in

@@ -1,4 +1,5 @@
-/// The bounds of a journal that cannot be configured; the others stand in ``Journal/Configuration``.
+/// The bounds of a journal that cannot be configured; the others stand in
+/// ``Journal/Configuration``.
 public enum JournalLimits {
     /// The most bytes of an entry's payload.
     public static let payloadBytes = 262_144
@@ -22,11 +23,13 @@ public enum JournalLimits {
     public static let spoolFileBytes = 524_288
     /// The most files that wait in a spool.
     public static let spoolFiles = 4_096
-    /// How often an owner that writes nothing looks whether another process has taken the journal over.
+    /// How often an owner that writes nothing looks whether another process has taken the journal
+    /// over.
     public static let ownershipCheck = Duration.seconds(5)
     /// The most bytes of a mirror.
     public static let mirrorBytes = 65_536
-    /// The most bad spool files that are kept aside; a further one is counted, reported and removed.
+    /// The most bad spool files that are kept aside; a further one is counted, reported and
+    /// removed.
     public static let spoolFilesAside = 100
     /// The most damaged databases that are kept aside; the oldest makes room.
     public static let databasesAside = 8

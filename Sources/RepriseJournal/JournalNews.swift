@@ -10,14 +10,16 @@ package enum JournalNews: Hashable, Sendable {
     case closed(Readiness)
     /// Entries were recorded and are durable: the newest row of each kind.
     case recorded([String: Int64])
-    /// The calendar was set forward by so much (back, if negative), and what is due has moved with it.
+    /// The calendar was set forward by so much (back, if negative), and what is due has moved with
+    /// it.
     case calendarMoved(Duration)
     /// The journal is not ours any more: nothing that is done from now on can be written.
     case lost
 }
 
 extension Journal {
-    /// Tells of everything from now on; it must not wait, and cannot be ended before the journal is.
+    /// Tells of everything from now on; it must not wait, and cannot be ended before the journal
+    /// is.
     package func observe(_ observer: @escaping @Sendable (JournalNews) -> Void) {
         driver.observe(observer)
     }

@@ -4,7 +4,8 @@ import RepriseCore
 
 /// What an opening found and did; for logs and for people.
 public struct OpeningReport: Hashable, Sendable {
-    /// A database that was proved to be damaged and moved here, with its log beside it; a new one was begun.
+    /// A database that was proved to be damaged and moved here, with its log beside it; a new one
+    /// was begun.
     public internal(set) var setAside: URL?
     /// How many entries were in hand when the owner before us ended.
     public internal(set) var interrupted = 0
@@ -76,7 +77,8 @@ struct JournalOpening: Sendable {
         do {
             (pool, opened) = try openDatabase()
         } catch  where JournalFailure.isDamage(error) || error is RowDecodingError {
-            // Damage may also show as a value that cannot be there; the check decides, here as always.
+            // Damage may also show as a value that cannot be there; the check decides, here as
+            // always.
             setAside = try DamagedDatabase(folder: folder).setAside(reportedBy: error)
             (pool, opened) = try openDatabase()
         }
@@ -97,7 +99,8 @@ struct JournalOpening: Sendable {
             folder.database, busyTimeout: configuration.busyTimeout)
         do {
             try pool.writeWithoutTransaction { db in
-                // A former owner that wakes between two migrations must not write into the middle of them.
+                // A former owner that wakes between two migrations must not write into the middle
+                // of them.
                 if try db.tableExists("journal"), try !migrator.hasCompletedMigrations(db) {
                     try Self.nextIncarnation(db)
                 }

@@ -15,7 +15,8 @@ enum JournalPeek {
                 let migrator = JournalSchema.migrator(schemas)
                 try JournalDatabase.inspect(db, migrator: migrator)
                 guard try db.tableExists("journal") else { return nil }
-                // An owner that was killed while it made or brought up its tables, or one that is older than we are.
+                // An owner that was killed while it made or brought up its tables, or one that is
+                // older than we are.
                 guard try migrator.hasCompletedMigrations(db) else {
                     return try migrated(db, by: migrator, body)
                 }
@@ -70,16 +71,18 @@ enum JournalPeek {
 
     /// Whether the log has a header and nothing else.
     ///
-    /// That is how a kill leaves it that comes before the first frame. A reader that may not write to the index then
-    /// waits 10 s for a writer that is dead, and gives up with SQLITE_PROTOCOL.
+    /// That is how a kill leaves it that comes before the first frame. A reader that may not write
+    /// to the index then waits 10 s for a writer that is dead, and gives up with SQLITE_PROTOCOL.
     private static func hasOnlyHeader(_ log: String) -> Bool {
         var information = stat()
         return stat(log, &information) == 0 && information.st_size == 32
     }
 
-    /// Reads a copy, where SQLite would have to write: to make the index of the log, or to repair it.
+    /// Reads a copy, where SQLite would have to write: to make the index of the log, or to repair
+    /// it.
     ///
-    /// The folder is not ours. Nobody has the database open, or its log is empty: so the copy is whole.
+    /// The folder is not ours. Nobody has the database open, or its log is empty: so the copy is
+    /// whole.
     private static func readCopy<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         try withTemporaryFolder { folder in
             let files = FileManager.default
@@ -96,8 +99,8 @@ enum JournalPeek {
         }
     }
 
-    /// An owner that is just opening has yet to make the index of its log, and we may not make it: SQLite then says that
-    /// a reader cannot write.
+    /// An owner that is just opening has yet to make the index of its log, and we may not make it:
+    /// SQLite then says that a reader cannot write.
     ///
     /// It is there in a moment; or the owner dies first, and its log is read without one.
     private static func open<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {

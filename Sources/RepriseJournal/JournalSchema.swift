@@ -35,9 +35,11 @@ public struct JournalSchema: Sendable {
     ///   - migrations: the versions of its tables, oldest first.
     ///   - recover: runs once at opening, inside the opening transaction, with the new incarnation.
     ///   - ledger: the door's part of the sum. It may read a journal that another process owns.
-    ///   - prune: removes what is past its retention, a bounded piece at a time, at the moment given; returns whether
-    ///     there is more. It is called only while the calendar is trusted, about once an hour.
-    ///   - calendarMoved: moves what is due by the calendar, because that was set forward by so much (back, if negative).
+    ///   - prune: removes what is past its retention, a bounded piece at a time, at the moment
+    ///     given; returns whether there is more. It is called only while the calendar is trusted,
+    ///     about once an hour.
+    ///   - calendarMoved: moves what is due by the calendar, because that was set forward by so
+    ///     much (back, if negative).
     public init(
         name: String, migrations: [Migration],
         recover: @escaping @Sendable (Database, Int64) throws -> Void = { _, _ in },

@@ -11,19 +11,23 @@ package struct Lent: Sendable {
         case failed(any Error)
         /// It ended in this way, for this reason, which is kept.
         case ended(Outcome, reason: String)
-        /// What it was handed to is gone: it is handed over again as soon as its gate is open, and before those recorded after it.
+        /// What it was handed to is gone: it is handed over again as soon as its gate is open, and
+        /// before those recorded after it.
         ///
-        /// In doubt is one whose effect may have taken place, as when its process had ended: if its time is up before it comes again, it
-        /// ends as `unconfirmed`.
+        /// In doubt is one whose effect may have taken place, as when its process had ended: if its
+        /// time is up before it comes again, it ends as `unconfirmed`.
         case back(reason: String, isInDoubt: Bool = false)
-        /// The door counts its attempts itself: it is handed over again after this time, and what was to be written alongside is written.
+        /// The door counts its attempts itself: it is handed over again after this time, and what
+        /// was to be written alongside is written.
         case again(after: Duration, reason: String)
-        /// Its time has not come: it is handed over again after this time, whatever happens to the process, and that was no failure.
+        /// Its time has not come: it is handed over again after this time, whatever happens to the
+        /// process, and that was no failure.
         case postponed(by: Duration, reason: String)
     }
 
     package let entry: Entry
-    /// Its gate is closed: it comes because its time is up, and before others that were recorded before it.
+    /// Its gate is closed: it comes because its time is up, and before others that were recorded
+    /// before it.
     package let isReleased: Bool
     private let returned:
         @Sendable (Ending, (@Sendable (Database) throws -> Void)?, (@Sendable () -> Void)?) -> Void
@@ -44,7 +48,8 @@ package struct Lent: Sendable {
     ///
     /// - Parameters:
     ///   - error: nil if it was handled; else what a handler would throw.
-    ///   - alongside: written in the transaction that ends it, if that ends it. It must not fail but for the disk.
+    ///   - alongside: written in the transaction that ends it, if that ends it. It must not fail
+    ///     but for the disk.
     package func end(
         _ error: (any Error)? = nil, alongside: (@Sendable (Database) throws -> Void)? = nil
     ) {
@@ -55,7 +60,8 @@ package struct Lent: Sendable {
     ///
     /// - Parameters:
     ///   - ending: how it ended, or that it did not.
-    ///   - alongside: written in the transaction that ends it, if that ends it. It must not fail but for the disk.
+    ///   - alongside: written in the transaction that ends it, if that ends it. It must not fail
+    ///     but for the disk.
     ///   - written: called once that is durable; never, if the journal is closed or lost before.
     package func end(
         as ending: Ending, alongside: (@Sendable (Database) throws -> Void)? = nil,

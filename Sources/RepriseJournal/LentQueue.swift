@@ -9,9 +9,10 @@ import Synchronization
 /// while let (lent, link) = await hand.next() { … lent.end() … }
 /// ```
 ///
-/// An entry is made into what the loops take only when one waits for it, so that it is as things stand at that moment; what was made
-/// for a loop that has gone meanwhile is forgotten and made again. Loops get the entries in the order handed over, except that one
-/// whose making lasts does not hold up those behind it.
+/// An entry is made into what the loops take only when one waits for it, so that it is as things
+/// stand at that moment; what was made for a loop that has gone meanwhile is forgotten and made
+/// again. Loops get the entries in the order handed over, except that one whose making lasts does
+/// not hold up those behind it.
 package final class LentQueue<Item: Sendable>: Sendable {
     /// Makes what a loop takes; nil: it has ended the entry itself.
     package typealias Make = @Sendable (Lent) async -> Item?
@@ -93,7 +94,8 @@ package final class LentQueue<Item: Sendable>: Sendable {
     /// Whether a loop waits.
     package var hasTakers: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-    /// The journal hands over from the first loop on: without one the entries would only be in hand.
+    /// The journal hands over from the first loop on: without one the entries would only be in
+    /// hand.
     private func begin() {
         let isFirst = state.withLock { state in
             defer { state.isOpen = true }

@@ -1,7 +1,8 @@
 public import Foundation
 import RepriseCore
 
-/// One small file that the owner of a journal replaces and others read: mutes, read positions, badge.
+/// One small file that the owner of a journal replaces and others read: mutes, read positions,
+/// badge.
 ///
 /// ```swift
 /// let mirror = Mirror<Mutes>(in: sharedFolder, version: 1)
@@ -39,8 +40,8 @@ public struct Mirror<Value: Codable & Sendable>: Sendable {
     /// Reads what the owner wrote last.
     ///
     /// - Returns: nil if it never wrote anything.
-    /// - Throws: ``RepriseCore/RepriseError`` `.journalNewer` if a newer program wrote it; `.malformed`, `.tooLarge`,
-    ///   `.diskFailed`, `.notWritable`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalNewer` if a newer program wrote it;
+    ///   `.malformed`, `.tooLarge`, `.diskFailed`, `.notWritable`.
     public func read() throws -> Content? {
         guard let bytes = try DurableFile.read(file.path, limit: JournalLimits.mirrorBytes) else {
             return nil

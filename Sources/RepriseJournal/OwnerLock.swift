@@ -4,8 +4,9 @@ import Synchronization
 
 /// The lock that makes one process the owner of a journal: `flock` on a file that says who.
 ///
-/// The system releases it when the process ends, however it ends. It keeps out who asks; what really protects the
-/// journal is that every commit checks the incarnation, because a lock cannot stop a process that had it and was frozen.
+/// The system releases it when the process ends, however it ends. It keeps out who asks; what
+/// really protects the journal is that every commit checks the incarnation, because a lock cannot
+/// stop a process that had it and was frozen.
 package final class OwnerLock: Sendable {
     private let file: Mutex<Int32>
 
@@ -32,7 +33,8 @@ package final class OwnerLock: Sendable {
     /// A second call does nothing.
     package func release() {
         file.withLock { file in
-            // Unlocked first: a child that is being started holds a copy until it has become its program.
+            // Unlocked first: a child that is being started holds a copy until it has become its
+            // program.
             if file >= 0, flock(file, LOCK_UN) == 0 { close(file) }
             file = -1
         }
@@ -47,7 +49,8 @@ package final class OwnerLock: Sendable {
                 close(file)
                 return nil
             }
-            // Somebody may have put another file in its place between the two calls: then this lock locks nothing.
+            // Somebody may have put another file in its place between the two calls: then this lock
+            // locks nothing.
             if isSame(file, path) {
                 sign(file)
                 return file

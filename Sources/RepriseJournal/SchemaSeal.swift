@@ -3,9 +3,10 @@ import RepriseCore
 
 /// Notices a letter of the schema's own text that has rotted, which passes SQLite's check.
 ///
-/// SQLite counts every change of the schema that is made by a statement. So the text is sealed together with that count,
-/// in `PRAGMA user_version`: the same count with another text is rot, and another count is a change that somebody made, whatever
-/// it was; that is sealed anew by the next opening. Half of the 32 bits each: of 65,536 rots one is missed.
+/// SQLite counts every change of the schema that is made by a statement. So the text is sealed
+/// together with that count, in `PRAGMA user_version`: the same count with another text is rot, and
+/// another count is a change that somebody made, whatever it was; that is sealed anew by the next
+/// opening. Half of the 32 bits each: of 65,536 rots one is missed.
 enum SchemaSeal {
     /// Seals the schema as it is; in a transaction.
     static func write(_ db: Database) throws {
@@ -14,7 +15,8 @@ enum SchemaSeal {
         try db.execute(sql: "PRAGMA user_version = \(seal)")
     }
 
-    /// - Throws: a `DatabaseError` of damage if the text is not what was sealed; nothing where nothing was.
+    /// - Throws: a `DatabaseError` of damage if the text is not what was sealed; nothing where
+    ///   nothing was.
     static func check(_ db: Database) throws {
         let found = try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0
         let seal = try seal(db)

@@ -1,7 +1,8 @@
 package import Foundation
 import RepriseCore
 
-/// Whose part of a shared folder is current: a file in it, replaced whole, that an extension follows.
+/// Whose part of a shared folder is current: a file in it, replaced whole, that an extension
+/// follows.
 ///
 ///     SHARED/
 ///       account                   the name of a folder beside it

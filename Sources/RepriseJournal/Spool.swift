@@ -7,8 +7,8 @@ public import RepriseCore
 /// try Spool(at: sharedFolder).record(NewEntry(id: id, kind: "push.shown", source: "extension", payload: body))
 /// ```
 ///
-/// One file a record, which is there whole or not at all. It never opens the journal: iOS kills a process that is
-/// suspended while it holds a lock in a shared container.
+/// One file a record, which is there whole or not at all. It never opens the journal: iOS kills a
+/// process that is suspended while it holds a lock in a shared container.
 public struct Spool: Sendable {
     /// The folder of the files.
     public let folder: URL
@@ -16,8 +16,8 @@ public struct Spool: Sendable {
 
     /// Names the spool of a journal.
     ///
-    /// - Parameter folder: the journal's folder, or the shared folder that it was configured with. The files are in
-    ///   `spool/` in it.
+    /// - Parameter folder: the journal's folder, or the shared folder that it was configured with.
+    ///   The files are in `spool/` in it.
     public init(at folder: URL) { self.init(at: folder, timekeeper: SystemTimekeeper()) }
 
     package init(at folder: URL, timekeeper: any Timekeeper) {
@@ -30,8 +30,8 @@ public struct Spool: Sendable {
     /// Whether its kind is declared, the owner decides when it merges.
     ///
     /// - Parameter entry: a payload of at most 262,144 bytes.
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`; `.full` when 4,096 files wait; `.diskFull`, `.notWritable`,
-    ///   `.diskFailed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`; `.full` when 4,096 files wait;
+    ///   `.diskFull`, `.notWritable`, `.diskFailed`.
     public func record(_ entry: NewEntry) throws {
         try EntryCheck.check(entry)
         let now = timekeeper.wall()

@@ -18,15 +18,16 @@ public struct SpoolReport: Hashable, Sendable {
     public internal(set) var duplicates = 0
     /// Files that were bad and are out of the way.
     public internal(set) var rejected: [Rejected] = []
-    /// Why something was left for the next merge, if anything was: the journal is full, or a file cannot be read now.
+    /// Why something was left for the next merge, if anything was: the journal is full, or a file
+    /// cannot be read now.
     public internal(set) var stopped: RepriseError?
 
     /// An empty report.
     public init() {}
 }
 
-/// Merges the spool: the name of a file is recorded in the transaction that records its entry, and only then is the
-/// file removed.
+/// Merges the spool: the name of a file is recorded in the transaction that records its entry, and
+/// only then is the file removed.
 ///
 /// Whenever the process is killed, the next merge knows what was done.
 struct SpoolMerge: Sendable {
@@ -67,7 +68,8 @@ struct SpoolMerge: Sendable {
             } catch let error as RepriseError where Self.isAboutTheFile(error) {
                 try await reject(name, error.description, into: &report)
             } catch let error as RepriseError {
-                // Not readable now, as before the first unlock: it waits, and the others do not wait for it.
+                // Not readable now, as before the first unlock: it waits, and the others do not
+                // wait for it.
                 report.stopped = error
             }
         }
@@ -132,14 +134,15 @@ struct SpoolMerge: Sendable {
         }
     }
 
-    /// A name that is free, within the 255 bytes that a file system takes: a file that could not be moved would block the
-    /// rest at every merge.
+    /// A name that is free, within the 255 bytes that a file system takes: a file that could not be
+    /// moved would block the rest at every merge.
     private static func nameAside(_ name: String, among taken: [String]) -> String {
         let wanted = "spool-" + String(decoding: name.utf8.prefix(200), as: UTF8.self)
         return taken.contains(wanted) ? "\(wanted)-\(EntryID.random().text)" : wanted
     }
 
-    /// Forgets the names whose files are gone for good: gone from the folder, and the folder on the disk.
+    /// Forgets the names whose files are gone for good: gone from the folder, and the folder on the
+    /// disk.
     private func forget() async throws {
         guard FileManager.default.fileExists(atPath: spool.folder.path) else { return }
         let merged = try await writer.write { db in

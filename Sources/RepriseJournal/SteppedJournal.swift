@@ -17,7 +17,8 @@ package final class SteppedJournal {
     private let commit: GroupCommit
     private let lock: OwnerLock
 
-    /// Opens it as ``Journal/open(at:kinds:schemas:configuration:)`` does, without merging the spool.
+    /// Opens it as ``Journal/open(at:kinds:schemas:configuration:)`` does, without merging the
+    /// spool.
     package init(
         at folder: URL, kinds: [EntryKind], schemas: [JournalSchema] = [],
         configuration: Journal.Configuration

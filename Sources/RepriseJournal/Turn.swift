@@ -55,7 +55,8 @@ package struct Settlement: Hashable, Sendable {
         /// What it was handed to is gone: it can be taken again at once.
         case back(reason: String, isInDoubt: Bool)
         case retry(after: Duration, countsAsFailure: Bool, reason: String)
-        /// It comes again when it is its turn in its lane, and only after `unless` if the one before it is in hand.
+        /// It comes again when it is its turn in its lane, and only after `unless` if the one
+        /// before it is in hand.
         case backInLane(unless: Duration, reason: String)
     }
 
@@ -89,8 +90,8 @@ extension Settlement.Verdict {
         }
     }
 
-    /// What becomes of an entry whose handler threw after `failures` earlier ones; `jitter`, in 0..<1, is drawn by the
-    /// driver.
+    /// What becomes of an entry whose handler threw after `failures` earlier ones; `jitter`, in
+    /// 0..<1, is drawn by the driver.
     package static func after(
         _ error: any Error, kind: EntryKind, failures: Int, jitter: Double
     ) -> Self {

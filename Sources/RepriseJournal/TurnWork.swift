@@ -185,8 +185,8 @@ struct TurnWork: Sendable {
         }
     }
 
-    /// - Returns: nil if the row has ended instead: it cannot be read, its time is up, or nobody knows whether its
-    ///   effect took place.
+    /// - Returns: nil if the row has ended instead: it cannot be read, its time is up, or nobody
+    ///   knows whether its effect took place.
     private func admit(
         _ found: Result<EntryRow, EntryRow.Broken>, kind: EntryKind, _ gate: GateMachine,
         in db: Database

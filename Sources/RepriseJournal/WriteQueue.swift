@@ -1,6 +1,7 @@
 package import RepriseCore
 
-/// Decides what is committed together: whatever waits while one commit is on its way to the disk shares the next one.
+/// Decides what is committed together: whatever waits while one commit is on its way to the disk
+/// shares the next one.
 package struct WriteQueue<Job> {
     package enum Verdict {
         /// Begin to commit: take one group after the other, until there is none.

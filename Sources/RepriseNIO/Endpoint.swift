@@ -16,7 +16,8 @@ package struct Endpoint: Hashable, Sendable {
 
     /// Reads a URL.
     ///
-    /// - Parameter url: `ws://`, `http://`, `wss://` or `https://`, a host, and where needed a port, a path and a query.
+    /// - Parameter url: `ws://`, `http://`, `wss://` or `https://`, a host, and where needed a
+    ///   port, a path and a query.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
     package init(_ url: String) throws {
         guard let (scheme, rest) = Self.split(url, at: "://") else { throw Self.unusable(url) }

@@ -3,7 +3,8 @@ import NIOCore
 import NIOPosix
 import RepriseCore
 
-/// The content of a file, read as it is sent: as many bytes as the file had when it was opened, or an error.
+/// The content of a file, read as it is sent: as many bytes as the file had when it was opened, or
+/// an error.
 struct FileBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
     private static let piece = 65_536

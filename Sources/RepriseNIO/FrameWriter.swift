@@ -3,8 +3,8 @@ import NIOWebSocket
 
 /// Writes the frames of a client (RFC 6455 §5.2), each masked with a fresh random key.
 ///
-/// NIO's own encoder writes header and payload as two buffers and masks on the event loop. A batch written here is one buffer,
-/// made on the sender's thread.
+/// NIO's own encoder writes header and payload as two buffers and masks on the event loop. A batch
+/// written here is one buffer, made on the sender's thread.
 enum FrameWriter {
     /// Whole text frames, one after the other.
     static func text(_ frames: [[UInt8]], allocator: ByteBufferAllocator) -> ByteBuffer {

@@ -2,11 +2,13 @@ import NIOCore
 import NIOWebSocket
 import RepriseCore
 
-/// Asks the server to speak WebSocket (RFC 6455 §4.1), and makes a `NIOSocket` of the connection when it agrees.
+/// Asks the server to speak WebSocket (RFC 6455 §4.1), and makes a `NIOSocket` of the connection
+/// when it agrees.
 ///
-/// NIO's own upgrade takes the HTTP decoder out of the pipeline one tick later than it reads the answer. A server that answers,
-/// sends and hangs up at once (because it is full, say) then loses its last words: the end comes before the decoder is gone.
-/// Here the pipeline changes before another byte is read.
+/// NIO's own upgrade takes the HTTP decoder out of the pipeline one tick later than it reads the
+/// answer. A server that answers, sends and hangs up at once (because it is full, say) then loses
+/// its last words: the end comes before the decoder is gone. Here the pipeline changes before
+/// another byte is read.
 final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -78,7 +80,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                 inbox: inbox, maximumFrameBytes: maximumFrameBytes, patience: closePatience),
         ])
         promise.succeed(NIOSocket(channel: context.channel, inbox: inbox))
-        // What came with the answer is frames already. The end of this read is passed on by whoever called us.
+        // What came with the answer is frames already. The end of this read is passed on by whoever
+        // called us.
         if received.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(received)) }
         pipeline.removeHandler(context: context, promise: nil)
     }

@@ -1,7 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// The head of an HTTP response (RFC 9112 §4, §5), read with no more patience than a handshake deserves.
+/// The head of an HTTP response (RFC 9112 §4, §5), read with no more patience than a handshake
+/// deserves.
 struct HandshakeResponse {
     /// It is not HTTP, or its end is not within `HandshakeResponse/maximumBytes`.
     struct Malformed: Error {}
@@ -18,7 +19,8 @@ struct HandshakeResponse {
     ///
     /// - Parameters:
     ///   - buffer: all that has come.
-    ///   - searched: how much of it has been looked at before, so that a head in many pieces is not searched as often.
+    ///   - searched: how much of it has been looked at before, so that a head in many pieces is not
+    ///     searched as often.
     /// - Throws: ``Malformed``.
     init?(readingFrom buffer: inout ByteBuffer, searched: inout Int) throws {
         let bytes = buffer.readableBytesView.prefix(Self.maximumBytes)

@@ -10,12 +10,14 @@ public import RepriseCore
 ///     url: "ws://127.0.0.1:8080/v1/connect", protocol: "reprise.v1", maximumFrameBytes: 1_048_576)
 /// ```
 ///
-/// Over `wss://` and `https://` the server must prove that it is the host of the URL, by a certificate of an authority that is trusted.
+/// Over `wss://` and `https://` the server must prove that it is the host of the URL, by a
+/// certificate of an authority that is trusted.
 public struct NIODialer: SocketDialer {
     private let group: any EventLoopGroup
     private let timeout: Duration
     private let trust: TrustedServers
-    /// How long ``RepriseCore/Socket/close(code:)`` waits for frames to leave and for the peer's answer.
+    /// How long ``RepriseCore/Socket/close(code:)`` waits for frames to leave and for the peer's
+    /// answer.
     package var closePatience = Duration.seconds(1)
 
     /// Makes a dialer.
@@ -23,7 +25,8 @@ public struct NIODialer: SocketDialer {
     /// - Parameters:
     ///   - group: the threads that connections run on; nil for those that the process shares.
     ///   - timeout: how long connecting, proving and upgrading may take together.
-    ///   - authorities: the path of certificates in PEM, whose owners are trusted beside those that the system trusts.
+    ///   - authorities: the path of certificates in PEM, whose owners are trusted beside those that
+    ///     the system trusts.
     public init(
         group: (any EventLoopGroup)? = nil, timeout: Duration = .seconds(10),
         authorities: String? = nil
@@ -38,12 +41,14 @@ public struct NIODialer: SocketDialer {
     /// - Parameters:
     ///   - url: `ws://`, `http://`, `wss://` or `https://`, with host, port and path.
     ///   - protocol: the subprotocol to ask for; empty to ask for none, and then to take none.
-    ///   - maximumFrameBytes: a larger frame, and a larger message of many frames, closes the connection with 1009.
+    ///   - maximumFrameBytes: a larger frame, and a larger message of many frames, closes the
+    ///     connection with 1009.
     /// - Returns: the open connection.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a URL that cannot be dialled; `.unreachable` if nothing answers;
-    ///   `.unavailable` if the server is overloaded; `.notReprise` if it does not upgrade to our subprotocol;
-    ///   `.untrusted` if its certificate is not one to trust, saying what is wrong with it; `.timedOut`.
-    ///   `CancellationError` if the task was cancelled.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a URL that cannot be dialled;
+    ///   `.unreachable` if nothing answers; `.unavailable` if the server is overloaded;
+    ///   `.notReprise` if it does not upgrade to our subprotocol; `.untrusted` if its certificate
+    ///   is not one to trust, saying what is wrong with it; `.timedOut`. `CancellationError` if the
+    ///   task was cancelled.
     public func dial(
         url: String, protocol: String, maximumFrameBytes: Int
     ) async throws -> any Socket {

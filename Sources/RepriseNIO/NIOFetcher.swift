@@ -23,8 +23,10 @@ public struct NIOFetcher: HTTPFetcher {
     /// Makes a fetcher.
     ///
     /// - Parameters:
-    ///   - timeout: how long an answer may take, from connecting to its last byte, redirects included.
-    ///   - authorities: the path of certificates in PEM, whose owners are trusted beside those that the system trusts.
+    ///   - timeout: how long an answer may take, from connecting to its last byte, redirects
+    ///     included.
+    ///   - authorities: the path of certificates in PEM, whose owners are trusted beside those that
+    ///     the system trusts.
     public init(timeout: Duration = .seconds(15), authorities: String? = nil) {
         self.timeout = timeout
         trust = TrustedServers(authorities: authorities)
@@ -32,15 +34,16 @@ public struct NIOFetcher: HTTPFetcher {
 
     /// Asks for a resource, and follows where the same server sends to.
     ///
-    /// A redirect to another host, port or scheme is not followed but returned: what was trusted to one server is not told to another.
+    /// A redirect to another host, port or scheme is not followed but returned: what was trusted to
+    /// one server is not told to another.
     ///
     /// - Parameters:
     ///   - url: `http://` or `https://`.
     ///   - headers: names and values.
     ///   - limit: a larger answer is an error, before more of it is kept.
     /// - Returns: the answer, whatever its status.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.timedOut`, `.tooLarge`, `.untrusted`, `.badConfiguration`;
-    ///   `CancellationError` if the task was cancelled.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.timedOut`, `.tooLarge`,
+    ///   `.untrusted`, `.badConfiguration`; `CancellationError` if the task was cancelled.
     public func get(
         _ url: String, headers: [String: String], limit: Int
     ) async throws -> HTTPAnswer {
@@ -55,7 +58,8 @@ public struct NIOFetcher: HTTPFetcher {
         }
     }
 
-    /// The same with any method and a body; nothing is followed, because not every method may be repeated elsewhere.
+    /// The same with any method and a body; nothing is followed, because not every method may be
+    /// repeated elsewhere.
     package func send(
         _ method: String, _ url: String, headers: [String: String], body: [UInt8]?, limit: Int
     ) async throws -> HTTPAnswer {

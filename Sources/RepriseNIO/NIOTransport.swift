@@ -15,14 +15,16 @@ public import RepriseCore
 /// }
 /// ```
 ///
-/// It speaks HTTP/1.1, follows no redirect and asks for no compression. The next bytes are read from the network when the ones before
-/// have been taken. Over `https://` the server must prove that it is the host of the URL, as for ``NIODialer``.
+/// It speaks HTTP/1.1, follows no redirect and asks for no compression. The next bytes are read
+/// from the network when the ones before have been taken. Over `https://` the server must prove
+/// that it is the host of the URL, as for ``NIODialer``.
 public struct NIOTransport: HTTPTransport {
     private let trust: TrustedServers
 
     /// Makes a transport.
     ///
-    /// - Parameter authorities: the path of certificates in PEM, whose owners are trusted beside those that the system trusts.
+    /// - Parameter authorities: the path of certificates in PEM, whose owners are trusted beside
+    ///   those that the system trusts.
     public init(authorities: String? = nil) { trust = TrustedServers(authorities: authorities) }
 
     /// Sends a request and hands the answer over as it comes.
@@ -30,7 +32,8 @@ public struct NIOTransport: HTTPTransport {
     /// - Parameters:
     ///   - request: what to ask.
     ///   - head: is called once, with the status and the headers; it may throw to end the exchange.
-    ///   - chunk: is called with each piece of the body, in order, before the next is read from the network.
+    ///   - chunk: is called with each piece of the body, in order, before the next is read from the
+    ///     network.
     /// - Throws: as ``RepriseCore/HTTPTransport`` says.
     public func exchange(
         _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
@@ -45,7 +48,8 @@ public struct NIOTransport: HTTPTransport {
     ///   - request: what to ask.
     ///   - sent: is called with the bytes of a file that have gone so far, each 64 KiB.
     ///   - head: is called once, with the status and the headers; it may throw to end the exchange.
-    ///   - chunk: is called with each piece of the body, in order, before the next is read from the network.
+    ///   - chunk: is called with each piece of the body, in order, before the next is read from the
+    ///     network.
     /// - Throws: as ``RepriseCore/HTTPTransport`` says.
     public func exchange(
         _ request: HTTPCall, sent: @escaping @Sendable (Int64) async -> Void,
@@ -72,7 +76,8 @@ public struct NIOTransport: HTTPTransport {
         try result.get()
     }
 
-    /// One client for each exchange: nothing has to be shut down when the app ends, and each can have an address of its own.
+    /// One client for each exchange: nothing has to be shut down when the app ends, and each can
+    /// have an address of its own.
     private func client(for request: HTTPCall, _ endpoint: Endpoint) throws -> HTTPClient {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Bounds how long nothing comes or goes, and leaves the time out in which the caller is at work with what came.
+/// Bounds how long nothing comes or goes, and leaves the time out in which the caller is at work
+/// with what came.
 final class Patience: Sendable {
     private let limit: Duration
     /// Since when the network is waited for; nil: it is not.

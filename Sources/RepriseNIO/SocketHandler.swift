@@ -5,14 +5,15 @@ import RepriseCore
 
 /// Moves frames between the network and an `Inbox`, and keeps the manners of RFC 6455 on the way.
 ///
-/// Backpressure is NIO's own: with the inbox full, `read` is not passed on, so the kernel's buffer fills and the
-/// peer has to wait. Taking from the inbox asks for a `read` again.
+/// Backpressure is NIO's own: with the inbox full, `read` is not passed on, so the kernel's buffer
+/// fills and the peer has to wait. Taking from the inbox asks for a `read` again.
 final class SocketHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Asks for a close frame with this code; sent through the pipeline, so that it stays behind what was written before.
+    /// Asks for a close frame with this code; sent through the pipeline, so that it stays behind
+    /// what was written before.
     struct CloseRequest: Sendable { let code: UInt16 }
 
     /// Asks for a ping; its promise is kept when the next pong comes.
@@ -28,7 +29,8 @@ final class SocketHandler: ChannelDuplexHandler {
     private var pings: [EventLoopPromise<Void>] = []
     /// The code with which we have complained of the peer.
     ///
-    /// Its answer repeats that (RFC 6455 §5.5.1) and says nothing of what the peer wants: taken for its verdict, bytes damaged on the way would keep a client from ever coming back.
+    /// Its answer repeats that (RFC 6455 §5.5.1) and says nothing of what the peer wants: taken for
+    /// its verdict, bytes damaged on the way would keep a client from ever coming back.
     private var complaint: UInt16?
 
     init(inbox: Inbox, maximumFrameBytes: Int, patience: Duration) {
@@ -51,7 +53,8 @@ final class SocketHandler: ChannelDuplexHandler {
         case .none:
             if frame.opcode == .pong { endPings { $0.succeed() } }
         case .ping(let payload):
-            // RFC 6455 §5.5.3 lets us answer only some: so pings that a peer sends without reading the pongs cost nothing.
+            // RFC 6455 §5.5.3 lets us answer only some: so pings that a peer sends without reading
+            // the pongs cost nothing.
             guard context.channel.isWritable else { return }
             let pong = FrameWriter.control(
                 .pong, payload, allocator: context.channel.allocator)

@@ -3,7 +3,8 @@ import NIOSSL
 import RepriseCore
 import Synchronization
 
-/// Whose certificates a dialer believes; the roots are read once, at the first dial that needs them.
+/// Whose certificates a dialer believes; the roots are read once, at the first dial that needs
+/// them.
 final class TrustedServers: Sendable {
     private let authorities: String?
     private let known = Mutex<NIOSSLContext?>(nil)
@@ -59,7 +60,8 @@ final class TrustedServers: Sendable {
 }
 
 extension Endpoint {
-    /// What the certificate is asked for, and what TLS tells the server (RFC 6066 §3); nil for an address, which is compared by itself.
+    /// What the certificate is asked for, and what TLS tells the server (RFC 6066 §3); nil for an
+    /// address, which is compared by itself.
     var certifiedName: String? {
         let isAddress = (try? SocketAddress(ipAddress: host, port: port)) != nil
         return isAddress ? nil : host

@@ -32,7 +32,8 @@ public enum NoticeLimits {
     public static let channelsAtOnce = 64
     /// How long messages of a catch-up wait for its end before they are shown.
     public static let catchUpPatienceMilliseconds = 2_000
-    /// How old what the system says of what stands may be when something is shown; older, it is asked again.
+    /// How old what the system says of what stands may be when something is shown; older, it is
+    /// asked again.
     public static let freshMilliseconds = 200
     /// The shortest time between two replacements of the mirror while the app is in the foreground.
     public static let mirrorMilliseconds = 1_000
@@ -46,13 +47,16 @@ public enum NoticeLimits {
     public static let tapsInHand = 8
     /// How long a call of the system's notification centre may take.
     public static let systemPatience = Duration.seconds(10)
-    /// The most calls of it that nobody waits for any more and that have not returned; at it none is made.
+    /// The most calls of it that nobody waits for any more and that have not returned; at it none
+    /// is made.
     public static let abandoned = 4
-    /// How long the system's completion handler waits for a reply or "mark as read" to be done; the system ends an app after about 30 s.
+    /// How long the system's completion handler waits for a reply or "mark as read" to be done; the
+    /// system ends an app after about 30 s.
     public static let actionPatience = Duration.seconds(20)
     /// How long of that it waits for the server to know what was read.
     public static let readPatience = Duration.seconds(5)
-    /// How long a push that has woken the app is given for what it tells of to be fetched; the system gives about 30 s.
+    /// How long a push that has woken the app is given for what it tells of to be fetched; the
+    /// system gives about 30 s.
     public static let wakePatience = Duration.seconds(15)
     /// The longest pause before the system or the disk is asked again after a failure.
     public static let longestPauseSeconds = 30

@@ -12,7 +12,8 @@ package protocol NoticeMessages: Sendable {
     /// How messages come at the moment, of those channels that are subscribed to.
     func flows(of channels: [ChannelName]) async -> [ChannelName: NoticeFlow]
 
-    /// What was true of each channel when it changed last; where it is the same nothing has changed.
+    /// What was true of each channel when it changed last; where it is the same nothing has
+    /// changed.
     func marks(_ db: Database) throws -> [(channel: String, mark: String)]
 
     func mark(of channel: ChannelName, _ db: Database) throws -> String?

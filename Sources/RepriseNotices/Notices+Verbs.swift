@@ -11,9 +11,11 @@ extension Notices {
     /// - Returns: whether the payload has what Reprise's server puts into its pushes.
     public static func isOurs(_ info: [UInt8]) -> Bool { NoticeContent.hint(info) != nil }
 
-    /// How the system shows what has arrived while the app is in the foreground: a push, or what this door has asked for.
+    /// How the system shows what has arrived while the app is in the foreground: a push, or what
+    /// this door has asked for.
     ///
-    /// Nothing, if the channel is on the screen, is read, or put aside; only the figure, if it was shown before.
+    /// Nothing, if the channel is on the screen, is read, or put aside; only the figure, if it was
+    /// shown before.
     ///
     /// - Parameter notification: what the system asked about.
     /// - Returns: how it is shown.
@@ -34,11 +36,12 @@ extension Notices {
         return step?.options ?? [.banner, .list, .sound]
     }
 
-    /// Records what a person did with a notification; returns once it is durable, and then the system's completion handler may be called.
+    /// Records what a person did with a notification; returns once it is durable, and then the
+    /// system's completion handler may be called.
     ///
-    /// A tap is handed to ``taps``; a reply is published and "mark as read" counts, without the app's screen. The same tap through two
-    /// entrances of the app is one entry. Where the journal cannot be written it is left in the spool, just as durable, and merged as soon as
-    /// it can be.
+    /// A tap is handed to ``taps``; a reply is published and "mark as read" counts, without the
+    /// app's screen. The same tap through two entrances of the app is one entry. Where the journal
+    /// cannot be written it is left in the spool, just as durable, and merged as soon as it can be.
     ///
     /// - Parameter response: what the system said.
     /// - Returns: the entry's id.
@@ -67,7 +70,8 @@ extension Notices {
 
     /// Returns when the server has a reply, and that it was read, or the time is over.
     ///
-    /// For a server to know what was read it waits ``NoticeLimits/readPatience`` at most; for one that knows no users not at all.
+    /// For a server to know what was read it waits ``NoticeLimits/readPatience`` at most; for one
+    /// that knows no users not at all.
     package func done(_ response: NotificationResponse, within limit: Duration) async {
         let arrival = NoticeArrival(response)
         let entry = response.tapID
@@ -84,10 +88,12 @@ extension Notices {
         if rest > .zero { await settled(within: min(rest, .seconds(5))) }
     }
 
-    /// Whether the app is in the foreground; one that has not said so is not, unless a channel is on its screen.
+    /// Whether the app is in the foreground; one that has not said so is not, unless a channel is
+    /// on its screen.
     package var isForeground: Bool { driver.scene.isForeground }
 
-    /// Takes a push that has woken the app: a figure for the icon, or that banners are to be taken away.
+    /// Takes a push that has woken the app: a figure for the icon, or that banners are to be taken
+    /// away.
     ///
     /// Returns when that is done and durable. A push that is none of this door's does nothing.
     ///
@@ -108,7 +114,8 @@ extension Notices {
         _ = await settled(within: .seconds(20))
     }
 
-    /// Returns when the journal has what the server had when it made a push, or the time is over; at once for a channel that is not known here.
+    /// Returns when the journal has what the server had when it made a push, or the time is over;
+    /// at once for a channel that is not known here.
     package func caughtUp(with info: [UInt8], within limit: Duration) async {
         guard let hint = NoticeContent.hint(info) else { return }
         let (clock, messages) = (configuration.timekeeper, driver.desk.messages)
@@ -167,7 +174,8 @@ extension Notices {
 }
 
 extension Notices: AppLife {
-    /// The app is in the background: what waits is shown, and what an extension has to know is written down.
+    /// The app is in the background: what waits is shown, and what an extension has to know is
+    /// written down.
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {

@@ -4,7 +4,8 @@ public import RepriseCore
 public import RepriseJournal
 import RepriseWire
 
-/// The door for notices: what a person is shown of a message, once, whatever brought it, and a badge that is right.
+/// The door for notices: what a person is shown of a message, once, whatever brought it, and a
+/// badge that is right.
 ///
 /// The facade makes one; see `Reprise`.
 ///
@@ -14,7 +15,8 @@ import RepriseWire
 /// for await tap in notices.taps { router.show(tap.route); try await tap.presented() }
 /// ```
 ///
-/// A push only tells that there is something: it never takes the place of the message, which the log brings.
+/// A push only tells that there is something: it never takes the place of the message, which the
+/// log brings.
 public final class Notices: Sendable {
     let journal: Journal
     let configuration: Configuration
@@ -25,7 +27,8 @@ public final class Notices: Sendable {
     /// The kinds of entries that this door records, for `Journal.open`.
     ///
     /// - Parameter configuration: what can be set.
-    /// - Returns: a kind for what an extension has shown, for taps, for actions and for what the server is to be told.
+    /// - Returns: a kind for what an extension has shown, for taps, for actions and for what the
+    ///   server is to be told.
     package static func kinds(_ configuration: Configuration = Configuration()) -> [EntryKind] {
         let bound = configuration.timeToLive.map { EntryKind.Bound(after: $0, then: .expire) }
         return [
@@ -68,12 +71,12 @@ public final class Notices: Sendable {
 
     /// Shows, takes away and counts, until the task is cancelled or the journal is closed.
     ///
-    /// At its start the system is asked what stands: what a process that died had asked for and does not stand is shown again, if the
-    /// person has not read it meanwhile.
+    /// At its start the system is asked what stands: what a process that died had asked for and
+    /// does not stand is shown again, if the person has not read it meanwhile.
     ///
     /// - Parameter notifications: the system's notification centre.
-    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if it runs already. Cancellation is no
-    ///   error.
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
+    ///   it runs already. Cancellation is no error.
     public func run(notifications: any UserNotifications) async throws {
         let desk = driver.desk
         let (inbox, clock) = (driver.inbox, configuration.timekeeper)
@@ -94,7 +97,8 @@ public final class Notices: Sendable {
         try await driver.run(notifications)
     }
 
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
+    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
+    /// somebody else owns.
     public static let schema = JournalSchema(
         name: "notices",
         migrations: [

@@ -8,7 +8,8 @@ extension Notices {
     public struct Configuration: Sendable {
         /// How the server is told of settings; nil: they hold on this device, and wait.
         public var transport: (any HTTPTransport)?
-        /// What the server takes this device for: `ios`, `macos`, at most 32 bytes; it says by which service it is reached.
+        /// What the server takes this device for: `ios`, `macos`, at most 32 bytes; it says by
+        /// which service it is reached.
         public var platform = "ios"
         /// Whose name is asked for.
         public enum Named: Hashable, Sendable {
@@ -43,11 +44,14 @@ extension Notices {
         public var lateAfter: Duration = .seconds(300)
         /// How long a tap that nobody could be shown is worth showing; nil: for ever.
         public var timeToLive: Duration?
-        /// Whether the person has asked the system for silence (a Focus), as far as the app may know; then it is as in quiet hours.
+        /// Whether the person has asked the system for silence (a Focus), as far as the app may
+        /// know; then it is as in quiet hours.
         ///
-        /// It is asked at each decision, and must not wait. Where an app does not know, the system silences by itself.
+        /// It is asked at each decision, and must not wait. Where an app does not know, the system
+        /// silences by itself.
         public var isFocused: @Sendable () -> Bool = { false }
-        /// Whether a message names the person who is signed in, so that it comes through some mutes.
+        /// Whether a message names the person who is signed in, so that it comes through some
+        /// mutes.
         public var isMention: @Sendable (_ json: [UInt8]) -> Bool = { _ in false }
 
         package var timekeeper: any Timekeeper = SystemTimekeeper()

@@ -83,7 +83,8 @@ extension PhoneRules {
         Rule("extensionOfForceQuitApp", \.extensionOfForceQuitApp),
     ]
 
-    /// The default rules, and for each other value of a rule the default with this one changed: what a test runs.
+    /// The default rules, and for each other value of a rule the default with this one changed:
+    /// what a test runs.
     public static var variants: [PhoneRules] {
         [PhoneRules()]
             + all.filter { !$0.isNumber }.flatMap { rule in

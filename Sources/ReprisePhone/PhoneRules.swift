@@ -1,7 +1,9 @@
-/// What Apple's documentation leaves open about a device: `docs/phone.md` has a row for each, and tests run it both ways.
+/// What Apple's documentation leaves open about a device: `docs/phone.md` has a row for each, and
+/// tests run it both ways.
 ///
-/// Each rule is named after the question, each of its values after what happens. The first value is the one that is
-/// documented for a neighbouring case or reported most; that makes it the default, not the truth.
+/// Each rule is named after the question, each of its values after what happens. The first value is
+/// the one that is documented for a neighbouring case or reported most; that makes it the default,
+/// not the truth.
 ///
 /// ```swift
 /// var rules = PhoneRules()
@@ -76,7 +78,8 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case listed
     }
 
-    /// Whether a force-quit app may be launched in the background again after the device was restarted.
+    /// Whether a force-quit app may be launched in the background again after the device was
+    /// restarted.
     public enum ForceQuitAcrossRestart: String, PhoneRuleValue {
         /// It may, as the documentation of `didReceiveRemoteNotification` says.
         case lifted
@@ -258,9 +261,11 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var tappedNotification = TappedNotification.leaves
     /// An app that was taken away, when it is installed again.
     public var removedApp = RemovedApp.forgotten
-    /// The pause before a transfer is tried again, in seconds; it doubles with each attempt, up to five minutes.
+    /// The pause before a transfer is tried again, in seconds; it doubles with each attempt, up to
+    /// five minutes.
     public var transferRetrySeconds = 1
-    /// How long an app runs in the background, in seconds; the documentation names no number to rely on.
+    /// How long an app runs in the background, in seconds; the documentation names no number to
+    /// rely on.
     public var backgroundSeconds = 30
     /// How many silent pushes an app gets within an hour; the documentation advises two or three.
     public var silentPushesPerHour = 3

@@ -1,6 +1,7 @@
 /// What a person wants to be reminded of.
 public struct Reminder: Hashable, Sendable, Codable, Identifiable {
-    /// The app's name for it, the same as long as it is the same reminder: 1 to 64 bytes, unique for its entity.
+    /// The app's name for it, the same as long as it is the same reminder: 1 to 64 bytes, unique
+    /// for its entity.
     public var id: String
     /// The part of the entity that it is about, as a question of a goal.
     public var part: String?

@@ -1,24 +1,29 @@
 /// The bounds of the door for reminders; `docs/limits.md` lists each with what happens at it.
 public enum ReminderDoorLimits {
-    /// The most requests that the system keeps for one app; it drops what is beyond, without a word.
+    /// The most requests that the system keeps for one app; it drops what is beyond, without a
+    /// word.
     public static let system = 64
     /// The most snoozes, skips and tests that are kept.
     public static let marks = 1_000
     /// The longest snooze, in seconds: 30 days.
     public static let snoozeSeconds: Int64 = 2_592_000
-    /// How long a skip is kept after its day, in seconds: 7 days, by which the calendar may be set back.
+    /// How long a skip is kept after its day, in seconds: 7 days, by which the calendar may be set
+    /// back.
     public static let skipSeconds: Int64 = 604_800
     /// The most decisions that are kept.
     public static let decisions = 2_000
     /// The most entities that one change names; one that names more is a change of everything.
     public static let changed = 1_000
-    /// The most calls of the app's store, or of the system, that nobody waits for any more and that have not returned.
+    /// The most calls of the app's store, or of the system, that nobody waits for any more and that
+    /// have not returned.
     public static let abandoned = 4
     /// The shortest time ahead for which a background refresh is asked, in seconds.
     public static let refreshSeconds: Int64 = 900
-    /// How long after its time a request that the system has not rung yet is left alone, in seconds.
+    /// How long after its time a request that the system has not rung yet is left alone, in
+    /// seconds.
     public static let ringingSeconds: Int64 = 60
-    /// How many delivered notifications of entities that are not in the plan are looked up in one survey.
+    /// How many delivered notifications of entities that are not in the plan are looked up in one
+    /// survey.
     public static let lookUps = 256
     /// The most background slots that wait for a survey.
     public static let slots = 8

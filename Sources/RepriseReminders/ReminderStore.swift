@@ -10,13 +10,15 @@ public protocol ReminderStore: EntityStore {
     /// These of them; who is not in the answer is not reminded of any more.
     func reminded(_ ids: Set<String>) async throws -> [RemindedEntity]
 
-    /// What has changed, once it is committed; ends with the task that reads it. Who cannot name it says ``ReminderChange/everything``.
+    /// What has changed, once it is committed; ends with the task that reads it. Who cannot name it
+    /// says ``ReminderChange/everything``.
     var changes: AsyncStream<ReminderChange> { get }
 
-    /// Does what a person chose on a notification, without the app's screen: exactly once, if ``ReminderCommand/id`` is stored in the
-    /// transaction of the effect.
+    /// Does what a person chose on a notification, without the app's screen: exactly once, if
+    /// ``ReminderCommand/id`` is stored in the transaction of the effect.
     ///
-    /// - Throws: `HandOverFailure.permanent` for what can never be done; anything else is tried again.
+    /// - Throws: `HandOverFailure.permanent` for what can never be done; anything else is tried
+    ///   again.
     func apply(_ command: ReminderCommand) async throws
 
     /// Whether a command has taken effect: asked before it is given again.

@@ -7,7 +7,8 @@ extension Reminders {
 
     /// One occurrence rings again, so long from now; returns once it is durable.
     ///
-    /// It replaces what was said about that occurrence before. Of an entity that is paused or deleted it does not ring.
+    /// It replaces what was said about that occurrence before. Of an entity that is paused or
+    /// deleted it does not ring.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
@@ -23,7 +24,8 @@ extension Reminders {
         }
     }
 
-    /// A snooze is taken back: it does not ring, and an occurrence that is still to come rings at its own time.
+    /// A snooze is taken back: it does not ring, and an occurrence that is still to come rings at
+    /// its own time.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
@@ -41,9 +43,11 @@ extension Reminders {
         driver.poke(.mark)
     }
 
-    /// What is left of today does not ring, until midnight where the device is now; returns once it is durable.
+    /// What is left of today does not ring, until midnight where the device is now; returns once it
+    /// is durable.
     ///
-    /// Neither does what was snoozed until later today. What is snoozed from now on rings: the last word counts.
+    /// Neither does what was snoozed until later today. What is snoozed from now on rings: the last
+    /// word counts.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
@@ -54,13 +58,15 @@ extension Reminders {
         try await mark { now in .skipOfToday(entity, reminder: reminder, at: now, in: zone) }
     }
 
-    /// Rings once, on trial: by the same way as all others, and a tap on it leads where it would; nothing of it is stored.
+    /// Rings once, on trial: by the same way as all others, and a tap on it leads where it would;
+    /// nothing of it is stored.
     ///
     /// - Parameters:
     ///   - reminder: what is tried; it need not be in the store.
     ///   - entity: where a tap leads, as in ``RemindedEntity/id``.
     ///   - wait: 1 second to 30 days.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badID`, `.tooLarge`, `.full`, and what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badID`, `.tooLarge`, `.full`, and
+    ///   what the journal throws.
     public func test(
         _ reminder: Reminder, of entity: String, after wait: Duration = .seconds(5)
     ) async throws {
@@ -74,7 +80,8 @@ extension Reminders {
         }
     }
 
-    /// Made in its transaction, by the calendar as of that: one that was read before may have been set since.
+    /// Made in its transaction, by the calendar as of that: one that was read before may have been
+    /// set since.
     private func mark(
         _ make: @escaping @Sendable (WallTime) throws -> ReminderMark
     ) async throws {
@@ -93,7 +100,8 @@ extension Reminders {
     /// Call it after the person has answered the question for permission; all else is noticed.
     public func survey() { driver.poke(.asked) }
 
-    /// Plans in the time that the system has given in the background; returns when it is given back.
+    /// Plans in the time that the system has given in the background; returns when it is given
+    /// back.
     ///
     /// The next time is asked for before. It is called for slots of ``Configuration/refreshTask``.
     ///
@@ -111,7 +119,8 @@ extension Reminders {
     /// Every number of the door as of now; costs nothing while nobody asks.
     public var insight: ReminderInsight { get async { await driver.insight } }
 
-    /// Ends ``run(store:notifications:scheduler:)`` and returns when it has ended: nothing of what the system has is changed any more.
+    /// Ends ``run(store:notifications:scheduler:)`` and returns when it has ended: nothing of what
+    /// the system has is changed any more.
     package func stop() async { await driver.stop() }
 
     /// Takes back all that this door has asked the system for, as when an account is left.
@@ -128,7 +137,8 @@ extension Reminders: AppLife {
         await enter(.background(granted: granted))()
     }
 
-    /// The app is in the foreground: the store is read again, and compared with what the system has.
+    /// The app is in the foreground: the store is read again, and compared with what the system
+    /// has.
     public func foreground() async { await enter(.foreground)() }
 
     /// Keeps what it has.

@@ -2,7 +2,8 @@ import GRDB
 public import RepriseCore
 public import RepriseJournal
 
-/// The door for reminders: notifications that ring when they should, and taps on them that land where they should.
+/// The door for reminders: notifications that ring when they should, and taps on them that land
+/// where they should.
 ///
 /// The facade makes one; see `Reprise`.
 ///
@@ -11,8 +12,8 @@ public import RepriseJournal
 /// try await reminders.run(store: goals, notifications: SystemNotifications(), scheduler: scheduler)
 /// ```
 ///
-/// What should ring is computed from the app's store alone, and what the system has is asked for each time: nothing keeps books about
-/// it, so nothing can be forgotten in them.
+/// What should ring is computed from the app's store alone, and what the system has is asked for
+/// each time: nothing keeps books about it, so nothing can be forgotten in them.
 public final class Reminders: Sendable {
     let journal: Journal
     let configuration: Configuration
@@ -44,7 +45,8 @@ public final class Reminders: Sendable {
     /// - Parameters:
     ///   - journal: stays the caller's.
     ///   - configuration: what can be set, checked before.
-    ///   - actionPatience: how long ``received(_:)`` waits for the effect of a button; zero: not at all.
+    ///   - actionPatience: how long ``received(_:)`` waits for the effect of a button; zero: not at
+    ///     all.
     package init(
         journal: Journal, configuration: Configuration = Configuration(),
         actionPatience: Duration = .seconds(RouteLimits.actionSeconds)
@@ -61,16 +63,17 @@ public final class Reminders: Sendable {
 
     /// Plans and hands over, until the task is cancelled or the journal is closed.
     ///
-    /// The app's store is loaded first, again and again if that fails; then entries that need `store` are handed over. What should ring is
-    /// compared with what the system has at the start, in the foreground, in the background when the system gives time, after each tap, and
+    /// The app's store is loaded first, again and again if that fails; then entries that need
+    /// `store` are handed over. What should ring is compared with what the system has at the start,
+    /// in the foreground, in the background when the system gives time, after each tap, and
     /// whenever the store says that something has changed.
     ///
     /// - Parameters:
     ///   - store: the app's own.
     ///   - notifications: the system's notification centre.
     ///   - scheduler: gives time in the background to plan again; nil: there is none.
-    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if it runs already. Cancellation is no
-    ///   error.
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
+    ///   it runs already. Cancellation is no error.
     public func run(
         store: any ReminderStore, notifications: any UserNotifications,
         scheduler: (any BackgroundScheduler)? = nil
@@ -82,7 +85,8 @@ public final class Reminders: Sendable {
         try result.get()
     }
 
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
+    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
+    /// somebody else owns.
     public static let schema = JournalSchema(
         name: "reminders",
         migrations: [

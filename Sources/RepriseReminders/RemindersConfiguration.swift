@@ -16,13 +16,15 @@ extension Reminders {
         public var actions: [ReminderActionRule] = []
         /// Read what has none of the formats of Reprise; at most 64.
         public var readers: [RouteReader] = []
-        /// The id of the background refresh in which the door plans again, as declared in the app's `Info.plist`; nil: none.
+        /// The id of the background refresh in which the door plans again, as declared in the app's
+        /// `Info.plist`; nil: none.
         public var refreshTask: String?
         /// How long a tap that nobody could be shown is worth showing; nil: for ever.
         ///
         /// Then its entry ends as `expired`.
         public var timeToLive: Duration?
-        /// How long the app's store may take to say what is reminded of; then it is asked again, after a wait.
+        /// How long the app's store may take to say what is reminded of; then it is asked again,
+        /// after a wait.
         public var storePatience: Duration = .seconds(5)
         /// How long the app's store may take to look one entity up, as for a tap.
         public var lookUpPatience: Duration = .seconds(5)

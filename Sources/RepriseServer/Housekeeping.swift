@@ -3,9 +3,10 @@ package import RepriseCore
 
 /// Takes away what the log need not keep any longer, and never by a calendar that it doubts.
 ///
-/// A calendar that jumps by more than a day while the server runs takes nothing away until a day of uptime has confirmed it: see
-/// `WallClockGuard`. One that jumped while no server ran is believed: the first pass is made at the start, or a server that is started more often
-/// than it waits would keep everything.
+/// A calendar that jumps by more than a day while the server runs takes nothing away until a day of
+/// uptime has confirmed it: see `WallClockGuard`. One that jumped while no server ran is believed:
+/// the first pass is made at the start, or a server that is started more often than it waits would
+/// keep everything.
 package struct Housekeeping: Sendable {
     private let log: any MessageLog
     private let policy: RetentionPolicy
@@ -32,7 +33,8 @@ package struct Housekeeping: Sendable {
         self.logger = logger
     }
 
-    /// Trims at once and then once a minute until it is cancelled; a pass that fails is tried again at the next.
+    /// Trims at once and then once a minute until it is cancelled; a pass that fails is tried again
+    /// at the next.
     package func run() async {
         var calendar = WallClockGuard(stored: nil, now: clock.sighting())
         repeat {
@@ -41,7 +43,8 @@ package struct Housekeeping: Sendable {
         } while (try? await clock.sleep(for: .seconds(60))) != nil
     }
 
-    /// Takes what was deleted since the last time out of the files, as far as nobody reads there; the rest at the next time.
+    /// Takes what was deleted since the last time out of the files, as far as nobody reads there;
+    /// the rest at the next time.
     private func eraseDeleted() async {
         do {
             try await log.eraseDeleted()

@@ -19,8 +19,9 @@ import Synchronization
 /// try await group.run()
 /// ```
 ///
-/// Run it once. A graceful shutdown stops accepting, stores and acknowledges what was accepted, tells every client to come
-/// back later (``RepriseWire/CloseCode/goingAway``) and closes the log, within 5 s.
+/// Run it once. A graceful shutdown stops accepting, stores and acknowledges what was accepted,
+/// tells every client to come back later (``RepriseWire/CloseCode/goingAway``) and closes the log,
+/// within 5 s.
 public struct Server: Service {
     /// Where a running server listens.
     public struct Address: Hashable, Sendable {
@@ -87,7 +88,8 @@ public struct Server: Service {
 
     /// Serves until a graceful shutdown or cancellation.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening the log throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening
+    ///   the log throws.
     public func run() async throws {
         let descriptors = DescriptorLimit.raise()
         let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
@@ -170,7 +172,8 @@ public struct Server: Service {
         }
     }
 
-    /// Reads keys and certificate again, without touching a connection; what cannot be used leaves the old in place, and is logged.
+    /// Reads keys and certificate again, without touching a connection; what cannot be used leaves
+    /// the old in place, and is logged.
     public func reload() async { await entrances.reload() }
 
     private func warnIfUnsafe() {
@@ -254,7 +257,8 @@ public struct Server: Service {
         return services
     }
 
-    /// Runs `body`, and cuts off what has not ended by itself when the time for a graceful shutdown is up.
+    /// Runs `body`, and cuts off what has not ended by itself when the time for a graceful shutdown
+    /// is up.
     private func withShutdownDeadline(
         _ gateway: Gateway, _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
@@ -275,7 +279,8 @@ public struct Server: Service {
             }
             while let ending = try await tasks.next() {
                 guard ending != .cancelled else { continue }
-                // When the time is up, also what goes on without its connection; how that ends is of no interest.
+                // When the time is up, also what goes on without its connection; how that ends is
+                // of no interest.
                 tasks.cancelAll()
                 while await tasks.nextResult() != nil {}
             }

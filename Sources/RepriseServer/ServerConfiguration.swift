@@ -15,8 +15,9 @@ public struct ServerConfiguration: Hashable, Sendable {
     public var data: String
     /// Whether the folder was restored from a backup since a server last used it.
     ///
-    /// A restored log may give sequences again that devices have seen with other messages. So a new epoch is minted before anything is
-    /// served: every device catches up from the beginning and recognises what it has by id. Say it for one start only.
+    /// A restored log may give sequences again that devices have seen with other messages. So a new
+    /// epoch is minted before anything is served: every device catches up from the beginning and
+    /// recognises what it has by id. Say it for one start only.
     public var isRestored = false
     /// The folder in which `POST /v1/backup` makes a folder for each backup; nil offers none.
     public var backups: String?

@@ -14,19 +14,22 @@ public struct ServerLimits: Hashable, Sendable {
     ///
     /// One more is closed with ``RepriseWire/CloseCode/tooManyConnections``: those that work go on.
     public var connectionsPerUser = 32
-    /// How many messages a user may publish in a second, by whichever way; one more is refused with `rateLimited`.
+    /// How many messages a user may publish in a second, by whichever way; one more is refused with
+    /// `rateLimited`.
     ///
     /// Admins are not limited: what publishes for everybody has an admin's token.
     public var publishesPerSecond = 200
     /// How many messages a user may publish at once, after a pause.
     public var publishesAtOnce = 2_000
-    /// How many channels a connection may ask for in a second, once it has asked for twice ``channelsPerConnection``.
+    /// How many channels a connection may ask for in a second, once it has asked for twice
+    /// ``channelsPerConnection``.
     ///
     /// One more is refused with `rateLimited`. Only where users are known.
     public var subscribesPerSecond = 200
     /// How many catch-ups read the log at a time, for the whole server; the others wait in line.
     public var logReaders = 4
-    /// The most people who are said to type in a channel at a time; who comes then is not mentioned.
+    /// The most people who are said to type in a channel at a time; who comes then is not
+    /// mentioned.
     public var typistsPerChannel = 20
     /// Nobody is told who types in a channel with more subscribers.
     public var typingSubscribers = 1_000
@@ -44,19 +47,22 @@ public struct ServerLimits: Hashable, Sendable {
     public var pageBytes = 262_144
     /// How long a connection may take for its first request, and again for its `hello`.
     public var handshake: Duration = WireLimits.handshake
-    /// How often heads that changed are told, and how long nothing may be sent to a client before it is told that.
+    /// How often heads that changed are told, and how long nothing may be sent to a client before
+    /// it is told that.
     public var heartbeat: Duration = WireLimits.heartbeat
     /// A peer that has been silent for so long is pinged.
     public var pingAfter: Duration = .seconds(45)
     /// A peer that has been silent for so long is closed with ``RepriseWire/CloseCode/idle``.
     public var idle: Duration = .seconds(90)
-    /// A peer that takes none of the bytes that wait for it is closed with ``RepriseWire/CloseCode/notReading``.
+    /// A peer that takes none of the bytes that wait for it is closed with
+    /// ``RepriseWire/CloseCode/notReading``.
     public var notReading: Duration = .seconds(60)
     /// How long a plain HTTP connection may be silent between requests.
     public var httpIdle: Duration = .seconds(60)
     /// The most connections that are no WebSockets, or not yet; one more is closed.
     ///
-    /// No more than half of the files that the process may have open, so that WebSockets and the log have the others.
+    /// No more than half of the files that the process may have open, so that WebSockets and the
+    /// log have the others.
     public var httpConnections = 10_000
     /// The most of them from one IPv4 address, or from one /64 of IPv6; one more is closed.
     ///
@@ -66,11 +72,13 @@ public struct ServerLimits: Hashable, Sendable {
     ///
     /// Beyond it the connection that has waited longest is closed.
     public var httpUnsentBytes = 268_435_456
-    /// The least bytes of a request's body in a second of waiting for it, once it is ``bodyGrace`` behind (408).
+    /// The least bytes of a request's body in a second of waiting for it, once it is ``bodyGrace``
+    /// behind (408).
     public var bodyBytesPerSecond = 100
     /// How far a request's body may be behind ``bodyBytesPerSecond``.
     public var bodyGrace: Duration = .seconds(20)
-    /// How long bytes are thrown away behind the last answer of a connection, so that a reset does not overtake it.
+    /// How long bytes are thrown away behind the last answer of a connection, so that a reset does
+    /// not overtake it.
     package var httpLingering: Duration = .seconds(5)
     /// How many bytes are thrown away behind the last answer of a connection.
     package var httpDiscardedBytes = 2 << 20

@@ -91,7 +91,8 @@ public final class ChildProcess: Sendable {
         posix_spawn_file_actions_adddup2(&actions, output, 1)
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // A thread of Swift's pool has all signals blocked; a child that inherited that would not hear SIGTERM.
+        // A thread of Swift's pool has all signals blocked; a child that inherited that would not
+        // hear SIGTERM.
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)
@@ -109,8 +110,8 @@ public final class ChildProcess: Sendable {
 
     /// Waits for a line of its standard output.
     ///
-    /// - Returns: the line without its end; nil when the process has closed its output. A line that was cut short by the
-    ///   end is not returned.
+    /// - Returns: the line without its end; nil when the process has closed its output. A line that
+    ///   was cut short by the end is not returned.
     public func readLine() -> String? {
         while true {
             let line: String? = state.withLock { state in

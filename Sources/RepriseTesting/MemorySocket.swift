@@ -1,7 +1,8 @@
 public import RepriseCore
 import Synchronization
 
-/// A connection in memory: one side is the client's ``RepriseCore/Socket``, the other is moved by a test.
+/// A connection in memory: one side is the client's ``RepriseCore/Socket``, the other is moved by a
+/// test.
 ///
 /// ```swift
 /// let socket = MemorySocket()
@@ -61,10 +62,12 @@ public final class MemorySocket: Sendable {
         }
     }
 
-    /// Lets the connection die without a word, as in a sleep: nothing arrives any more, and no ping is answered.
+    /// Lets the connection die without a word, as in a sleep: nothing arrives any more, and no ping
+    /// is answered.
     public func fallSilent() { state.withLock { $0.isSilent = true } }
 
-    /// The next frame that the client sends; nil when the connection has ended or the task is cancelled.
+    /// The next frame that the client sends; nil when the connection has ended or the task is
+    /// cancelled.
     public func sent() async -> [UInt8]? {
         while true {
             let (frame, isOver) = state.withLock { state in

@@ -1,13 +1,15 @@
 import RepriseCore
 
-/// A JSON Web Token (RFC 7519) in its compact form: a secret, which is in no log and no description.
+/// A JSON Web Token (RFC 7519) in its compact form: a secret, which is in no log and no
+/// description.
 public struct AccessToken: Hashable, Sendable, CustomStringConvertible {
     /// The token itself.
     public let secret: String
 
     /// Takes a token.
     ///
-    /// - Parameter secret: three parts of base64url with dots between them, at most ``WireLimits/tokenBytes``.
+    /// - Parameter secret: three parts of base64url with dots between them, at most
+    ///   ``WireLimits/tokenBytes``.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
     public init(_ secret: String) throws {
         guard Self.isValid(secret.utf8) else {

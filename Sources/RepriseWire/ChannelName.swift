@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// A channel's name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`, beginning with a letter or a digit.
+/// A channel's name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`, beginning with a letter or a
+/// digit.
 ///
 /// It stands in URLs, JSON and metrics as it is.
 public struct ChannelName: Hashable, Sendable, CustomStringConvertible {
@@ -9,7 +10,8 @@ public struct ChannelName: Hashable, Sendable, CustomStringConvertible {
 
     /// Takes a name.
     ///
-    /// - Parameter text: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`, the first a letter or a digit.
+    /// - Parameter text: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`, the first a letter or a
+    ///   digit.
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public init(_ text: String) throws {
         guard Self.isValid(text.utf8) else {

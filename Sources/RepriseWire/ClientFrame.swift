@@ -96,7 +96,8 @@ public enum ClientFrame: Hashable, Sendable {
 
     /// The first frame.
     case hello(Hello)
-    /// Asks for all that is missing and for what comes; a second one for a channel asks again for its holes.
+    /// Asks for all that is missing and for what comes; a second one for a channel asks again for
+    /// its holes.
     case subscribe([Subscription])
     /// Ends subscriptions.
     case unsubscribe([ChannelName])

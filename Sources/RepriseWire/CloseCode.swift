@@ -1,7 +1,7 @@
 /// Why the server closes a connection; the range says what the client does next.
 ///
-/// 4000–4099: reconnect, with backoff. 4100–4199: reconnect, but later. 4200–4299: stop, because coming back would
-/// end the same way.
+/// 4000–4099: reconnect, with backoff. 4100–4199: reconnect, but later. 4200–4299: stop, because
+/// coming back would end the same way.
 public struct CloseCode: Hashable, Sendable, CustomStringConvertible {
     /// What a client does after a close.
     public enum Advice: Hashable, Sendable {
@@ -73,7 +73,8 @@ extension CloseCode {
     public static let unavailable = CloseCode(4103)
     /// The device has said hello on a newer connection.
     ///
-    /// Who gets this on the connection that it uses shares its device's id with another, or was late itself.
+    /// Who gets this on the connection that it uses shares its device's id with another, or was
+    /// late itself.
     public static let replaced = CloseCode(4104)
     /// A frame is not what the protocol allows.
     public static let malformedFrame = CloseCode(4200)

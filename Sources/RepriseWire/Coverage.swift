@@ -9,8 +9,8 @@ import RepriseCore
 /// coverage.complement(through: 210)  // (180, 199], (200, 210]: exactly what is missing
 /// ```
 ///
-/// At most ``WireLimits/coverageRanges`` ranges. At that bound a range that would stand alone is refused with
-/// ``Insertion/full``; nothing that was covered is ever forgotten to make room.
+/// At most ``WireLimits/coverageRanges`` ranges. At that bound a range that would stand alone is
+/// refused with ``Insertion/full``; nothing that was covered is ever forgotten to make room.
 public struct Coverage: Hashable, Sendable {
     /// What became of a range.
     public enum Insertion: Hashable, Sendable {
@@ -33,7 +33,8 @@ public struct Coverage: Hashable, Sendable {
         ranges = SequenceRange(after: 0, through: sequence).map { [$0] } ?? []
     }
 
-    /// Up to where everything is covered, counted from the beginning of the channel; 0 if its beginning is missing.
+    /// Up to where everything is covered, counted from the beginning of the channel; 0 if its
+    /// beginning is missing.
     public var watermark: Int64 {
         guard let first = ranges.first, first.after == 0 else { return 0 }
         return first.through
@@ -62,8 +63,8 @@ public struct Coverage: Hashable, Sendable {
 
     /// Covers (after, through].
     ///
-    /// One range that ends within the new one is the live path: it is widened in place, in constant time and without an
-    /// allocation.
+    /// One range that ends within the new one is the live path: it is widened in place, in constant
+    /// time and without an allocation.
     ///
     /// - Returns: what became of it; an empty or impossible range is a `duplicate`.
     @discardableResult
@@ -122,7 +123,8 @@ public struct Coverage: Hashable, Sendable {
 
     /// Covers all that `other` covers.
     ///
-    /// - Returns: false if the bound was met; then some of `other` is not covered, and nothing else has changed.
+    /// - Returns: false if the bound was met; then some of `other` is not covered, and nothing else
+    ///   has changed.
     public mutating func merge(_ other: Coverage) -> Bool {
         other.ranges.reduce(true) { all, range in insert(range) != .full && all }
     }
@@ -147,7 +149,8 @@ extension Coverage: CustomStringConvertible {
 
     /// Reads what ``description`` writes.
     ///
-    /// - Parameter text: JSON; ranges sorted, at most ``WireLimits/coverageRanges``, neither overlapping nor touching.
+    /// - Parameter text: JSON; ranges sorted, at most ``WireLimits/coverageRanges``, neither
+    ///   overlapping nor touching.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
     public init(parsing text: String) throws {
         let bytes = Array(text.utf8)

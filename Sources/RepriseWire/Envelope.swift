@@ -8,7 +8,8 @@ package struct Envelope {
     private struct Field {
         let key: JSONScanner.Value
         let value: JSONScanner.Value
-        /// What the key says, where its bytes do not: so it is unescaped once, however often it is asked for.
+        /// What the key says, where its bytes do not: so it is unescaped once, however often it is
+        /// asked for.
         let unescapedKey: [UInt8]?
     }
 
@@ -36,7 +37,8 @@ package struct Envelope {
         fields = found
     }
 
-    /// Whether two keys are one, however they are spelled: another reader may take the other of them.
+    /// Whether two keys are one, however they are spelled: another reader may take the other of
+    /// them.
     private static func sayTheSame(
         _ left: Field, _ right: Field, _ scanner: JSONScanner
     ) -> Bool {

@@ -20,7 +20,8 @@ public struct FrameDecoder: Sendable {
     ///
     /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
     /// - Returns: the frame.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badChannelName`, `.badID`,
+    ///   `.tooLarge`.
     public mutating func clientFrame(_ bytes: [UInt8]) throws -> ClientFrame {
         try Self.checkSize(bytes.count)
         return try bytes.withUnsafeBufferPointer { try clientFrame($0) }
@@ -30,7 +31,8 @@ public struct FrameDecoder: Sendable {
     ///
     /// - Parameter bytes: one text frame, at most ``WireLimits/frameBytes``.
     /// - Returns: nil for a type that this version does not know, which is to be ignored.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badChannelName`, `.badID`, `.tooLarge`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badChannelName`, `.badID`,
+    ///   `.tooLarge`.
     public mutating func serverFrame(_ bytes: [UInt8]) throws -> ServerFrame? {
         try Self.checkSize(bytes.count)
         return try bytes.withUnsafeBufferPointer { try serverFrame($0) }
@@ -46,7 +48,8 @@ public struct FrameDecoder: Sendable {
 
     /// Reads a frame that a client sent, and what the server needs to answer it.
     ///
-    /// Unlike ``clientFrame(_:)`` it takes a frame of which some names break the rules, and says which.
+    /// Unlike ``clientFrame(_:)`` it takes a frame of which some names break the rules, and says
+    /// which.
     package mutating func clientRequest(_ bytes: [UInt8]) throws -> ClientRequest {
         try Self.checkSize(bytes.count)
         return try bytes.withUnsafeBufferPointer { try clientRequest($0) }
@@ -372,7 +375,8 @@ public struct FrameDecoder: Sendable {
 
     private func short(_ text: String) -> String { Self.short(text) }
 
-    /// At most ``WireLimits/textBytes``, cut where a scalar ends: a character may have any number of bytes.
+    /// At most ``WireLimits/textBytes``, cut where a scalar ends: a character may have any number
+    /// of bytes.
     private static func short(_ text: String) -> String {
         guard text.utf8.count > WireLimits.textBytes else { return text }
         var end = text.utf8.index(text.utf8.startIndex, offsetBy: WireLimits.textBytes)

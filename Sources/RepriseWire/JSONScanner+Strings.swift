@@ -26,13 +26,15 @@ extension JSONScanner {
         throw malformed("a string is not closed")
     }
 
-    /// Skips eight bytes at a time while all of them are plain: printable ASCII without quote and backslash.
+    /// Skips eight bytes at a time while all of them are plain: printable ASCII without quote and
+    /// backslash.
     @inline(__always) private mutating func skipPlain() {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highs: UInt64 = 0x8080_8080_8080_8080
         while bytes.count - index >= 8, let base = bytes.baseAddress {
             let word = UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self)
-            // A byte of `x − ones` that borrowed has its high bit set, where x had none: x's byte was 0.
+            // A byte of `x − ones` that borrowed has its high bit set, where x had none: x's byte
+            // was 0.
             let quotes = word ^ ones &* 0x22
             let backslashes = word ^ ones &* 0x5c
             let controls = (word &- ones &* 0x20) & ~word
@@ -85,7 +87,8 @@ extension JSONScanner {
         }
     }
 
-    /// One character of two to four bytes, by the table of well-formed sequences (Unicode 15, table 3-7).
+    /// One character of two to four bytes, by the table of well-formed sequences (Unicode 15, table
+    /// 3-7).
     private mutating func multibyte(_ lead: UInt8) throws {
         let count: Int
         var second: ClosedRange<UInt8> = 0x80...0xbf

@@ -3,13 +3,14 @@ package import RepriseCore
 
 /// Walks over JSON text (RFC 8259) without building anything, and says where each value lies.
 ///
-/// This is what lets a message body stay the bytes that came in: the envelope around it is read here, the body is
-/// checked once and copied as it is. Foundation's decoder costs about nine times as much for the hot envelope and would lose
-/// the bytes.
+/// This is what lets a message body stay the bytes that came in: the envelope around it is read
+/// here, the body is checked once and copied as it is. Foundation's decoder costs about nine times
+/// as much for the hot envelope and would lose the bytes.
 ///
-/// Nothing that is scanned can trap: every byte is read behind a check of the index, nesting is counted in a loop
-/// and bounded, numbers are converted with overflow checks. Beyond the RFC it refuses what would break the next reader: invalid
-/// UTF-8, unpaired surrogates in escapes (RFC 7493 §2.1), nesting beyond ``WireLimits/nestingDepth``.
+/// Nothing that is scanned can trap: every byte is read behind a check of the index, nesting is
+/// counted in a loop and bounded, numbers are converted with overflow checks. Beyond the RFC it
+/// refuses what would break the next reader: invalid UTF-8, unpaired surrogates in escapes (RFC
+/// 7493 §2.1), nesting beyond ``WireLimits/nestingDepth``.
 package struct JSONScanner {
     /// A value's place in the text.
     package struct Value: Hashable {
@@ -60,7 +61,8 @@ package struct JSONScanner {
 
     /// Calls `body` with each member of the object that comes next.
     ///
-    /// - Parameter body: gets the key (a string value) and the member's value; returning leaves the scanner behind the value.
+    /// - Parameter body: gets the key (a string value) and the member's value; returning leaves the
+    ///   scanner behind the value.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and what `body` throws.
     package mutating func object(_ body: (_ key: Value, _ value: Value) throws -> Void) throws {
         skipSpace()

@@ -1,4 +1,5 @@
-/// The bounds that both sides of the wire keep; `docs/limits.md` lists each with what happens at it.
+/// The bounds that both sides of the wire keep; `docs/limits.md` lists each with what happens at
+/// it.
 public enum WireLimits {
     /// The most bytes a message body may have, as JSON text.
     public static let bodyBytes = 65_536
@@ -28,7 +29,8 @@ public enum WireLimits {
     public static let textBytes = 256
     /// The most bytes a token may have.
     public static let tokenBytes = 8_192
-    /// The most users whose positions a subscription is told, and the most members whose receipts go to all of a channel.
+    /// The most users whose positions a subscription is told, and the most members whose receipts
+    /// go to all of a channel.
     public static let positions = 100
     /// Unread messages are counted up to so many.
     public static let unreadCounted: Int64 = 10_000

@@ -28,7 +28,8 @@ extension RefusalCode {
     public static let badChannelName = RefusalCode("badChannelName")
     /// The id breaks the rule.
     public static let badID = RefusalCode("badID")
-    /// The id is taken, by another user or in another channel: publish the message with a fresh one.
+    /// The id is taken, by another user or in another channel: publish the message with a fresh
+    /// one.
     public static let conflict = RefusalCode("conflict")
     /// More channels than ``WireLimits/channelsPerConnection``.
     public static let tooManyChannels = RefusalCode("tooManyChannels")

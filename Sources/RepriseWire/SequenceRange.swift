@@ -1,4 +1,5 @@
-/// The half-open interval (after, through] of sequences: what one message, one `gone` or one hole accounts for.
+/// The half-open interval (after, through] of sequences: what one message, one `gone` or one hole
+/// accounts for.
 public struct SequenceRange: Hashable, Sendable, CustomStringConvertible {
     /// The sequence before the first one in the range; 0 or more.
     public let after: Int64

@@ -54,7 +54,8 @@ public enum ServerFrame: Hashable, Sendable {
         public var head: Int64
         /// The newest sequence that retention has taken away; 0 if it took none.
         public var floor: Int64
-        /// The device's positions are void although the epoch is the same: it claims more than the log has.
+        /// The device's positions are void although the epoch is the same: it claims more than the
+        /// log has.
         public var reset: Bool
         /// The number of the `subscribe` that it answers; nil if that had none, or nobody asked.
         public var request: Int64?
@@ -91,7 +92,8 @@ public enum ServerFrame: Hashable, Sendable {
         public var change: MessageChange<Int64>?
         /// Whether it was deleted since: then the body is `null`, and the sequence stays.
         public var isDeleted: Bool
-        /// JSON text, byte for byte as it was published; `null` for a deletion and for what was deleted.
+        /// JSON text, byte for byte as it was published; `null` for a deletion and for what was
+        /// deleted.
         public var body: [UInt8]
 
         /// Makes an event.

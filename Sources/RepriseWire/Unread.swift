@@ -1,7 +1,8 @@
 /// How many messages a user has not read, and as of which head that was counted.
 ///
-/// A message is unread if its sequence lies in (max(read, joined, floor − 1), head], the user did not publish it, it is not
-/// deleted, and it is no edit or deletion. A count of an older head never takes the place of one of a newer.
+/// A message is unread if its sequence lies in (max(read, joined, floor − 1), head], the user did
+/// not publish it, it is not deleted, and it is no edit or deletion. A count of an older head never
+/// takes the place of one of a newer.
 public struct Unread: Hashable, Sendable {
     /// How many; at most ``WireLimits/unreadCounted``, which stands for "so many or more".
     public var count: Int64

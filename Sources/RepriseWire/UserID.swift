@@ -2,8 +2,8 @@ import RepriseCore
 
 /// Who a person or a program is, to the server: the `sub` of a token.
 ///
-/// 1 to 128 printable ASCII characters without space, `"` and `\`, so that what identity providers hand out fits
-/// (`auth0|5f7c8ec7`, `ada@example.org`).
+/// 1 to 128 printable ASCII characters without space, `"` and `\`, so that what identity providers
+/// hand out fits (`auth0|5f7c8ec7`, `ada@example.org`).
 public struct UserID: Hashable, Sendable, CustomStringConvertible {
     /// The text.
     public let text: String

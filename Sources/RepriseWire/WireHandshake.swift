@@ -1,4 +1,5 @@
-/// Where a client connects and what it asks for there: the first lines of `docs/protocol.md`, "Transport".
+/// Where a client connects and what it asks for there: the first lines of `docs/protocol.md`,
+/// "Transport".
 public enum WireHandshake {
     /// The path of the WebSocket endpoint.
     public static let path = "/v1/connect"

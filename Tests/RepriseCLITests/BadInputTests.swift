@@ -2,7 +2,8 @@ import Foundation
 import GRDB
 import Testing
 
-/// The rows of the list that can be met on the command line: an exit code, and one line with what to do.
+/// The rows of the list that can be met on the command line: an exit code, and one line
+/// with what to do.
 @Suite("Bad input")
 struct BadInputTests {
     /// Runs and checks the form of the complaint.

@@ -26,7 +26,8 @@ struct CatchUpDemoTests {
             #expect(theirs.lost > 0 && theirs.applied + theirs.lost == acknowledged, "\(name)")
             #expect(!theirs.wasComplete, "\(name)")
         }
-        // The seed's "60 s at most", an eighth of it: live events keep its 30 s of silence from ever passing.
+        // The seed's "60 s at most", an eighth of it: live events keep its 30 s of silence from
+        // ever passing.
         let repaired = try Figures(report, "repaired")
         #expect(try #require(repaired.complete) >= 7_000)
         #expect(repaired.live == live, "it goes on")

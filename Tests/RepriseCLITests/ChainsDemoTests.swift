@@ -4,7 +4,8 @@ import Testing
 
 @testable import RepriseCLI
 
-/// The demo's scenarios, held to what each has to come to; a file outside the journal says what was done.
+/// The demo's scenarios, held to what each has to come to; a file outside the journal says what was
+/// done.
 @Suite("demo chains")
 struct ChainsDemoTests {
     @Test("every scenario of chains ends as it was promised, whatever was killed")

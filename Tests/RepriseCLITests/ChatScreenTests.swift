@@ -119,7 +119,8 @@ struct ChatScreenTests {
         }
         _ = decoder.decode(Array(repeating: 0x31, count: 1_000))
         #expect(decoder.decode(Array("z".utf8)) == [.character("z")])
-        // A sequence of 32 bytes is one that is not known; of a longer one the rest is taken for text.
+        // A sequence of 32 bytes is one that is not known; of a longer one the rest is taken for
+        // text.
         let sequence = { (length: Int) -> [UInt8] in
             [0x1b, 0x5b] + Array(repeating: 0x31, count: length)
         }

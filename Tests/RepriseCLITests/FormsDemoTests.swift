@@ -4,7 +4,8 @@ import Testing
 
 @testable import RepriseCLI
 
-/// The demo's scenarios, held to what each has to come to; the tool asks the browser and the ledger.
+/// The demo's scenarios, held to what each has to come to; the tool asks the browser and the
+/// ledger.
 @Suite("demo forms")
 struct FormsDemoTests {
     @Test("every scenario of seed 000 ends with the forms that were promised, each seen once")

@@ -122,7 +122,8 @@ struct ListenTests {
             let rest = try await Tool.run(arguments + ["--until-complete"])
             let first = try Line.all(String(decoding: head, as: UTF8.self).wholeLines)
             let all = try Line.all(rest.output) + first
-            // What fell into the pipe's buffer was written; it is accounted for in the ledger, not here.
+            // What fell into the pipe's buffer was written; it is accounted for in the ledger, not
+            // here.
             #expect(first.map(\.seq) == Array(1...first.count))
             #expect(all.map(\.seq).max() == 2_000)
         }

@@ -5,7 +5,8 @@ import Testing
 
 @testable import RepriseCLI
 
-/// The demo's scenarios, held to what each has to come to; the tool asks the phone, the server and the ledger.
+/// The demo's scenarios, held to what each has to come to; the tool asks the phone, the server and
+/// the ledger.
 @Suite("demo notices")
 struct NoticesDemoTests {
     @Test(

@@ -63,8 +63,8 @@ struct PushChromiumTests {
         try await push(keys, origin)
         let body = try #require(sealed().first)
         try await page.call("ServiceWorker.enable")
-        // DevTools promise no delivery, and once in a CI run there was none: a push may come twice, so it
-        // is sent again, and the tag leaves one notification of it.
+        // DevTools promise no delivery, and once in a CI run there was none: a push may come twice,
+        // so it is sent again, and the tag leaves one notification of it.
         var sent = ContinuousClock.Instant.now - .seconds(3)
         try await until("it is shown") {
             if sent.duration(to: .now) > .seconds(2) {
@@ -131,7 +131,8 @@ struct PushChromiumTests {
         }
     }
 
-    /// What `pushManager.subscribe` does, without the vendor's service, which Chromium cannot do without: keys of the browser's own ciphers.
+    /// What `pushManager.subscribe` does, without the vendor's service, which Chromium cannot do
+    /// without: keys of the browser's own ciphers.
     private static let subscribe = #"""
         (async () => {
           const text = bytes => btoa(String.fromCharCode(...new Uint8Array(bytes)))
@@ -149,7 +150,8 @@ struct PushChromiumTests {
         })()
         """#
 
-    /// Opens by the words of RFC 8291 with the browser's ciphers: DevTools deliver what a push service would have opened before.
+    /// Opens by the words of RFC 8291 with the browser's ciphers: DevTools deliver what a push
+    /// service would have opened before.
     private static let worker = #"""
         self.addEventListener('install', () => self.skipWaiting());
         self.addEventListener('activate', event => event.waitUntil(clients.claim()));

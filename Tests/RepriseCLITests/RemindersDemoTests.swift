@@ -5,7 +5,8 @@ import Testing
 
 @testable import RepriseCLI
 
-/// The demo's scenarios, held to what each has to come to; the tool asks the phone, the goals and the ledger.
+/// The demo's scenarios, held to what each has to come to; the tool asks the phone, the goals and
+/// the ledger.
 @Suite("demo reminders")
 struct RemindersDemoTests {
     @Test("every tap has its screen once, and nothing waits to ring for what is gone")

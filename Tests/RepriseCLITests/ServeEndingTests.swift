@@ -75,7 +75,8 @@ struct ServeEndingTests {
 
     // MARK: Signals
 
-    /// A server that reads its keys from a pipe, which is open for writing now: it has begun, and serves nothing yet.
+    /// A server that reads its keys from a pipe, which is open for writing now: it has begun, and
+    /// serves nothing yet.
     private static func beginning(_ folder: Folder) async throws -> (RunningTool, Int32) {
         let path = folder.path("keys")
         try #require(mkfifo(path, 0o600) == 0)

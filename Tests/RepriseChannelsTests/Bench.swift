@@ -19,8 +19,8 @@ final class Bench: Sendable {
     private let alive = Mutex(true)
     private let running = Mutex<Task<Void, any Error>?>(nil)
 
-    /// Opens a device; `killing` is one on the same folder that is killed by this one's beginning: whatever it tries to write
-    /// from then on is refused.
+    /// Opens a device; `killing` is one on the same folder that is killed by this one's beginning:
+    /// whatever it tries to write from then on is refused.
     init(
         killing former: Bench? = nil, in folder: TemporaryFolder? = nil,
         configure: (inout Channels.Configuration, inout Journal.Configuration) -> Void = { _, _ in }

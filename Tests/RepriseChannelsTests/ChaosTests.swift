@@ -6,8 +6,8 @@ import RepriseWire
 import Synchronization
 import Testing
 
-/// A server in memory that keeps its own record of what it has, and delivers it badly on purpose: in any order, twice, not at
-/// all, over connections that break.
+/// A server in memory that keeps its own record of what it has, and delivers it badly on purpose:
+/// in any order, twice, not at all, over connections that break.
 private final class BadServer: Sendable {
     private struct State {
         var random: Seeded

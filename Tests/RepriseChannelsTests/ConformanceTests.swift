@@ -61,7 +61,8 @@ struct Vector {
     }
 }
 
-/// The shipping machine under a vector: a disk that always writes at once, and a clock that is moved by hand.
+/// The shipping machine under a vector: a disk that always writes at once, and a clock that is
+/// moved by hand.
 struct VectorRun {
     private var machine = ChannelsMachine()
     private var now: Duration = .seconds(1_000)

@@ -139,7 +139,8 @@ struct DriverTests {
         first.socket.cut()
         let second = try await bench.accept()
         #expect(try await second.request().coverage == Coverage(through: 5))
-        // The server was restored from a backup: m1 to m3 are there at other positions, then something new.
+        // The server was restored from a backup: m1 to m3 are there at other positions, then
+        // something new.
         try second.subscribed(head: 4, epoch: "e2")
         try second.events(1...3)
         try second.events([4], prefix: "new")

@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseWire
 import Testing
 
-/// What retention took is told late: on another stream than the `sync_complete` of the same answer, or than the next answer.
+/// What retention took is told late: on another stream than the `sync_complete` of the same answer,
+/// or than the next answer.
 @Suite("Snapshots: what is lost is told late")
 struct LateGoneTests {
     /// A device that has 3 of 10 messages; 8 have left the server.

@@ -7,7 +7,8 @@ import RepriseWire
 import Synchronization
 import Testing
 
-/// A server that stores what it is sent by the log's rules: an id once, nothing before its predecessor.
+/// A server that stores what it is sent by the log's rules: an id once, nothing before its
+/// predecessor.
 final class StoringServer: Sendable {
     private struct State {
         var stored: [ClientFrame.Publish] = []
@@ -274,7 +275,8 @@ struct PipelineTests {
         bench.start()
         let server = try await bench.accept()
         try server.catchUp(try await server.request(), head: 0)
-        // Before the journal knows the channel's log, what is sent is in no list until its event comes.
+        // Before the journal knows the channel's log, what is sent is in no list until its event
+        // comes.
         try await eventually("it is live") { bench.general.state == .live }
         let id = try await bench.general.publish("1")
         let general = bench.general.name

@@ -5,10 +5,12 @@ import RepriseJournal
 import RepriseTesting
 import Testing
 
-/// A disk that is full for a reader alone: SQLite itself says so, because the database may grow no more.
+/// A disk that is full for a reader alone: SQLite itself says so, because the database may grow no
+/// more.
 @Suite("Readers that cannot write down what they did", .timeLimit(.minutes(1)))
 struct ReaderStateTests {
-    /// A device that has 200 messages; whatever moves a reader's cursor needs more room than there is.
+    /// A device that has 200 messages; whatever moves a reader's cursor needs more room than there
+    /// is.
     private func stocked() async throws -> Bench {
         let bench = try await Bench { channels, _ in channels.jitter = { 0.5 } }
         try await bench.general.subscribe()

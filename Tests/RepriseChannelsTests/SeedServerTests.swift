@@ -154,7 +154,8 @@ struct SeedServerTests {
                         channel: channel, seq: seq, prev: prev, id: .random(),
                         time: WallTime(milliseconds: 0), body: Array("0".utf8))))
         }
-        // (12, 3] overlaps: it accounts for 11, which then is a duplicate; the end of numbers claims more than the server has.
+        // (12, 3] overlaps: it accounts for 11, which then is a duplicate; the end of numbers
+        // claims more than the server has.
         try await eventually("what is new is applied") { observer.sequences.contains(greatest) }
         #expect(Set(observer.sequences) == Set(Array(1...10) + [12, greatest]))
         try await device.finish()

@@ -3,7 +3,8 @@ import Testing
 
 @Suite("Addresses that are set apart")
 struct NetworkAddressTests {
-    /// IANA's registries of special-purpose addresses, of IPv4 and IPv6, whole: iana-ipv4-special-registry and iana-ipv6-special-registry.
+    /// IANA's registries of special-purpose addresses, of IPv4 and IPv6, whole:
+    /// iana-ipv4-special-registry and iana-ipv6-special-registry.
     private static let registry = """
         0.0.0.0/8 0.0.0.0/32 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12
         192.0.0.0/24 192.0.0.0/29 192.0.0.8/32 192.0.0.9/32 192.0.0.10/32 192.0.0.170/32

@@ -63,7 +63,8 @@ struct DocumentationTests {
         return found
     }
 
-    /// Without imports, which stand elsewhere in a file, and without white space: lines break where there is room.
+    /// Without imports, which stand elsewhere in a file, and without white space: lines break where
+    /// there is room.
     private static func normal(_ lines: [String]) -> String {
         lines.filter { !$0.hasPrefix("import ") }.joined().filter { !$0.isWhitespace }
     }

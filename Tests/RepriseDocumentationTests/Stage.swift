@@ -2,7 +2,8 @@ import Foundation
 import Reprise
 import RepriseCore
 
-/// What the examples of the documents are given: an app's own parts, of which only the types matter.
+/// What the examples of the documents are given: an app's own parts, of which only the types
+/// matter.
 struct Stage: Sendable {
     let folder: URL
     let server: String

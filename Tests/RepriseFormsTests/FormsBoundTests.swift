@@ -70,7 +70,8 @@ struct FormsBoundTests {
         view.say("showing", ["event": id.text, "form": "welcome"])
         try await eventually("the door waits for the screen") { stuck.waiting == 1 }
         for number in 1...count { view.say("sing", ["song": number]) }
-        // With its hello and its catalogue's version three came before; asked for more is who has put the last one down.
+        // With its hello and its catalogue's version three came before; asked for more is who has
+        // put the last one down.
         try await eventually("all of it has come, or too much") {
             stuck.asked == count + 4 || !stuck.isRead
         }
@@ -99,7 +100,8 @@ struct FormsBoundTests {
         let view = try #require(host.views.first)
         stuck.stick()
         let id = String(repeating: "c", count: 32)
-        // Each is refused, in small numbers: as many as that may wait to be read. One answer is on its way, 1,024 wait.
+        // Each is refused, in small numbers: as many as that may wait to be read. One answer is on
+        // its way, 1,024 wait.
         for number in 1...1_025 {
             view.say("submit", ["form": "welcome", "showing": "no", "id": id, "answers": [:]])
             guard number.isMultiple(of: 205) else { continue }

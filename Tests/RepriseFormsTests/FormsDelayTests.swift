@@ -12,7 +12,8 @@ struct FormsDelayTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// A page that evaluates as forms.js does: `slow` has a form a minute later, `opened_push` at once.
+    /// A page that evaluates as forms.js does: `slow` has a form a minute later, `opened_push` at
+    /// once.
     private static let page: StandInView.Manner = {
         var manner = StandInView.Manner()
         manner.protocols = [1, 2]

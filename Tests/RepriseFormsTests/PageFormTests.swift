@@ -280,7 +280,8 @@ struct PageFormTests {
         await stage.close()
     }
 
-    /// What the page looks like when two looks are the same; a moment longer if it is not what it was.
+    /// What the page looks like when two looks are the same; a moment longer if it is not what it
+    /// was.
     private func settled(_ page: ChromiumPage, unlike before: Data) async throws -> Data {
         var last = try await page.screenshot()
         for _ in 0..<20 {
@@ -344,7 +345,8 @@ struct PageFormTests {
             """
         }
         let stage = try await PageStage(forms)
-        // The page's own clock, from the arrival of 64 events to the last word about them, without the way there and back.
+        // The page's own clock, from the arrival of 64 events to the last word about them, without
+        // the way there and back.
         let events = (0..<64).map {
             #"{"id":"e-\#($0)","name":"e","properties":{"plan":"vip","cart":{"total":5},"name":"ada"},"at":1,"now":1,"attempt":1}"#
         }

@@ -53,7 +53,8 @@ final class PageStage: Sendable {
         _ = try await says("formsData")
     }
 
-    /// The page that ships; with REPRISE_FORMS_JS another runtime, which scripts/mutate-forms has broken on purpose.
+    /// The page that ships; with REPRISE_FORMS_JS another runtime, which scripts/mutate-forms has
+    /// broken on purpose.
     private static var page: HostedWebPage {
         get throws {
             let page = FormsPage.page(session: session)
@@ -77,7 +78,8 @@ final class PageStage: Sendable {
         """
     }
 
-    /// A form by what differs from the least that one needs; its trigger is an event of its own name.
+    /// A form by what differs from the least that one needs; its trigger is an event of its own
+    /// name.
     static func form(_ id: String, on event: String? = nil, _ members: String = "") -> String {
         """
         {"id":"\(id)","triggers":[{"event":"\(event ?? id)"}],"title":"Form \(id)"\(members)}
@@ -97,7 +99,8 @@ final class PageStage: Sendable {
         try await tell(#"{"type":"events","events":[\#(events.joined(separator: ","))]}"#)
     }
 
-    /// Waits for the page's next message, which has to be of this type; `log` and `waiting` are passed over.
+    /// Waits for the page's next message, which has to be of this type; `log` and `waiting` are
+    /// passed over.
     func says(
         _ type: String, within limit: Duration = .seconds(10),
         _ location: SourceLocation = #_sourceLocation

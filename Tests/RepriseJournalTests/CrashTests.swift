@@ -74,7 +74,8 @@ struct CrashTests {
         for _ in 0..<kills {
             let writer = try ChildProcess(
                 .sibling("JournalWriter"), ["crash", journal.path, sink])
-            // One of four may die while it opens; the others' fuse burns from their first entry on, however long opening takes.
+            // One of four may die while it opens; the others' fuse burns from their first entry on,
+            // however long opening takes.
             let isEarly = Int.random(in: 0..<4, using: &random) == 0
             let fuse = UInt32.random(in: 0..<200_000, using: &random)
             let light = {
@@ -220,7 +221,8 @@ struct CrashTests {
     }
 }
 
-/// Runs blocking work on a thread of its own, so that it does not take one from the tests beside it.
+/// Runs blocking work on a thread of its own, so that it does not take one from the tests beside
+/// it.
 func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
     try await withCheckedThrowingContinuation { continuation in
         Thread { continuation.resume(with: Result { try body() }) }.start()

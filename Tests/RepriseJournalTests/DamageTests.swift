@@ -42,7 +42,8 @@ struct DamageTests {
         await again.close()
     }
 
-    /// As a kill in the first transaction leaves it: pages in the file, and a rollback journal that undoes them.
+    /// As a kill in the first transaction leaves it: pages in the file, and a rollback journal that
+    /// undoes them.
     private func leaveHalfMade(_ desk: Desk) throws {
         let elsewhere = try TemporaryFolder()
         let queue = try DatabaseQueue(path: elsewhere.appending("half").path)

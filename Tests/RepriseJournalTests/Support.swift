@@ -49,7 +49,8 @@ final class Seen<Value: Sendable>: Sendable {
 
 /// Lets the code under test run until a condition holds.
 ///
-/// Not a sleep of a fixed length: it ends with the condition, and fails at a deadline that only a defect reaches.
+/// Not a sleep of a fixed length: it ends with the condition, and fails at a deadline that only a
+/// defect reaches.
 func eventually(
     _ what: Comment, within limit: Duration = .seconds(10),
     _ condition: () async throws -> Bool, sourceLocation: SourceLocation = #_sourceLocation

@@ -24,7 +24,8 @@ struct HandshakeTests {
 
     @Test("a head that comes byte by byte is read in time linear in its length")
     func bytewise() throws {
-        // Four times as long takes four times as long, and would take sixteen times if every byte were searched for anew.
+        // Four times as long takes four times as long, and would take sixteen times if every byte
+        // were searched for anew.
         #expect(try timeToReadBytewise(16_000) < timeToReadBytewise(4_000) * 10)
     }
 

@@ -254,7 +254,8 @@ struct SocketTests {
         for (answer, code) in [(UInt16(1002), UInt16?.none), (4100, 4100)] {
             try await TestServer.webSocket { peer in
                 try await peer.executeThenClose { inbound, outbound in
-                    // A reserved bit: the frame decoder lets it pass, so that what follows is still read.
+                    // A reserved bit: the frame decoder lets it pass, so that what follows is still
+                    // read.
                     try await peer.sendRaw([0xc1, 0x00])
                     for try await frame in inbound where frame.opcode == .connectionClose {
                         try await outbound.write(.close(answer))

@@ -42,7 +42,8 @@ enum TestServer {
             .bind(host: "127.0.0.1", port: 0) { channel in
                 channel.eventLoop.makeSucceededFuture(channel)
             }
-        // Wrapped only where it is served: one that comes while the test ends is dropped, which a wrapped one does not bear.
+        // Wrapped only where it is served: one that comes while the test ends is dropped, which a
+        // wrapped one does not bear.
         try await run(server, test) { channel in
             let peer = try await channel.eventLoop.submit {
                 let peer = try BytePeer(wrappingChannelSynchronously: channel)
@@ -150,7 +151,8 @@ extension WebSocketFrame {
 /// Dials with the defaults of the tests.
 func dial(_ url: String, timeout: Duration = .seconds(5)) async throws -> any Socket {
     var dialer = NIODialer(timeout: timeout)
-    // A busy machine must not make a test fail; that a second is enough elsewhere has a test of its own.
+    // A busy machine must not make a test fail; that a second is enough elsewhere has a test of its
+    // own.
     dialer.closePatience = .seconds(10)
     return try await dialer.dial(
         url: url, protocol: TestServer.subprotocol, maximumFrameBytes: 1_048_576)

@@ -18,7 +18,8 @@ struct DiskTests {
         .enabled(if: Machine.canInjectErrors, "strace is missing, or ptrace is not allowed."),
         arguments: ["fdatasync", "pwrite64"])
     func broken(call: String) async throws {
-        // A seed of which some rounds are known to open: a disk that fails too often promises nothing at all.
+        // A seed of which some rounds are known to open: a disk that fails too often promises
+        // nothing at all.
         let run = try await LoopRun("faults", ["--kind", call, "--rounds", "3", "--seed", "1"])
         #expect(run.status == 0, "\(run.faults) (seed \(run.seed))")
         #expect(try #require(run.numbers["refused"]) > 0)

@@ -1,7 +1,7 @@
 import RepriseTesting
 
-/// What this machine lets a test do, asked of `crash-loop` itself; it says on standard error what is missing, and how to
-/// allow it.
+/// What this machine lets a test do, asked of `crash-loop` itself; it says on standard error what
+/// is missing, and how to allow it.
 enum Machine {
     static let canCutPower = can("powerloss", [])
     static let canFillDisks = can("faults", ["--kind", "full"])

@@ -3,7 +3,8 @@ import Reprise
 import RepriseTesting
 import Testing
 
-/// The example that docs/reminders.md begins with: it is here word for word, so it compiles, and it is played.
+/// The example that docs/reminders.md begins with: it is here word for word, so it compiles, and it
+/// is played.
 @Suite("The documentation of reminders")
 struct DocumentationTests {
     /// What the screen showed.

@@ -116,7 +116,8 @@ struct PlannerTests {
         _ = planner.set(
             RemindedEntity(
                 id: "a", reminders: ["r", "s"].map { Self.reminder($0, everyHour) }))
-        // Berlin sets its clock back on 2026-10-25 at 03:00; the day ends at 23:00 UTC, and the device is asked just after its midnight.
+        // Berlin sets its clock back on 2026-10-25 at 03:00; the day ends at 23:00 UTC, and the
+        // device is asked just after its midnight.
         let end = WallTime(milliseconds: 1_792_969_200_000)
         let now = end.advanced(by: .seconds(-25 * 3_600 + 60))
         let skip = ReminderMark.skipOfToday("a", reminder: "r", at: now, in: Self.berlin)
@@ -127,7 +128,8 @@ struct PlannerTests {
         #expect(rung.first?.occurrence.local == "2026-10-26T00:30")
         #expect(plan.planned.first?.occurrence.local == "2026-10-25T00:30")
 
-        // Of the day before it nothing is skipped, and the skipped day comes again when the calendar is set back.
+        // Of the day before it nothing is skipped, and the skipped day comes again when the
+        // calendar is set back.
         let before = planner.plan(at: now.advanced(by: .seconds(-7_200)), in: Self.berlin)
         #expect(before.planned.prefix(4).map(\.reminder.id) == ["r", "s", "r", "s"])
         _ = planner.plan(at: end.advanced(by: .seconds(7_200)), in: Self.berlin)

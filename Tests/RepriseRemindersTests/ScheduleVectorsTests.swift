@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseReminders
 import Testing
 
-/// What `scripts/make-schedule-vectors` made with dateutil and zoneinfo, which know nothing of this code.
+/// What `scripts/make-schedule-vectors` made with dateutil and zoneinfo, which know nothing of this
+/// code.
 @Suite("Schedules: vectors")
 struct ScheduleVectorsTests {
     private struct Vector: Decodable {

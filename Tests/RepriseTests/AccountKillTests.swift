@@ -12,7 +12,8 @@ private final class Handled: Sendable {
     func add(_ id: String) { list.withLock { $0.append(id) } }
 }
 
-/// A real process is killed with SIGKILL in the middle of a change of accounts; the parent has its own list of what was promised.
+/// A real process is killed with SIGKILL in the middle of a change of accounts; the parent has its
+/// own list of what was promised.
 @Suite("Accounts, killed", .serialized, .timeLimit(.minutes(3)))
 struct AccountKillTests {
     private static let kills = 30
@@ -80,7 +81,8 @@ struct AccountKillTests {
             })
     }
 
-    /// How long a change takes from its first to its last step on this machine now, in microseconds.
+    /// How long a change takes from its first to its last step on this machine now, in
+    /// microseconds.
     private static func span(_ mode: String) async throws -> UInt32 {
         let folder = try TemporaryFolder()
         let start = ContinuousClock.now

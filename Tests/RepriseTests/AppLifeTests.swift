@@ -4,7 +4,8 @@ import RepriseTesting
 import Synchronization
 import Testing
 
-/// What the system does with the app, said so quickly that nothing of it has ended when the next comes.
+/// What the system does with the app, said so quickly that nothing of it has ended when the next
+/// comes.
 @Suite("The app's life", .timeLimit(.minutes(2)))
 struct AppLifeTests {
     @Test(

@@ -231,7 +231,8 @@ struct FormsCatalogueTests {
         #expect(problems.count <= 20)
         #expect(
             problems.allSatisfy { $0.pointer.utf8.count < 4_096 && $0.message.utf8.count < 1_024 })
-        // Unoptimised, on a machine that others use: what grows faster than its bytes takes minutes.
+        // Unoptimised, on a machine that others use: what grows faster than its bytes takes
+        // minutes.
         #expect(time < .seconds(10), "\(name): \(time)")
     }
 }

@@ -80,7 +80,8 @@ extension ProtocolDocumentTests {
 
     private static let pairs: Set<String> = ["seq", "prev", "after", "through"]
 
-    /// - Returns: the example, and it with a field left out, a field more, or a field with each oddity.
+    /// - Returns: the example, and it with a field left out, a field more, or a field with each
+    ///   oddity.
     private static func variations(of example: String) throws -> [[String: Any]] {
         let object = try JSONSerialization.jsonObject(with: Data(example.utf8))
         let frame = try #require(object as? [String: Any])

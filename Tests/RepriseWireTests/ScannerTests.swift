@@ -75,7 +75,8 @@ struct ScannerTests {
             let theirs =
                 (try? JSONSerialization.jsonObject(
                     with: Data(text), options: .fragmentsAllowed)) != nil
-            // Foundation replaces an unpaired surrogate and passes over a comma at the end; RFC 8259 has neither. Nothing else may differ.
+            // Foundation replaces an unpaired surrogate and passes over a comma at the end; RFC
+            // 8259 has neither. Nothing else may differ.
             let words = String(decoding: text, as: UTF8.self)
             let isLenient =
                 !ours && words.contains(/\\u|,[ ]*[\]}]/)

@@ -4,7 +4,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// The least that a device does: it commits what it gets, all that waits in one transaction, and no more.
+/// The least that a device does: it commits what it gets, all that waits in one transaction, and no
+/// more.
 final class BareDevice: AppliedClock {
     private let group: MultiThreadedEventLoopGroup
     private let folder: URL

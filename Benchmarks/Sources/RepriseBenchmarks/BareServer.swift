@@ -5,8 +5,8 @@ import Synchronization
 
 /// The best a bare pipeline of handlers does.
 ///
-/// It answers the upgrade with constant bytes, and sends each text frame it gets to all
-/// the other connections, one buffer for all, one flush for each read. No protocol, no journal, no limits.
+/// It answers the upgrade with constant bytes, and sends each text frame it gets to all the other
+/// connections, one buffer for all, one flush for each read. No protocol, no journal, no limits.
 ///
 /// With storage it has rooms, and commits what came in one read before anybody gets it.
 enum BareServer {

@@ -3,7 +3,8 @@ import GRDB
 import NIOCore
 import Synchronization
 
-/// Rows committed with fsync, all that waits in one transaction: the least that *durable first* costs.
+/// Rows committed with fsync, all that waits in one transaction: the least that *durable first*
+/// costs.
 final class BareStorage: Sendable {
     private struct Job: Sendable {
         var frames: [ByteBuffer]

@@ -105,7 +105,8 @@ struct ChainsBench {
         }
     }
 
-    /// From the beginning of a task to that of the next, p50 and p99 in milliseconds, beside so many chains that wait.
+    /// From the beginning of a task to that of the next, p50 and p99 in milliseconds, beside so
+    /// many chains that wait.
     static func step(beside count: Int) async throws -> (p50: Double, p99: Double) {
         try await bench { bench in
             try await bench.with { chains in
@@ -160,7 +161,8 @@ struct ChainsBench {
         }
     }
 
-    /// What a job costs when there are so many, in milliseconds: started one after the other while nothing runs, then all of them done.
+    /// What a job costs when there are so many, in milliseconds: started one after the other while
+    /// nothing runs, then all of them done.
     ///
     /// The same as `peers/swiftqueue` does; each start and each outcome is durable.
     static func job(of count: Int) async throws -> Double {
@@ -180,7 +182,8 @@ struct ChainsBench {
         }
     }
 
-    /// From opening a journal with so many chains under way to the first task that runs, in milliseconds.
+    /// From opening a journal with so many chains under way to the first task that runs, in
+    /// milliseconds.
     static func resumed(_ count: Int) async throws -> Double {
         try await bench { bench in
             try await bench.with { chains in
@@ -198,7 +201,8 @@ struct ChainsBench {
         }
     }
 
-    /// What so many chains that wait take: milliseconds of processor time in ten seconds, and MiB more than none.
+    /// What so many chains that wait take: milliseconds of processor time in ten seconds, and MiB
+    /// more than none.
     static func waiting(_ count: Int) async throws -> (cpu: Double, memory: Double) {
         try await bench { bench in
             try await bench.with { chains in

@@ -9,9 +9,11 @@ import Synchronization
 
 /// How long a device takes to know that it has everything.
 enum Completion {
-    /// From the arrival of the last backlog event to the state *live*, in a device with a journal on disk.
+    /// From the arrival of the last backlog event to the state *live*, in a device with a journal
+    /// on disk.
     ///
-    /// - Returns: milliseconds at p99 over `rounds` devices, each new, with a backlog of 100 messages.
+    /// - Returns: milliseconds at p99 over `rounds` devices, each new, with a backlog of 100
+    ///   messages.
     static func afterLastEvent(
         server: ServerProcess, rounds: Int = 200, backlog: Int = 100
     ) async throws -> Double {
@@ -42,7 +44,8 @@ enum Completion {
         return Double(latency.valueAtPercentile(99)) / 1e6
     }
 
-    /// From the arrival of the last backlog event until all of them are committed: the least that *live* costs.
+    /// From the arrival of the last backlog event until all of them are committed: the least that
+    /// *live* costs.
     ///
     /// - Returns: milliseconds at p99 over `rounds` connections, each with a database of its own.
     static func bareCommits(

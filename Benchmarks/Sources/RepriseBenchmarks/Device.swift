@@ -8,7 +8,8 @@ import Synchronization
 /// A message counts when it and the coverage that counts it are durable, and
 /// a reader whose effect shares the journal's transaction has had it.
 enum Device {
-    /// - Returns: messages per second, from the start of the client until it is caught up and its reader has had all.
+    /// - Returns: messages per second, from the start of the client until it is caught up and its
+    ///   reader has had all.
     static func catchUp(
         _ count: Int, channel name: String, server: ServerProcess.Address
     ) async throws -> Double {

@@ -120,10 +120,12 @@ struct FormsBench {
                 try await forms.record("held", properties: #"{"plan":"basic"}"#)
                 try await running(forms, Self.catalogue(forms: 1, event: "held")) { crossings in
                     let opened = try await next("formsData", &crossings)
-                    // What the page answers may come before the browser's word that the page has it.
+                    // What the page answers may come before the browser's word that the page has
+                    // it.
                     let both = try await next(both: "events", "handled", &crossings)
                     times.add(from: opened.at, to: both.first.at)
-                    // The door hears of it after us; what it has not would come again in the next life.
+                    // The door hears of it after us; what it has not would come again in the next
+                    // life.
                     while await forms.insight.inHand > 0 {
                         try await Task.sleep(for: .milliseconds(1))
                     }
@@ -133,8 +135,8 @@ struct FormsBench {
         }
     }
 
-    /// The same with a page that was made a moment ago: it answers what it is told, a catalogue of the same size too; that is committed, and
-    /// the page is told as much as an event is.
+    /// The same with a page that was made a moment ago: it answers what it is told, a catalogue of
+    /// the same size too; that is committed, and the page is told as much as an event is.
     func bareGate(lives: Int) async throws -> Double {
         let catalogue = Self.catalogue(forms: 1, event: "held")
         let given = Array(#"{"type":"catalogue","catalogue":\#(catalogue)}"#.utf8)
@@ -305,7 +307,8 @@ struct FormsBench {
 
     // MARK: Triggers
 
-    /// What an event costs, of many that are released together and match none of so many forms, in milliseconds.
+    /// What an event costs, of many that are released together and match none of so many forms, in
+    /// milliseconds.
     func evaluation(forms count: Int, events: Int) async throws -> Double {
         try await withForms { forms in
             for number in 0..<events {

@@ -6,7 +6,8 @@ import Reprise
 import RepriseNIO
 import Synchronization
 
-/// How long a message takes from its publisher to those who have it, at a steady rate over many connections.
+/// How long a message takes from its publisher to those who have it, at a steady rate over many
+/// connections.
 ///
 /// The time of sending is in the body, by the clock that all processes of the machine share.
 struct Latency {
@@ -24,7 +25,8 @@ struct Latency {
         var arrival: Double
         /// The same at the median.
         var median: Double
-        /// Milliseconds from sending until message and position are durable and a transactional reader has had it, at p99.
+        /// Milliseconds from sending until message and position are durable and a transactional
+        /// reader has had it, at p99.
         var applied: Double
         /// Messages per second that were sent.
         var rate: Double
@@ -33,7 +35,8 @@ struct Latency {
     func run() async throws -> Outcome {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         defer { Task { try? await group.shutdownGracefully() } }
-        // Who publishes has a thread of his own: behind a thousand readers the steady rate would come in bursts.
+        // Who publishes has a thread of his own: behind a thousand readers the steady rate would
+        // come in bursts.
         let (loop, pace) = (group.next(), group.next())
         let state = try await loop.submit { NIOLoopBound(State(), eventLoop: loop) }.get()
         for index in 0..<connections {
@@ -181,7 +184,8 @@ final class TimedDevice: AppliedClock {
     }
 
     private func applied(_ messages: [Message]) {
-        // Inside the transaction, which its commit ends: what that takes is added by the next figure that anybody can see.
+        // Inside the transaction, which its commit ends: what that takes is added by the next
+        // figure that anybody can see.
         let now = MonotonicTime.now
         latency.withLock { latency in
             for message in messages {

@@ -5,12 +5,14 @@ import Reprise
 import RepriseNIO
 import Synchronization
 
-/// A message that comes over a real socket to a device with many channels, until the system is asked for its banner; beside a commit alone.
+/// A message that comes over a real socket to a device with many channels, until the system is
+/// asked for its banner; beside a commit alone.
 struct NoticesBench {
     /// Channels of which the journal has something, beside the one that is written to.
     let channels: Int
 
-    /// From the moment at which the app's own reader could have the message, and from its publishing, to the system being asked.
+    /// From the moment at which the app's own reader could have the message, and from its
+    /// publishing, to the system being asked.
     struct Times {
         /// From the publisher's `publish` to the request, the server's commit and the way included.
         var whole = FormsBench.Times()

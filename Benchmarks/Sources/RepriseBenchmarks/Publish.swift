@@ -4,7 +4,8 @@ import Histogram
 import NIOCore
 import NIOPosix
 
-/// Durable publishing over WebSocket: each message counts when its acknowledgement, sent after fsync, is back.
+/// Durable publishing over WebSocket: each message counts when its acknowledgement, sent after
+/// fsync, is back.
 struct Publish {
     let server: ServerProcess.Address
     var publishers = 64
@@ -87,7 +88,8 @@ struct Publish {
         }
 
         private func answered(_ answers: Int) {
-            // Acknowledgements of one connection come in the order of its publishes: one connection, one channel.
+            // Acknowledgements of one connection come in the order of its publishes: one
+            // connection, one channel.
             let now = NIODeadline.now()
             while acknowledged < answers {
                 latency.record(UInt64(max(0, (now - sentAt[acknowledged % inFlight]).nanoseconds)))

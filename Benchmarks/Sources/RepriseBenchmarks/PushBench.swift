@@ -3,7 +3,8 @@ import GRDB
 import NIOCore
 import RepriseFakes
 
-/// Pushes of one message to the members of a channel, by a server in a process of its own on one core, to a stand-in in this process.
+/// Pushes of one message to the members of a channel, by a server in a process of its own on one
+/// core, to a stand-in in this process.
 struct PushBench {
     /// What became of a run.
     struct Outcome {
@@ -133,7 +134,8 @@ struct PushBench {
         return outcome
     }
 
-    /// One channel, so many members, a device each: written into the accounts, because a hundred thousand requests would measure something else.
+    /// One channel, so many members, a device each: written into the accounts, because a hundred
+    /// thousand requests would measure something else.
     private func fill(
         _ server: ServerProcess, _ count: Int, _ device: (Int, Database) throws -> Void
     ) throws {

@@ -3,8 +3,8 @@ import NIOPosix
 
 /// A WebSocket client that does as little as a client can.
 ///
-/// It upgrades, sends what it is given, and finds the frames in
-/// what comes back. So what is measured is the server, as far as that is possible on the same machine.
+/// It upgrades, sends what it is given, and finds the frames in what comes back. So what is
+/// measured is the server, as far as that is possible on the same machine.
 final class RawConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

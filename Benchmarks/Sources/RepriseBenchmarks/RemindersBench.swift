@@ -1,7 +1,8 @@
 import Foundation
 import Reprise
 
-/// Planning, beside a loop that asks Foundation's calendar for the next date of each reminder and sorts them.
+/// Planning, beside a loop that asks Foundation's calendar for the next date of each reminder and
+/// sorts them.
 struct RemindersBench {
     private static let now = WallTime(milliseconds: 1_795_258_800_000)
     private static let zone = TimeZone(identifier: "Europe/Berlin") ?? .gmt
@@ -10,7 +11,8 @@ struct RemindersBench {
 
     init(entities count: Int) { entities = (0..<count).map { Self.entity($0, hour: $0 % 24) } }
 
-    /// Every third daily, every third on two days of the week, every third every three days; a fifth goes by another place's clock.
+    /// Every third daily, every third on two days of the week, every third every three days; a
+    /// fifth goes by another place's clock.
     private static func entity(_ number: Int, hour: Int) -> RemindedEntity {
         let days: [Schedule.Days] = [
             .daily, .weekly(on: [.monday, .thursday]),

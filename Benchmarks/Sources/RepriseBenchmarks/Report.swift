@@ -11,7 +11,8 @@ struct Figure: Codable {
     /// What an issue asks for.
     var target: Double?
     var smallerIsBetter = false
-    /// How much more than the bare loop is met too, where the issue says so: on a slow machine nobody meets the target.
+    /// How much more than the bare loop is met too, where the issue says so: on a slow machine
+    /// nobody meets the target.
     var factor: Double?
 
     /// The target, or what the bare loop allows, whichever is easier.

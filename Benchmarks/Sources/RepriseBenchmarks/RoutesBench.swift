@@ -4,11 +4,13 @@ import Reprise
 import RepriseNIO
 import Synchronization
 
-/// A tap that waits for the app's store, beside the least that its hand-over takes: a commit and a look into memory.
+/// A tap that waits for the app's store, beside the least that its hand-over takes: a commit and a
+/// look into memory.
 struct RoutesBench {
     private static let now = WallTime(milliseconds: 1_795_258_800_000)
 
-    /// From the moment at which `load()` returns until the app's loop has the route, in milliseconds.
+    /// From the moment at which `load()` returns until the app's loop has the route, in
+    /// milliseconds.
     ///
     /// - Parameter lives: how often the door begins anew; in each of them one tap waits.
     /// - Returns: one time a life.

@@ -12,7 +12,8 @@ extension Main {
 
         @Option var data: String
         @Flag var tokens = false
-        /// Where a stand-in for Apple listens, or one for a browser's push service; their keys and certificate are in `pushFiles`.
+        /// Where a stand-in for Apple listens, or one for a browser's push service; their keys and
+        /// certificate are in `pushFiles`.
         @Option var apns: String?
         @Option var web: String?
         @Option var pushFiles: String?

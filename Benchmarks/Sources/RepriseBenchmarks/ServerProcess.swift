@@ -4,13 +4,15 @@ import Foundation
     import FoundationNetworking  // Data(contentsOf:) over HTTP
 #endif
 
-/// A server in a process of its own, so that its memory and processor time can be told from the load's.
+/// A server in a process of its own, so that its memory and processor time can be told from the
+/// load's.
 // Unchecked: its properties do not change after init; what it reads comes from the system.
 final class ServerProcess: @unchecked Sendable {
     struct Address: Sendable {
         var host = "127.0.0.1"
         var port: Int
-        /// Whether it asks who is who; then there is a token for each device, as a user of that name.
+        /// Whether it asks who is who; then there is a token for each device, as a user of that
+        /// name.
         var hasTokens = false
 
         /// - Returns: the end of a `hello`.
@@ -35,7 +37,8 @@ final class ServerProcess: @unchecked Sendable {
     var identifier: Int32 { process.processIdentifier }
     private let arguments: [String]
 
-    /// Starts this executable again with `arguments` and a folder, and waits for the line `ready PORT`.
+    /// Starts this executable again with `arguments` and a folder, and waits for the line
+    /// `ready PORT`.
     ///
     /// - Parameters:
     ///   - arguments: which server, and how.

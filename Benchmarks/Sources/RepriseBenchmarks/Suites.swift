@@ -167,7 +167,8 @@ enum Suites {
     }
 
     @Sendable private static func stopped() async throws -> [Figure] {
-        // A server each: the second run's subscribers would read the first one's messages from the log.
+        // A server each: the second run's subscribers would read the first one's messages from the
+        // log.
         func run(stopped: Int) async throws -> (rate: Double, memory: Double) {
             try await withServer { server in
                 let before = server.residentBytes
@@ -261,7 +262,8 @@ enum Suites {
         ]
     }
 
-    /// A message over a real socket to the system being asked for its banner, with the badge in it: a device of one channel, and one of 10,000.
+    /// A message over a real socket to the system being asked for its banner, with the badge in it:
+    /// a device of one channel, and one of 10,000.
     @Sendable private static func notices() async throws -> [Figure] {
         let few = try await NoticesBench(channels: 0).banners(messages: 500)
         let many = try await NoticesBench(channels: 10_000).banners(messages: 500)
@@ -332,7 +334,8 @@ enum Suites {
         return figures
     }
 
-    /// One message to 100,000 phones and to 20,000 browsers, on one core; rates are of the moments between the first push and the last.
+    /// One message to 100,000 phones and to 20,000 browsers, on one core; rates are of the moments
+    /// between the first push and the last.
     @Sendable private static func push() async throws -> [Figure] {
         try await PushBench.run { bench in
             let apns = try await bench.apns(100_000)

@@ -16,7 +16,8 @@ struct AppCommand: AsyncParsableCommand {
         ])
 }
 
-/// Which app takes the taps of the demo: the same system, the same page, another way to hand an event over.
+/// Which app takes the taps of the demo: the same system, the same page, another way to hand an
+/// event over.
 enum FormsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
     /// Seed 000 before its repair: the event goes to the web view if there is one.
     case optionalChaining = "optional-chaining"

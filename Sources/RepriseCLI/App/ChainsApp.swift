@@ -5,7 +5,8 @@ import RepriseCore
 import RepriseNIO
 import ReprisePhone
 
-/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's log.
+/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's
+/// log.
 struct ChainsApp: Sendable {
     /// What a chain of the demo is given.
     struct Input: Codable, Sendable {

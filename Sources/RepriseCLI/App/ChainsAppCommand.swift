@@ -12,8 +12,8 @@ enum ChainsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
 
 /// `reprise app chains`: an app that does chains of tasks.
 ///
-/// It reports to the phone's log: `process`; `journal`; `started` when the chains are; `chain` with a chain's number, state and tasks that are
-/// done; `stopped` with the code of an error.
+/// It reports to the phone's log: `process`; `journal`; `started` when the chains are; `chain` with
+/// a chain's number, state and tasks that are done; `stopped` with the code of an error.
 struct ChainsAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "chains", shouldDisplay: false)
 

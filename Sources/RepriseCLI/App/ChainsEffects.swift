@@ -1,10 +1,11 @@
 import Foundation
 import RepriseCore
 
-/// What the tasks of the demo have done, in a file outside of any journal: each ``WitnessLine`` by one system call on a file opened with
-/// O_APPEND.
+/// What the tasks of the demo have done, in a file outside of any journal: each ``WitnessLine`` by
+/// one system call on a file opened with O_APPEND.
 ///
-/// It is the witness: what stands in it has happened, and what a store says of it is another matter.
+/// It is the witness: what stands in it has happened, and what a store says of it is another
+/// matter.
 struct ChainsEffects: Sendable {
     enum Verb: String, Sendable {
         /// A process has begun.

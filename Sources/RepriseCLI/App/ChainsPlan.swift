@@ -25,7 +25,8 @@ struct ChainsPlan: Sendable {
         var milliseconds = 0
         /// The attempts that fail.
         var fails = 0
-        /// Stands still after its effect, once, so that it can be killed before that is written down.
+        /// Stands still after its effect, once, so that it can be killed before that is written
+        /// down.
         var hangs = false
         /// Whether its effect can be taken back.
         var hasUndo = false

@@ -4,7 +4,8 @@ import RepriseForms
 import RepriseNIO
 import ReprisePhone
 
-/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's log.
+/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's
+/// log.
 struct FormsApp: Sendable {
     /// How long a tap is worth a form.
     static let timeToLive = Duration.seconds(3_600)

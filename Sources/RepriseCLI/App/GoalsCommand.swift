@@ -4,7 +4,8 @@ import Goals
 import RepriseCore
 import ReprisePhone
 
-/// What happens to the goals of the demo's app: as a person does it in the app, or as something else does it behind its back.
+/// What happens to the goals of the demo's app: as a person does it in the app, or as something
+/// else does it behind its back.
 struct GoalsCommand: Codable, Hashable, Sendable {
     enum Deed: String, Codable, Sendable {
         /// Goals are made, or edited.

@@ -8,9 +8,11 @@ import ReprisePhone
 
 /// `reprise app notices`: an app that tells of messages.
 ///
-/// It reports to the phone's log: `process`; `journal`; `live` with a channel; `stored` with a message's id; `pushed`; `willPresent` with
-/// the name of a notification and how it is shown; `recorded` with a tap's id; `route` with the conversation that is on the screen then, and why;
-/// `badge`; what ``LiveSigns`` says; `registered` when the server knows where the device is reached.
+/// It reports to the phone's log: `process`; `journal`; `live` with a channel; `stored` with a
+/// message's id; `pushed`; `willPresent` with the name of a notification and how it is shown;
+/// `recorded` with a tap's id; `route` with the conversation that is on the screen then, and why;
+/// `badge`; what ``LiveSigns`` says; `registered` when the server knows where the device is
+/// reached.
 struct NoticesAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "notices", shouldDisplay: false)
 
@@ -49,7 +51,8 @@ struct NoticesAppCommand: AsyncParsableCommand {
     }
 }
 
-/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's log.
+/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's
+/// log.
 struct NoticesApp: Sendable {
     let phone: PhoneApp
     let server: String

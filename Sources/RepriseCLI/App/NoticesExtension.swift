@@ -7,7 +7,8 @@ import Synchronization
 
 /// `reprise app notices-extension`: the service extension of the app that shows notices.
 ///
-/// It reports to the phone's log: `extension` with its process; `extensionAnswer` with what is shown.
+/// It reports to the phone's log: `extension` with its process; `extensionAnswer` with what is
+/// shown.
 struct NoticesExtensionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notices-extension", shouldDisplay: false)

@@ -7,7 +7,8 @@ import ReprisePhone
 import RepriseReminders
 import RepriseSimulator
 
-/// Which app takes the taps of the demo: the same system, the same goals, another way to find out where a tap leads.
+/// Which app takes the taps of the demo: the same system, the same goals, another way to find out
+/// where a tap leads.
 enum RemindersAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
     /// Seed 002 before its repair: the goal is looked up at once.
     case first
@@ -18,8 +19,9 @@ enum RemindersAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
 
 /// `reprise app reminders`: an app that reminds of goals.
 ///
-/// It reports to the phone's log: `process`; `journal`; `loaded` when the goals are; `did` with the name of a command; `recorded` with a
-/// tap's id; `route` with what it turned out to be and why; `screen` with what a person sees; `presented` with the entry's id.
+/// It reports to the phone's log: `process`; `journal`; `loaded` when the goals are; `did` with the
+/// name of a command; `recorded` with a tap's id; `route` with what it turned out to be and why;
+/// `screen` with what a person sees; `presented` with the entry's id.
 struct RemindersAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "reminders", shouldDisplay: false)
 
@@ -30,7 +32,8 @@ struct RemindersAppCommand: AsyncParsableCommand {
     @Option var storeFailures = 0
     /// Who is signed in.
     @Option var owner: String?
-    /// How long the screen takes from a tap that it is given to what a person sees, in milliseconds.
+    /// How long the screen takes from a tap that it is given to what a person sees, in
+    /// milliseconds.
     @Option var screenDelay = 0
     /// Dies when it has shown a screen and before it has said so.
     @Flag var dieBeforePresented = false
@@ -60,7 +63,8 @@ struct RemindersAppCommand: AsyncParsableCommand {
     }
 }
 
-/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's log.
+/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's
+/// log.
 struct RemindersApp: Sendable {
     static let refresh = "goals.refresh"
 

@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 import ReprisePhone
 
-/// Web views that report to the phone's log what crosses the bridge, and that die when the scenario says so.
+/// Web views that report to the phone's log what crosses the bridge, and that die when the scenario
+/// says so.
 actor ReportingWebViews: WebViewHost {
     private let webViews: ChromiumWebViews
     private let phone: PhoneApp

@@ -8,7 +8,8 @@ import RepriseNotices
 import ReprisePhone
 import RepriseWire
 
-/// `reprise app notices-seed`: the app of seed 004, and one that does nothing, for somebody to switch to.
+/// `reprise app notices-seed`: the app of seed 004, and one that does nothing, for somebody to
+/// switch to.
 struct SeedNoticesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notices-seed", shouldDisplay: false)
@@ -37,12 +38,14 @@ struct SeedNoticesCommand: AsyncParsableCommand {
     }
 }
 
-/// The app of seed 004: a socket while it runs, a local notification for each message, and nothing when it does not.
+/// The app of seed 004: a socket while it runs, a local notification for each message, and nothing
+/// when it does not.
 ///
-/// Each branch names the line of the document. What the document leaves open is filled in to its advantage: its socket, its database and
-/// its catch-up are those of Reprise, so that no message is lost or comes twice; a banner has the message's id and carries the badge; the
-/// badge is asked of the server at each opening; a conversation that is opened is read to its end, also at the server; in the background
-/// it runs for as long as the system lets it.
+/// Each branch names the line of the document. What the document leaves open is filled in to its
+/// advantage: its socket, its database and its catch-up are those of Reprise, so that no message is
+/// lost or comes twice; a banner has the message's id and carries the badge; the badge is asked of
+/// the server at each opening; a conversation that is opened is read to its end, also at the
+/// server; in the background it runs for as long as the system lets it.
 actor SeedNoticesApp {
     private let phone: PhoneApp
     private let server: String
@@ -108,7 +111,8 @@ actor SeedNoticesApp {
 
     // MARK: Messages
 
-    /// "WebSocket delivers message → Trigger local notification → Banner appears!" (current implementation).
+    /// "WebSocket delivers message → Trigger local notification → Banner appears!" (current
+    /// implementation).
     private func came(_ message: RepriseChannels.Message) async throws {
         await phone.report("stored", message.id.text)
         guard message.from != user, message.change == nil else { return }

@@ -7,9 +7,10 @@ import RepriseSimulator
 
 /// The app of seed 002, before or after its repair, on the same system and over the same goals.
 ///
-/// `SleepingRouter` of the simulator decides: it is the seed's code, branch by branch. What the seed leaves open is filled in to its
-/// advantage: its store is loaded from the first instant on and tried again until it succeeds, an id need not be a UUID, and its reminders
-/// ring for ever without the app being opened, where the system can repeat them.
+/// `SleepingRouter` of the simulator decides: it is the seed's code, branch by branch. What the
+/// seed leaves open is filled in to its advantage: its store is loaded from the first instant on
+/// and tried again until it succeeds, an id need not be a UUID, and its reminders ring for ever
+/// without the app being opened, where the system can repeat them.
 actor SeedRemindersApp {
     private let phone: PhoneApp
     private let folder: GoalsFolder
@@ -114,7 +115,8 @@ actor SeedRemindersApp {
     }
 }
 
-/// `NotificationScheduler`: requests are made where a goal is made, and taken back where somebody has thought of it.
+/// `NotificationScheduler`: requests are made where a goal is made, and taken back where somebody
+/// has thought of it.
 struct SeedScheduler: Sendable {
     private let version: SleepingRouter.Version
     private let notifications: any UserNotifications

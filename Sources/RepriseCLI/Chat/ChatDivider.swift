@@ -1,11 +1,13 @@
 import RepriseChannels
 import RepriseWire
 
-/// Decides where the line *new* stands: it is put behind what was read when the first unread message came, and stays there.
+/// Decides where the line *new* stands: it is put behind what was read when the first unread
+/// message came, and stays there.
 ///
-/// It does not follow the count, which comes beside the list and not with it, and which others of the user's devices change.
-/// Once the person has read, by a key or on another device, the next unread message moves it; until then it
-/// stays, also when all is read. Saying something takes it away.
+/// It does not follow the count, which comes beside the list and not with it, and which others of
+/// the user's devices change. Once the person has read, by a key or on another device, the next
+/// unread message moves it; until then it stays, also when all is read. Saying something takes it
+/// away.
 struct ChatDivider: Hashable, Sendable {
     /// It stands behind this sequence; nil: there is none.
     private var place: Int64?

@@ -4,7 +4,8 @@ import RepriseWire
 
 /// Who is there, and what could not be sent.
 extension ChatRoom {
-    /// The others as far as they are known: who is there to read, and whose messages are on the screen.
+    /// The others as far as they are known: who is there to read, and whose messages are on the
+    /// screen.
     var who: [String] {
         let newest = snapshot.items.compactMap(\.seq).max() ?? 0
         let readers = positions.values.sorted { $0.read > $1.read }

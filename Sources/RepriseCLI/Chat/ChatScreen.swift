@@ -1,7 +1,8 @@
 import RepriseChannels
 import RepriseCore
 
-/// Lays the chat out: the newest messages, who types, a line of state, and the line that is being typed.
+/// Lays the chat out: the newest messages, who types, a line of state, and the line that is being
+/// typed.
 ///
 /// A pure function of what there is, so that a test sees what a person sees.
 struct ChatScreen: Sendable {

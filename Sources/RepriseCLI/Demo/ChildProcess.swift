@@ -2,7 +2,8 @@ import Foundation
 
 /// A process of this same program.
 ///
-/// `@unchecked Sendable`: `Process` is set up before anybody else sees it; afterwards only its number is used.
+/// `@unchecked Sendable`: `Process` is set up before anybody else sees it; afterwards only its
+/// number is used.
 final class ChildProcess: @unchecked Sendable {
     private let process = Process()
     private let input = Pipe()

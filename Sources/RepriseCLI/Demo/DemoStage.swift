@@ -4,7 +4,8 @@ import RepriseWire
 
 /// The processes of the demo and the folder that they work in.
 ///
-/// One task sets the stage and changes it; ending it leaves nothing behind, neither processes nor files.
+/// One task sets the stage and changes it; ending it leaves nothing behind, neither processes nor
+/// files.
 actor DemoStage {
     static let channel = "demo"
 

@@ -10,7 +10,8 @@ struct DemoText: Sendable {
 
     /// Reads a text.
     ///
-    /// - Parameter file: nil looks for this repository's licence around here, and else takes the tool's own help.
+    /// - Parameter file: nil looks for this repository's licence around here, and else takes the
+    ///   tool's own help.
     /// - Throws: ``CommandFailure`` `.noInput` if there is nothing in the file.
     init(file: String?) throws {
         let path = file ?? Self.found

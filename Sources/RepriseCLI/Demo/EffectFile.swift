@@ -1,9 +1,11 @@
 import Foundation
 import RepriseCore
 
-/// The observer outside the journal: a file to which a handler appends a line for everything it is given.
+/// The observer outside the journal: a file to which a handler appends a line for everything it is
+/// given.
 ///
-/// A line is one write with O_APPEND, and a ``WitnessLine``: a killed process has written it whole or not at all.
+/// A line is one write with O_APPEND, and a ``WitnessLine``: a killed process has written it whole
+/// or not at all.
 final class EffectFile: Sendable {
     private let descriptor: Int32
 

@@ -2,11 +2,13 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// The scenario `kill`: two devices, ours and the naive one, on the same channel, killed at the same moments.
+/// The scenario `kill`: two devices, ours and the naive one, on the same channel, killed at the
+/// same moments.
 struct KillScenario: Sendable {
     /// How long the devices have after the last burst.
     private static let patience = Duration.seconds(30)
-    /// How long nothing must have changed before a device is taken to have all that it will ever get.
+    /// How long nothing must have changed before a device is taken to have all that it will ever
+    /// get.
     private static let rest = Duration.seconds(2)
 
     let seed: UInt64

@@ -1,7 +1,8 @@
 /// Which process is killed when: drawn once from a seed, so that a run can be had again.
 ///
-/// The messages go out in bursts at full speed, each as soon as what was killed is back: so it has new messages and old ones to
-/// deal with at the same time. In every burst but the last something is killed in the middle of its work.
+/// The messages go out in bursts at full speed, each as soon as what was killed is back: so it has
+/// new messages and old ones to deal with at the same time. In every burst but the last something
+/// is killed in the middle of its work.
 struct KillSchedule: Equatable, Sendable {
     /// What is killed, and when.
     enum Kill: Equatable, Sendable {
@@ -26,7 +27,8 @@ struct KillSchedule: Equatable, Sendable {
     ///   - generator: what it is drawn from.
     init(messages: Int, deviceKills: Int, using generator: inout some RandomNumberGenerator) {
         let count = deviceKills + 2
-        // After the first and before the last kill of the devices: there is something to lose, and to come back to.
+        // After the first and before the last kill of the devices: there is something to lose, and
+        // to come back to.
         let serverTurn = Int.random(in: 1..<(count - 2), using: &generator)
         bursts = (0..<count).map { index in
             let size = messages * (index + 1) / count - messages * index / count

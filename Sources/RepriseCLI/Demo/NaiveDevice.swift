@@ -58,7 +58,8 @@ struct NaiveDevice: Sendable {
                 // Not part of the algorithm: so that the demo knows.
                 if !memory.hasAnnounced { try StandardOutput.write(DeviceCommand.listening) }
                 memory.hasAnnounced = true
-            // The first version knew no word for the end of catching up: "Prepare your backend to send this".
+            // The first version knew no word for the end of catching up: "Prepare your backend to
+            // send this".
             default: break
             }
         }

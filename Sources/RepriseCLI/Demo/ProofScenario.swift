@@ -1,7 +1,8 @@
 import RepriseCore
 import RepriseSimulator
 
-/// Plays the simulation for a while, then lets it convict the seeds' own algorithms: a proof, and that it can fail.
+/// Plays the simulation for a while, then lets it convict the seeds' own algorithms: a proof, and
+/// that it can fail.
 struct ProofScenario: Sendable {
     let seed: UInt64
     /// How long the search lasts.

@@ -4,7 +4,8 @@ import RepriseChannels
 import RepriseCore
 import RepriseJournal
 
-/// The demo's other effect: a table in the journal, written in the transaction that moves the reader on.
+/// The demo's other effect: a table in the journal, written in the transaction that moves the
+/// reader on.
 ///
 /// It has no unique index, so that a message that came twice would stand in it twice.
 enum SinkTable {

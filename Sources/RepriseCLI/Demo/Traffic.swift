@@ -3,7 +3,8 @@ import RepriseNIO
 import RepriseWire
 import Synchronization
 
-/// Publishes over several connections at full speed, and keeps its own list of what the server has acknowledged.
+/// Publishes over several connections at full speed, and keeps its own list of what the server has
+/// acknowledged.
 final class Traffic: Sendable {
     static let connections = 4
 
@@ -58,7 +59,8 @@ final class Traffic: Sendable {
     /// There is no more to send.
     func end() { for lane in lanes { lane.input.finish() } }
 
-    /// Returns when everything that was given to the connections is acknowledged, or nothing more will be.
+    /// Returns when everything that was given to the connections is acknowledged, or nothing more
+    /// will be.
     func waitForAll() async { await wait(for: state.withLock { $0.number }) }
 
     /// Returns when so many are acknowledged, or nothing more will be, or the task is cancelled.

@@ -2,7 +2,8 @@ import RepriseCore
 
 /// Follows the two effect files beside the list of what was acknowledged.
 struct Watch {
-    /// How long a device may take for what takes it less than a second, before it is killed all the same.
+    /// How long a device may take for what takes it less than a second, before it is killed all the
+    /// same.
     private static let patience = Duration.seconds(5)
 
     private let traffic: Traffic

@@ -67,7 +67,8 @@ struct Listing: Sendable {
         return line
     }
 
-    /// As one line: white space between tokens may hold line breaks, within strings they are escaped.
+    /// As one line: white space between tokens may hold line breaks, within strings they are
+    /// escaped.
     static func line(_ json: [UInt8]) -> [UInt8] {
         json.map { $0 == 0x0a || $0 == 0x0d ? 0x20 : $0 } + [UInt8(ascii: "\n")]
     }

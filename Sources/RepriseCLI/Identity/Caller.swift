@@ -35,7 +35,8 @@ struct Caller: Sendable {
 
     /// A token for the next connection, fresh where the server gives them.
     ///
-    /// - Returns: nil for a server that does not ask; then one that does refuses, with its own words.
+    /// - Returns: nil for a server that does not ask; then one that does refuses, with its own
+    ///   words.
     /// - Throws: ``RepriseError``.
     func token() async throws -> AccessToken? {
         switch source {

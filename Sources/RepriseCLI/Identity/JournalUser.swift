@@ -6,8 +6,8 @@ import RepriseWire
 
 /// Whose a journal is.
 enum JournalUser {
-    /// Refuses a journal that a server knows as another user's: its messages would be taken for this one's, and what this one has not
-    /// read for read.
+    /// Refuses a journal that a server knows as another user's: its messages would be taken for
+    /// this one's, and what this one has not read for read.
     ///
     /// - Parameters:
     ///   - user: who one is now; nil: nobody in particular.

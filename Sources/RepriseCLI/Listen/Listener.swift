@@ -75,8 +75,9 @@ struct Listener: Sendable {
         }
     }
 
-    /// Fails where a person has to do something: the disk is full, or nobody has ever answered in this run. (Then the address
-    /// is likelier wrong than the server away; later it is tried again for as long as it takes.)
+    /// Fails where a person has to do something: the disk is full, or nobody has ever answered in
+    /// this run. (Then the address is likelier wrong than the server away; later it is tried again
+    /// for as long as it takes.)
     private func watch() async throws {
         var waits = waitsForServer
         for await state in reprise.channels.connectionStates {

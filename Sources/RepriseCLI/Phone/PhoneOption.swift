@@ -21,7 +21,8 @@ struct PhoneOption: ParsableArguments {
 
     /// Talks to the phone.
     ///
-    /// - Throws: ``RepriseError`` `.unreachable` with the remedy if none runs there; what `body` throws.
+    /// - Throws: ``RepriseError`` `.unreachable` with the remedy if none runs there; what `body`
+    ///   throws.
     func talk<T>(_ body: (PhoneControl) async throws -> T) async throws -> T {
         let phone: PhoneControl
         do {

@@ -63,7 +63,8 @@ struct PhoneRunCommand: AsyncParsableCommand {
                     }
                 }
                 if untilInputEnds { group.addTask { await InputWatch.untilEnd() } }
-                // Whichever ends first ends the others: the phone, the reader of the output, the input.
+                // Whichever ends first ends the others: the phone, the reader of the output, the
+                // input.
                 defer { group.cancelAll() }
                 do { try await group.next() } catch is CancellationError {}
             }

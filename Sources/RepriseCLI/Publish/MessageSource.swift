@@ -22,7 +22,8 @@ struct MessageSource: AsyncSequence, Sendable {
         mutating func next() async throws -> [UInt8]? {
             guard let reader else { return try nextText() }
             while let line = try await reader.next() {
-                // An empty line of text is an empty message; between JSON values it is nothing (as in NDJSON).
+                // An empty line of text is an empty message; between JSON values it is nothing (as
+                // in NDJSON).
                 if isJSON, line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { continue }
                 return try body(line, place: "Line \(reader.lineNumber)")
             }

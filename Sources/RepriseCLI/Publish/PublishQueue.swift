@@ -2,8 +2,8 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// Holds a ``PublishWindow`` between the task that reads lines, the one that writes to the socket and the one that reads
-/// from it.
+/// Holds a ``PublishWindow`` between the task that reads lines, the one that writes to the socket
+/// and the one that reads from it.
 final class PublishQueue: Sendable {
     /// How far it is.
     struct Progress: Sendable {
@@ -104,7 +104,8 @@ final class PublishQueue: Sendable {
 
     /// Begins a connection.
     ///
-    /// - Returns: rung when there may be something to do; a bell serves one connection, because it ends with its sleeper.
+    /// - Returns: rung when there may be something to do; a bell serves one connection, because it
+    ///   ends with its sleeper.
     func connected() -> Bell {
         let bell = Bell()
         work.withLock { $0 = bell }

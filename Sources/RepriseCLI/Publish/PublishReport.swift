@@ -12,7 +12,8 @@ struct PublishProgress: Sendable {
 
     /// Shows it until the task is cancelled, then takes it away.
     ///
-    /// In a terminal the count stands in its own line; the reason is said once, also where there is none.
+    /// In a terminal the count stands in its own line; the reason is said once, also where there is
+    /// none.
     func show() async {
         let terminal = Terminal.error
         let start = ContinuousClock.now

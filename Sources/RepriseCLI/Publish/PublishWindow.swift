@@ -1,10 +1,12 @@
 import RepriseCore
 import RepriseWire
 
-/// What has been read but not yet acknowledged: decides what is sent, sent again, and when it is enough.
+/// What has been read but not yet acknowledged: decides what is sent, sent again, and when it is
+/// enough.
 ///
-/// Each message names the one before it, so the server stores them in order or not at all: a refusal in the middle can turn
-/// nothing around. Whatever happens a message keeps its id, so that sending it again stores nothing twice.
+/// Each message names the one before it, so the server stores them in order or not at all: a
+/// refusal in the middle can turn nothing around. Whatever happens a message keeps its id, so that
+/// sending it again stores nothing twice.
 struct PublishWindow: Sendable {
     /// How many messages may be unacknowledged.
     ///
@@ -33,7 +35,8 @@ struct PublishWindow: Sendable {
     private var failures = 0
     /// How many may be on their way.
     ///
-    /// A refusal halves it, for all behind the refused one went in vain; each that is stored lets one more go.
+    /// A refusal halves it, for all behind the refused one went in vain; each that is stored lets
+    /// one more go.
     private var width = messageLimit
 
     private let channel: ChannelName
@@ -126,14 +129,16 @@ struct PublishWindow: Sendable {
         repeated += cursor - number
         cursor = number
         width = max(width / 2, Self.leastOnTheWay)
-        // A refusal for want of a predecessor is the echo of the first one, and no failure of its own.
+        // A refusal for want of a predecessor is the echo of the first one, and no failure of its
+        // own.
         if refused.code != .predecessorMissing { failures += 1 }
         let wait = Backoff(base: .milliseconds(100), longest: .seconds(5))
             .delay(failures: failures, jitter: jitter)
         return max(refused.retryAfter ?? .zero, wait)
     }
 
-    /// The connection has ended: everything unacknowledged may or may not be stored, and is sent again.
+    /// The connection has ended: everything unacknowledged may or may not be stored, and is sent
+    /// again.
     mutating func disconnected() {
         repeated += items[..<(cursor - base)].count { !$0.isDone }
         cursor = base

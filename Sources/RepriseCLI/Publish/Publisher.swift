@@ -3,8 +3,8 @@ import RepriseWire
 
 /// Publishes a sequence of bodies over one connection, and over the next one when that breaks.
 ///
-/// Ids are kept over reconnections, and each message names its predecessor: whatever is cut or restarted in the middle,
-/// every message is stored once, in order.
+/// Ids are kept over reconnections, and each message names its predecessor: whatever is cut or
+/// restarted in the middle, every message is stored once, in order.
 struct Publisher: Sendable {
     /// A server that has not answered for so long is given up for a new connection.
     private static let silence = Duration.seconds(30)
@@ -86,7 +86,8 @@ struct Publisher: Sendable {
         mutating func failed(
             after lifetime: Duration, acknowledged: Int, at now: ContinuousClock.Instant
         ) {
-            // A connection that brought something, or that was quiet because there was nothing to say, is no trouble.
+            // A connection that brought something, or that was quiet because there was nothing to
+            // say, is no trouble.
             if acknowledged > self.acknowledged || lifetime > .seconds(30) {
                 since = nil
                 failures = 0
@@ -142,7 +143,8 @@ struct Publisher: Sendable {
         }
     }
 
-    /// Ends a connection on which nothing is answered any more, and everything if the server only refuses.
+    /// Ends a connection on which nothing is answered any more, and everything if the server only
+    /// refuses.
     private func watch() async throws {
         while true {
             try await Task.sleep(for: .milliseconds(250))

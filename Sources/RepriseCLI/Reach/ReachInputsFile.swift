@@ -4,12 +4,13 @@ import RepriseSimulator
 
 /// A JSON file with inputs: what `--print-inputs` writes and `--inputs` reads.
 ///
-/// Each member is the name of an input, with a number, which is then certain, or with `value`, `low` and `high`. What is left out keeps
-/// its default.
+/// Each member is the name of an input, with a number, which is then certain, or with `value`,
+/// `low` and `high`. What is left out keeps its default.
 enum ReachInputsFile {
     /// Reads a file over the defaults.
     ///
-    /// - Throws: ``CommandFailure`` for a file that cannot be read; `RepriseError` `.malformed` or `.tooLarge`, naming the member.
+    /// - Throws: ``CommandFailure`` for a file that cannot be read; `RepriseError` `.malformed` or
+    ///   `.tooLarge`, naming the member.
     static func read(_ path: String) throws -> ReachInputs {
         guard let file = FileHandle(forReadingAtPath: path) else {
             throw CommandFailure(.noInput, "The file \(path) cannot be read.")

@@ -126,7 +126,8 @@ extension ReachJSON.Requirement {
 extension ReachReport {
     var messages: Int { modes.first?.tally.messages ?? 0 }
 
-    /// Where the app was when messages were stored: in the foreground, in the background, suspended, force-quit.
+    /// Where the app was when messages were stored: in the foreground, in the background,
+    /// suspended, force-quit.
     var states: [Double] {
         let counts = modes.first?.tally.states ?? []
         return counts.map { Double($0) / Double(max(messages, 1)) }

@@ -1,7 +1,8 @@
 import Foundation
 import RepriseSimulator
 
-/// The chart: what is shown when by each way, with the range of the assumptions, and what moves the seed's claim.
+/// The chart: what is shown when by each way, with the range of the assumptions, and what moves the
+/// seed's claim.
 struct ReachSVG {
     let report: ReachReport
 

@@ -1,7 +1,8 @@
 import Foundation
 import ServiceLifecycle
 
-/// Ends a process when its standard input ends: so a child never outlives the one that started it, even if that is killed.
+/// Ends a process when its standard input ends: so a child never outlives the one that started it,
+/// even if that is killed.
 enum InputWatch {
     /// As one of the services of a group.
     static var service: ServiceGroupConfiguration.ServiceConfiguration {

@@ -45,7 +45,8 @@ struct SimulationResult: Sendable {
         return "\(spread.least)–\(spread.most) (mean \(tenths / 10).\(tenths % 10))"
     }
 
-    /// In how many of a hundred schedules each kind of fault took effect, and what else not all have.
+    /// In how many of a hundred schedules each kind of fault took effect, and what else not all
+    /// have.
     private var met: [String] {
         shares(
             "faults met", Fault.Kind.allCases.map { ($0.rawValue, report.schedulesWith[$0] ?? 0) })

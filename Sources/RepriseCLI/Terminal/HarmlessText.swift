@@ -1,7 +1,8 @@
 /// Output without anything that a terminal obeys.
 ///
-/// Text from elsewhere is written out where it is put into a line (``Swift/String/printable``); this holds for all
-/// output, whoever forgot that. It writes `\u009b`, which JSON reads as the same character.
+/// Text from elsewhere is written out where it is put into a line (``Swift/String/printable``);
+/// this holds for all output, whoever forgot that. It writes `\u009b`, which JSON reads as the same
+/// character.
 enum HarmlessText {
     /// The bytes with control characters and those that turn the direction of text as `\uXXXX`.
     ///

@@ -4,8 +4,9 @@ import Synchronization
 
 /// Writes the log to standard error: one event, one line, whatever strangers have put into it.
 ///
-/// Every line of every logger passes here, those of libraries too, after message and metadata have become one text. What could begin
-/// another line, move a terminal's cursor, hide or turn text around is written out: `\u{202e}`.
+/// Every line of every logger passes here, those of libraries too, after message and metadata have
+/// become one text. What could begin another line, move a terminal's cursor, hide or turn text
+/// around is written out: `\u{202e}`.
 struct LogOutput: TextOutputStream, Sendable {
     private static let lines = Mutex(())
 

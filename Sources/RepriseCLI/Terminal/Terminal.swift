@@ -50,8 +50,8 @@ struct Terminal: Sendable {
 }
 
 extension String {
-    /// The text with its control characters written out, so that a message can neither move a terminal's cursor nor
-    /// pretend to be two lines.
+    /// The text with its control characters written out, so that a message can neither move a
+    /// terminal's cursor nor pretend to be two lines.
     var printable: String {
         guard unicodeScalars.contains(where: \.isControl) else { return self }
         return unicodeScalars.reduce(into: "") { text, scalar in
@@ -76,7 +76,8 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// C0, DEL, C1, the separators of lines, and the characters that turn the direction of the text around them.
+    /// C0, DEL, C1, the separators of lines, and the characters that turn the direction of the text
+    /// around them.
     var isControl: Bool {
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true

@@ -1,6 +1,7 @@
 /// How wide text stands in a terminal.
 ///
-/// By blocks of Unicode rather than by its tables of widths: terminals differ in the rest themselves.
+/// By blocks of Unicode rather than by its tables of widths: terminals differ in the rest
+/// themselves.
 extension Character {
     /// 0 to 2 columns.
     var columns: Int {

@@ -4,9 +4,11 @@ import RepriseNIO
 import RepriseServer
 import RepriseWire
 
-/// A token from a server that was started with `--dev`: what lets the tool's other commands work against it without a word.
+/// A token from a server that was started with `--dev`: what lets the tool's other commands work
+/// against it without a word.
 ///
-/// Such a server answers at ``/v1/dev/token``; any other answers 404. So one request says both whether there is one, and what it is.
+/// Such a server answers at ``/v1/dev/token``; any other answers 404. So one request says both
+/// whether there is one, and what it is.
 enum DevToken {
     /// Asks for a token.
     ///
@@ -16,7 +18,8 @@ enum DevToken {
     ///   - isAdmin: whether it is to manage everything.
     ///   - seconds: after which it ends.
     ///   - authorities: whose certificates are believed beside those that the system trusts.
-    /// - Returns: nil where the server is not for development. One that is not on this machine is not even asked.
+    /// - Returns: nil where the server is not for development. One that is not on this machine is
+    ///   not even asked.
     /// - Throws: ``RepriseError`` `.unreachable`, `.refused`, `.notReprise`, `.malformed`.
     static func fetch(
         server: String, user: UserID, isAdmin: Bool = false, seconds: Int = 3_600,

@@ -13,9 +13,10 @@ import RepriseCore
 /// }
 /// ```
 ///
-/// The body is evaluated when a chain is started, and again in each process that goes on with it: it must make the same tasks of the
-/// same input. What it makes of them is told apart by a hash; a chain whose hash is another one is parked, unless ``version`` is
-/// declared compatible with the one that it was started with. Then its tasks are known by their names.
+/// The body is evaluated when a chain is started, and again in each process that goes on with it:
+/// it must make the same tasks of the same input. What it makes of them is told apart by a hash; a
+/// chain whose hash is another one is parked, unless ``version`` is declared compatible with the
+/// one that it was started with. Then its tasks are known by their names.
 public struct Chain<Input: Codable & Sendable>: ChainDefinition {
     /// Its name, the same in every version of the app.
     public let name: String

@@ -14,8 +14,8 @@ public struct Work<W: Worker>: Sendable {
     /// - Parameters:
     ///   - name: 1 to 64 bytes, unique in its chain.
     ///   - worker: the type of the worker that does it.
-    ///   - input: makes the input when the task's step begins, of what came of earlier tasks; cheap, and without effects. What it throws
-    ///     fails the task for good.
+    ///   - input: makes the input when the task's step begins, of what came of earlier tasks;
+    ///     cheap, and without effects. What it throws fails the task for good.
     public init(
         _ name: String, _ worker: W.Type,
         _ input: @escaping @Sendable (ChainOutputs) throws -> W.Input
@@ -28,7 +28,8 @@ public struct Work<W: Worker>: Sendable {
     /// Tries it again when it fails.
     ///
     /// - Parameters:
-    ///   - attempts: how often it may fail before that is for good; at least 1. Without this it is 3.
+    ///   - attempts: how often it may fail before that is for good; at least 1. Without this it is
+    ///     3.
     ///   - backoff: the waits between.
     /// - Returns: the task with this rule.
     public func retry(attempts: Int, _ backoff: Backoff = Backoff()) -> Self {
@@ -50,7 +51,8 @@ public struct Work<W: Worker>: Sendable {
 
     /// Takes its effect back, if the chain fails or is cancelled after it has succeeded.
     ///
-    /// Effects are taken back one after the other, the newest first, and tried as often as the task.
+    /// Effects are taken back one after the other, the newest first, and tried as often as the
+    /// task.
     ///
     /// - Parameters:
     ///   - worker: the type of the worker that takes it back.

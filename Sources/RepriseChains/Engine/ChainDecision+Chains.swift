@@ -38,7 +38,8 @@ extension ChainDecision {
         _ command: ChainCommand, _ chain: LiveChain, _ facts: ChainFacts
     ) -> ChainDecision {
         let verb = command.command
-        // Without its definition nobody knows what is to be taken back: it must not end as if nothing were.
+        // Without its definition nobody knows what is to be taken back: it must not end as if
+        // nothing were.
         if let stranded = strand(command, chain, facts) { return stranded }
         let takesBack = [.failing, .cancelling].contains(chain.machine.state)
         if chain.trouble != nil,
@@ -124,7 +125,8 @@ extension LiveChain {
         return row.name
     }
 
-    /// At most one chain of a name goes on; its end begins the next, and who retries one does so again then.
+    /// At most one chain of a name goes on; its end begins the next, and who retries one does so
+    /// again then.
     ///
     /// By its rows, and by what is decided and not written yet, which is in memory alone.
     package func isTaken(_ name: String, by others: [Int64], _ live: [Int64: LiveChain]) -> Bool {

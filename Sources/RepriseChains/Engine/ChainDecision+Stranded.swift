@@ -3,7 +3,8 @@ import RepriseJournal
 
 /// What should end while this version of the app does not know how its effects are taken back.
 ///
-/// It stays parked, says so, and takes them back when an app knows; a second `cancel` leaves them as they are.
+/// It stays parked, says so, and takes them back when an app knows; a second `cancel` leaves them
+/// as they are.
 extension ChainDecision {
     /// - Returns: nil if that is not the question.
     static func strand(

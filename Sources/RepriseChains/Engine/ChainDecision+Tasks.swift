@@ -15,7 +15,8 @@ extension ChainDecision {
         let (place, isUndo) = (payload.place, payload.isUndo)
         // What is held now was not tried now.
         let attempt = max(attempt - 1, 0)
-        // Each of its intents is held, not the first alone: the others would be lost with their entries.
+        // Each of its intents is held, not the first alone: the others would be lost with their
+        // entries.
         if chain.trouble != nil, !chain.machine.state.isEnd, chain.machine.state != .paused {
             return .decided(park(chain, facts, holding: payload, attempt: attempt))
         }

@@ -1,10 +1,12 @@
 import RepriseCore
 package import RepriseJournal
 
-/// What is decided about one chain because of one event: how the entry behind it ends, what is written with that, and who is told to stop.
+/// What is decided about one chain because of one event: how the entry behind it ends, what is
+/// written with that, and who is told to stop.
 ///
-/// It reads nothing and waits for nothing. ``next()`` says which outputs it has to know; its driver reads them and gives them to ``supply(_:)``. The engine
-/// and the simulation drive the same decisions, so what is proved is what ships.
+/// It reads nothing and waits for nothing. ``next()`` says which outputs it has to know; its driver
+/// reads them and gives them to ``supply(_:)``. The engine and the simulation drive the same
+/// decisions, so what is proved is what ships.
 package struct ChainDecision {
     /// Outputs that the input of a task takes.
     package struct Need: Sendable {
@@ -192,7 +194,8 @@ package struct ChainDecision {
 
     // MARK: Inputs
 
-    /// The closure says which outputs it wants by asking for them; what is not in memory is read, and it is asked again.
+    /// The closure says which outputs it wants by asking for them; what is not in memory is read,
+    /// and it is asked again.
     private mutating func make() -> Need? {
         guard let making, let task = chain.plan?.tasks[making.place] else { return nil }
         if let need = making.need { return need }

@@ -55,7 +55,8 @@ package struct ChainAttempt: Sendable {
 extension ChainPlan {
     /// What the app's definition makes of a chain that is stored.
     ///
-    /// - Throws: `ChainRow.Broken` if it cannot be read; else why this version of the app cannot go on with it.
+    /// - Throws: `ChainRow.Broken` if it cannot be read; else why this version of the app cannot go
+    ///   on with it.
     package static func of(
         _ row: ChainRow, _ definition: (any ChainDefinition)?, _ hasWorker: (String) -> Bool
     ) throws -> ChainPlan {

@@ -1,7 +1,8 @@
 /// Decides what is to be done about one chain.
 ///
-/// It looks at how things stand, not at what just happened: whatever was killed in between, the same rows lead to the same decisions.
-/// `running → succeeded`; `running → failing → failed`, `running → cancelling → cancelled`; `paused` and `parked` come back.
+/// It looks at how things stand, not at what just happened: whatever was killed in between, the
+/// same rows lead to the same decisions. `running → succeeded`; `running → failing → failed`,
+/// `running → cancelling → cancelled`; `paused` and `parked` come back.
 package struct ChainMachine: Sendable {
     /// One task.
     package struct Slot: Hashable, Sendable {
@@ -56,7 +57,8 @@ package struct ChainMachine: Sendable {
     private let steps: [Range<Int>]
     /// The first step that is not done.
     private var current = 0
-    /// Nothing behind this is to be taken back any more: each decision looks on from here, not from the end.
+    /// Nothing behind this is to be taken back any more: each decision looks on from here, not from
+    /// the end.
     private var undoEnd: Int
 
     package init(state: ChainState, slots: [Slot]) {
@@ -154,7 +156,8 @@ package struct ChainMachine: Sendable {
         become(.failing, from: [.queued, .running, .paused, .parked])
     }
 
-    /// It should end, and nobody knows how its effects are taken back: its tasks end, and it waits for an app that knows.
+    /// It should end, and nobody knows how its effects are taken back: its tasks end, and it waits
+    /// for an app that knows.
     package mutating func stranded() -> [Action] {
         var actions: [Action] = []
         for place in currentPlaces where !slots[place].state.isEnd && !slots[place].isInHand {

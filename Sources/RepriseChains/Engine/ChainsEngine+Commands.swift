@@ -114,7 +114,8 @@ extension ChainsEngine {
         }
     }
 
-    /// What has changed while nobody ran: conditions that hold, entries that came, an app that knows more, tasks that are over.
+    /// What has changed while nobody ran: conditions that hold, entries that came, an app that
+    /// knows more, tasks that are over.
     func lookAround() async throws {
         let holds = try await journal.read { try ChainReleases.holds($0) }
         for hold in holds {

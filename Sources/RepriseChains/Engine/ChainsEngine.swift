@@ -6,8 +6,9 @@ import Synchronization
 
 /// Performs what `ChainMachine` decides: intents, workers, outcomes.
 ///
-/// One event after the other. Everything that is decided about a chain is written with the end of the entry that led to it, and the journal writes
-/// those ends in the order in which they were decided; so what is in memory is what the rows will be.
+/// One event after the other. Everything that is decided about a chain is written with the end of
+/// the entry that led to it, and the journal writes those ends in the order in which they were
+/// decided; so what is in memory is what the rows will be.
 actor ChainsEngine {
     struct Running {
         let lent: Lent

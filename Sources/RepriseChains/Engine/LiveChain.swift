@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// A chain in memory, while something of it is in hand: what its rows will be when all that was decided is written.
+/// A chain in memory, while something of it is in hand: what its rows will be when all that was
+/// decided is written.
 ///
 /// Confined to the engine.
 package final class LiveChain {
@@ -21,7 +22,8 @@ package final class LiveChain {
     /// What was decided and is not durable yet.
     package var unsettled = 0
     package var lastUse: UInt64 = 0
-    /// The calendar was set while something was decided and not durable: the deadlines of that are read once it is.
+    /// The calendar was set while something was decided and not durable: the deadlines of that are
+    /// read once it is.
     package var isCalendarOld = false
     private lazy var places = Dictionary(
         tasks.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -85,7 +87,8 @@ package final class LiveChain {
 
     /// The calendar was set, and the rows have moved with it: a wait keeps its length.
     ///
-    /// Read, not moved by as much again: who hears of it late, or has loaded the chain meanwhile, has them right all the same.
+    /// Read, not moved by as much again: who hears of it late, or has loaded the chain meanwhile,
+    /// has them right all the same.
     package func calendarSet(_ read: ChainReading.Deadlines) {
         row.deadline = read.chain
         for place in tasks.indices where tasks[place].deadline != nil {

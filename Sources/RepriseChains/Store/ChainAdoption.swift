@@ -5,8 +5,9 @@ import RepriseJournal
 
 /// Chains that were started before anybody signed in go along into the account, with what they did.
 ///
-/// Tasks keep their keys; what should run then is intended anew, and what is waited for is waited for anew. A chain is durable in the account's
-/// journal with all of it, and known there by its id: killed in between, it is not taken over twice.
+/// Tasks keep their keys; what should run then is intended anew, and what is waited for is waited
+/// for anew. A chain is durable in the account's journal with all of it, and known there by its id:
+/// killed in between, it is not taken over twice.
 enum ChainAdoption {
     /// One chain on its way.
     private struct Moving: Sendable {
@@ -47,7 +48,8 @@ enum ChainAdoption {
             files: tasks.compactMap { try? StoredOutput($0) }.filter { $0.file != nil })
     }
 
-    /// Before the rows that name them; what is missing or changed quarantines the chain when it is read.
+    /// Before the rows that name them; what is missing or changed quarantines the chain when it is
+    /// read.
     private static func copyFiles(
         of moving: Moving, from source: Journal, into target: Journal
     ) throws {

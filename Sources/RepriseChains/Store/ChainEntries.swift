@@ -2,7 +2,8 @@ package import GRDB
 package import RepriseCore
 package import RepriseJournal
 
-/// What the tables of chains need of the journal that they lie in, inside of its transaction: the shipping one, and the one that the simulation drives.
+/// What the tables of chains need of the journal that they lie in, inside of its transaction: the
+/// shipping one, and the one that the simulation drives.
 package protocol ChainEntries {
     /// The calendar, as the journal's transaction sees it.
     var now: WallTime { get }

@@ -3,7 +3,8 @@ package import GRDB
 package import RepriseCore
 import RepriseJournal
 
-/// What is to be written about one chain, in one transaction: with the end of the entry that led to it.
+/// What is to be written about one chain, in one transaction: with the end of the entry that led to
+/// it.
 package struct ChainWrites: Sendable {
     /// An entry that stands for a task.
     package struct Intent: Sendable {
@@ -14,7 +15,8 @@ package struct ChainWrites: Sendable {
         package var input: [UInt8]?
         /// How long the task may take, all in all.
         ///
-        /// It counts from the commit of its first intent on: the calendar may be set between a decision and its commit.
+        /// It counts from the commit of its first intent on: the calendar may be set between a
+        /// decision and its commit.
         package var deadline: Duration?
         /// The newest of a task's attempts and failures are kept through all its intents.
         package var isFirst: Bool
@@ -136,7 +138,8 @@ package struct ChainWrites: Sendable {
         ])
         let payload = IntentPayload(
             chain: chain, place: intent.place, isUndo: intent.isUndo, round: intent.round)
-        // Not refused where the journal is full: it follows from an entry that was accepted, and this must not fail.
+        // Not refused where the journal is full: it follows from an entry that was accepted, and
+        // this must not fail.
         try journal.record(
             owed: NewEntry(
                 id: EntryID(id), kind: Chains.kind, source: "chains", payload: payload.bytes),

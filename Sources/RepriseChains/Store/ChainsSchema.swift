@@ -3,7 +3,8 @@ import RepriseCore
 public import RepriseJournal
 
 extension Chains {
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
+    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
+    /// somebody else owns.
     public static let schema = {
         var schema = JournalSchema(
             name: "chains",
@@ -25,8 +26,8 @@ extension Chains {
 
 /// How chains lie in the journal.
 ///
-/// A task that should run is an entry of kind `chains`, whose id stands in `chainTask.entry`: it runs while that entry is in hand, and
-/// waits for another attempt while that is delayed.
+/// A task that should run is an entry of kind `chains`, whose id stands in `chainTask.entry`: it
+/// runs while that entry is in hand, and waits for another attempt while that is delayed.
 enum ChainTables {
     static let first = """
         CREATE TABLE chain (
@@ -117,7 +118,8 @@ enum ChainTables {
         ) STRICT;
         """
 
-    /// An undo counts its own attempts; a task that is done again after its effect was taken back has a key of its own.
+    /// An undo counts its own attempts; a task that is done again after its effect was taken back
+    /// has a key of its own.
     static let second = """
         ALTER TABLE chainTask ADD COLUMN undoAttempts INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE chainTask ADD COLUMN takenBack INTEGER NOT NULL DEFAULT 0;
@@ -131,7 +133,8 @@ enum ChainTables {
         UPDATE chainTask SET undoInput = input, input = NULL WHERE undo <> 0;
         """
 
-    /// What nobody will ever hand over again is over: a task whose process died too often with it has failed.
+    /// What nobody will ever hand over again is over: a task whose process died too often with it
+    /// has failed.
     static func recover(_ db: Database) throws {
         try db.execute(
             sql: """
@@ -171,7 +174,8 @@ enum ChainTables {
 
     /// - Returns: whether there is more.
     static func prune(_ db: Database, at now: WallTime) throws -> Bool {
-        // The numbers of the newest entries are given again once those have left: what waits for the next one would not see it come.
+        // The numbers of the newest entries are given again once those have left: what waits for
+        // the next one would not see it come.
         try db.execute(
             sql: """
                 UPDATE chainTask SET after = (SELECT COALESCE(MAX(seq), 0) FROM entry)

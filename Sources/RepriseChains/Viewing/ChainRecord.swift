@@ -2,7 +2,8 @@ package import RepriseCore
 
 /// A chain as it stands in a journal, for people who look at it.
 ///
-/// What cannot be read of a damaged row is nil, empty or 0: a viewer is most wanted where something is broken.
+/// What cannot be read of a damaged row is nil, empty or 0: a viewer is most wanted where something
+/// is broken.
 package struct ChainRecord: Sendable {
     package var seq: Int64
     package var id: String
@@ -17,7 +18,8 @@ package struct ChainRecord: Sendable {
     package var input: StoredContent
     package var taskCount: Int64
     package var doneCount: Int64
-    /// What the first task that waits waits for: paused, parked, conditions, readiness:NAME, entry:KIND.
+    /// What the first task that waits waits for: paused, parked, conditions, readiness:NAME,
+    /// entry:KIND.
     package var hold: String?
     /// 1 network, 2 unmetered, 4 charging.
     package var needs: Int64

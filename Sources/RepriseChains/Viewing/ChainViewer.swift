@@ -48,7 +48,8 @@ package struct ChainViewer: Sendable {
 
     /// The one chain whose id begins so.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if there is none, or are several; as `Journal.peek`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if there is none, or are several; as
+    ///   `Journal.peek`.
     package func find(_ id: String) throws -> ChainRecord {
         try look(at: id, cut: Self.shownBytes) { chain, _ in chain }
     }
@@ -66,7 +67,8 @@ package struct ChainViewer: Sendable {
         }
     }
 
-    /// All that there is of a chain, in one transaction, a task at a time: nothing is cut, and files are read.
+    /// All that there is of a chain, in one transaction, a task at a time: nothing is cut, and
+    /// files are read.
     ///
     /// - Throws: as ``find(_:)``, and what the closures throw.
     package func export(

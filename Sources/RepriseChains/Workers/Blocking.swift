@@ -1,6 +1,7 @@
 import Foundation
 
-/// Calls that wait for the disk or for a name server, kept off the threads that all of the app's tasks share.
+/// Calls that wait for the disk or for a name server, kept off the threads that all of the app's
+/// tasks share.
 enum Blocking {
     static let queue = DispatchQueue(
         label: "reprise.chains.blocking", qos: .utility, attributes: .concurrent)

@@ -3,9 +3,10 @@ import RepriseCore
 
 /// Copies a file.
 ///
-/// The copy grows in a hidden `.part` file beside its destination; every 4 MiB it is made durable and its position is kept. Run again after a kill,
-/// it goes on from there if the source is unchanged, else from the first byte. It takes its place by a rename, after its identity was kept: after a kill
-/// in between the copy is recognised in its place, and nothing is copied again.
+/// The copy grows in a hidden `.part` file beside its destination; every 4 MiB it is made durable
+/// and its position is kept. Run again after a kill, it goes on from there if the source is
+/// unchanged, else from the first byte. It takes its place by a rename, after its identity was
+/// kept: after a kill in between the copy is recognised in its place, and nothing is copied again.
 public struct CopyFileWorker: Worker {
     /// What to copy.
     public struct Input: Codable, Hashable, Sendable {
@@ -52,7 +53,8 @@ public struct CopyFileWorker: Worker {
     ///   - input: what to copy.
     ///   - work: the task.
     /// - Returns: what was made.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.diskFull`, `.diskFailed`, `.malformed` (the source changed meanwhile).
+    /// - Throws: `HandOverFailure`; `RepriseError` `.diskFull`, `.diskFailed`, `.malformed` (the
+    ///   source changed meanwhile).
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             let copy = FileCopy(work: work, replaces: input.replaces)

@@ -3,9 +3,10 @@ import RepriseCore
 
 /// Removes a file; a folder is none.
 ///
-/// The file's identity is kept before it is removed. Run again after a kill, it finds nothing and knows that it was there: `existed` is true. A file that
-/// was never there is told apart from that, and is done as well unless the input says that it must exist. If another file has taken the
-/// name meanwhile, that one stays.
+/// The file's identity is kept before it is removed. Run again after a kill, it finds nothing and
+/// knows that it was there: `existed` is true. A file that was never there is told apart from that,
+/// and is done as well unless the input says that it must exist. If another file has taken the name
+/// meanwhile, that one stays.
 public struct DeleteFileWorker: Worker {
     /// What to remove.
     public struct Input: Codable, Hashable, Sendable {

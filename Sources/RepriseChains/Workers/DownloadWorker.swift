@@ -3,12 +3,15 @@ import RepriseCore
 
 /// Fetches a file, and goes on where it was after a kill, a break of the network or a new slot.
 ///
-/// The content grows in a hidden `.part` file beside its destination. Every 4 MiB it is made durable, and then its position is kept: so the
-/// position never says more than the disk has. The next attempt asks for the rest with `Range` and `If-Range`; a server that has another version by
-/// then, or knows no ranges, sends all of it, and the download begins anew. When all of it has come and its SHA-256 is right, the file is made
-/// durable, its identity is kept, and it is renamed to its place: a file is there whole or not at all.
+/// The content grows in a hidden `.part` file beside its destination. Every 4 MiB it is made
+/// durable, and then its position is kept: so the position never says more than the disk has. The
+/// next attempt asks for the rest with `Range` and `If-Range`; a server that has another version by
+/// then, or knows no ranges, sends all of it, and the download begins anew. When all of it has come
+/// and its SHA-256 is right, the file is made durable, its identity is kept, and it is renamed to
+/// its place: a file is there whole or not at all.
 ///
-/// Run again after a kill between the rename and the record, it finds its own file in place by that identity, and fetches nothing.
+/// Run again after a kill between the rename and the record, it finds its own file in place by that
+/// identity, and fetches nothing.
 public struct DownloadWorker: Worker {
     /// What to fetch.
     public struct Input: Codable, Hashable, Sendable {
@@ -16,7 +19,8 @@ public struct DownloadWorker: Worker {
         public var url: String
         /// Where to.
         public var destination: SandboxPath
-        /// Names and values; they are written into the journal, so tokens belong into the credentials of ``StandardWorkers``.
+        /// Names and values; they are written into the journal, so tokens belong into the
+        /// credentials of ``StandardWorkers``.
         public var headers: [String: String]
         /// The SHA-256 that the content must have, as 64 hexadecimal digits.
         public var sha256: String?
@@ -80,7 +84,8 @@ public struct DownloadWorker: Worker {
     ///   - input: what to fetch.
     ///   - work: the task.
     /// - Returns: what came.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.checksumMismatch`, `.diskFull`, `.malformed`, and as the transport says.
+    /// - Throws: `HandOverFailure`; `RepriseError` `.checksumMismatch`, `.diskFull`, `.malformed`,
+    ///   and as the transport says.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             try SHA256Text.check(input.sha256)

@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// Copies an open file into the sandbox, and goes on after a kill: for the workers that copy, move and take a transfer over.
+/// Copies an open file into the sandbox, and goes on after a kill: for the workers that copy, move
+/// and take a transfer over.
 struct FileCopy: Sendable {
     /// What was made.
     struct Made: Codable, Hashable, Sendable {

@@ -3,10 +3,12 @@ import RepriseCore
 
 /// Sends a request whose body and answer fit into memory.
 ///
-/// Run again after a kill, it sends the same request with the same `Idempotency-Key`: a server that keeps the keys it has seen does it once. One
-/// that does not may do it twice, unless the method is idempotent by itself (GET, PUT, DELETE).
+/// Run again after a kill, it sends the same request with the same `Idempotency-Key`: a server that
+/// keeps the keys it has seen does it once. One that does not may do it twice, unless the method is
+/// idempotent by itself (GET, PUT, DELETE).
 ///
-/// 2xx is done. 408, 425, 429 and 5xx are tried again, not before the moment that `Retry-After` names. Every other status ends the task.
+/// 2xx is done. 408, 425, 429 and 5xx are tried again, not before the moment that `Retry-After`
+/// names. Every other status ends the task.
 public struct HTTPRequestWorker: Worker {
     /// What to send.
     public struct Input: Codable, Hashable, Sendable {
@@ -14,7 +16,8 @@ public struct HTTPRequestWorker: Worker {
         public var method: String
         /// `https://` or `http://`.
         public var url: String
-        /// Names and values; they are written into the journal, so tokens belong into the credentials of ``StandardWorkers``.
+        /// Names and values; they are written into the journal, so tokens belong into the
+        /// credentials of ``StandardWorkers``.
         public var headers: [String: String]
         /// What goes with it: at most 1 MiB.
         public var body: Data?

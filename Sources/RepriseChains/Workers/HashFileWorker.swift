@@ -4,7 +4,8 @@ import RepriseCore
 
 /// Says the SHA-256 of a file.
 ///
-/// It changes nothing: run again, it reads the file again from its first byte. A file that is written to meanwhile is an error, and tried again.
+/// It changes nothing: run again, it reads the file again from its first byte. A file that is
+/// written to meanwhile is an error, and tried again.
 public struct HashFileWorker: Worker {
     /// What to read.
     public struct Input: Codable, Hashable, Sendable {
@@ -34,7 +35,8 @@ public struct HashFileWorker: Worker {
     ///   - input: which.
     ///   - work: the task.
     /// - Returns: what it has.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.diskFailed`, `.malformed` (the file changed meanwhile).
+    /// - Throws: `HandOverFailure`; `RepriseError` `.diskFailed`, `.malformed` (the file changed
+    ///   meanwhile).
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             let sandbox = sandbox

@@ -3,8 +3,10 @@ import RepriseCore
 
 /// Gives a file another place by a rename: it is in one of the two, whole, at every moment.
 ///
-/// The file's identity is kept before the rename. Run again after a kill, it finds its file at the destination by that identity, and is done; if it
-/// finds nothing at the source and another file at the destination it ends with an error. Both places must be on one volume; for two, copy and delete.
+/// The file's identity is kept before the rename. Run again after a kill, it finds its file at the
+/// destination by that identity, and is done; if it finds nothing at the source and another file at
+/// the destination it ends with an error. Both places must be on one volume; for two, copy and
+/// delete.
 public struct MoveFileWorker: Worker {
     /// What to move.
     public struct Input: Codable, Hashable, Sendable {

@@ -1,7 +1,8 @@
 import Foundation
 public import RepriseCore
 
-/// The workers that come with Reprise: requests, downloads, uploads, transfers of the system, and files.
+/// The workers that come with Reprise: requests, downloads, uploads, transfers of the system, and
+/// files.
 ///
 /// ```swift
 /// let standard = StandardWorkers(

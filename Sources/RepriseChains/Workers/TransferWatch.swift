@@ -19,7 +19,8 @@ struct TransferWatch: Sendable {
 
     /// Waits until it is over.
     ///
-    /// `progress` is told how much has come or gone, 0 to 1. It throws `.unreachable` if the system has lost the transfer.
+    /// `progress` is told how much has come or gone, 0 to 1. It throws `.unreachable` if the system
+    /// has lost the transfer.
     func end(_ progress: @escaping @Sendable (Double) async -> Void) async throws -> Transfer {
         try await withThrowingTaskGroup(of: Transfer?.self) { group in
             group.addTask { await hear(progress) }

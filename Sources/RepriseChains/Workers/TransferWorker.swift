@@ -1,14 +1,16 @@
 import Foundation
 import RepriseCore
 
-/// Has the system transfer a file outside the app, so that it goes on while the app is suspended or dead.
+/// Has the system transfer a file outside the app, so that it goes on while the app is suspended or
+/// dead.
 ///
-/// The transfer has the task's key for its name. Run again after a kill it is found by that name, running or done, and not started twice. What
-/// came is copied into the sandbox as by ``CopyFileWorker``; only when it is in its place is the transfer forgotten. After a kill between the two the
-/// file is recognised in its place, and the transfer is forgotten then.
+/// The transfer has the task's key for its name. Run again after a kill it is found by that name,
+/// running or done, and not started twice. What came is copied into the sandbox as by
+/// ``CopyFileWorker``; only when it is in its place is the transfer forgotten. After a kill between
+/// the two the file is recognised in its place, and the transfer is forgotten then.
 ///
-/// Redirects are followed by the system, which asks no guard: only the first address is checked. A task that fails for good or is cancelled has its
-/// transfer forgotten, whether it ran or not.
+/// Redirects are followed by the system, which asks no guard: only the first address is checked. A
+/// task that fails for good or is cancelled has its transfer forgotten, whether it ran or not.
 public struct TransferWorker: Worker {
     /// What to transfer.
     public struct Input: Codable, Hashable, Sendable {
@@ -89,7 +91,8 @@ public struct TransferWorker: Worker {
     ///   - input: what to transfer.
     ///   - work: the task.
     /// - Returns: what became of it.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.unreachable` for a transfer that failed or was cancelled, `.checksumMismatch`, `.diskFull`.
+    /// - Throws: `HandOverFailure`; `RepriseError` `.unreachable` for a transfer that failed or was
+    ///   cancelled, `.checksumMismatch`, `.diskFull`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             try SHA256Text.check(input.sha256)

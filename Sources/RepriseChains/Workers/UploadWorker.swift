@@ -4,9 +4,10 @@ import Synchronization
 
 /// Sends a file, read as it is sent, with its length.
 ///
-/// Run again after a kill, it sends the same bytes with the same `Idempotency-Key`: a server that keeps the keys it has seen takes them once. The
-/// file's identity, size and time of change are kept before the first byte goes: if the file is another one at a later attempt the task
-/// ends with an error, so the same key never goes with other bytes.
+/// Run again after a kill, it sends the same bytes with the same `Idempotency-Key`: a server that
+/// keeps the keys it has seen takes them once. The file's identity, size and time of change are
+/// kept before the first byte goes: if the file is another one at a later attempt the task ends
+/// with an error, so the same key never goes with other bytes.
 ///
 /// Statuses mean what they mean to ``HTTPRequestWorker``.
 public struct UploadWorker: Worker {
@@ -18,7 +19,8 @@ public struct UploadWorker: Worker {
         public var url: String
         /// Which file.
         public var file: SandboxPath
-        /// Names and values; they are written into the journal, so tokens belong into the credentials of ``StandardWorkers``.
+        /// Names and values; they are written into the journal, so tokens belong into the
+        /// credentials of ``StandardWorkers``.
         public var headers: [String: String]
         /// Statuses that are as good as 2xx.
         public var accepted: Set<Int>
@@ -137,7 +139,8 @@ struct UploadSource {
         (self.folder, self.name, self.facts) = (folder, name, facts)
     }
 
-    /// Where this process finds it by the folder that was checked; other systems than Linux have no such names.
+    /// Where this process finds it by the folder that was checked; other systems than Linux have no
+    /// such names.
     var opened: URL { folder.place(of: name) ?? url }
 }
 

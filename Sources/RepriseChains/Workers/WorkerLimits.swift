@@ -1,4 +1,5 @@
-/// The bounds of the workers that come with Reprise; `docs/limits.md` lists each with what happens at it.
+/// The bounds of the workers that come with Reprise; `docs/limits.md` lists each with what happens
+/// at it.
 public enum WorkerLimits {
     /// The most bytes of a path in the sandbox.
     public static let path = 1_024
@@ -12,7 +13,8 @@ public enum WorkerLimits {
     public static let addresses = 64
     /// How long looking up a name may take.
     public static let lookUp = Duration.seconds(10)
-    /// The most bytes of an answer that `HTTPRequestWorker` and `UploadWorker` take, unless less is asked for.
+    /// The most bytes of an answer that `HTTPRequestWorker` and `UploadWorker` take, unless less is
+    /// asked for.
     public static let answer = 1_048_576
     /// The most bytes of a body that `HTTPRequestWorker` sends.
     public static let requestBody = 1_048_576

@@ -9,7 +9,8 @@ extension ChannelsDriver {
         var answer: CheckedContinuation<Void, any Error>
     }
 
-    /// Those who ask while the journal is being read are answered together by the next reading, and asked for in one frame.
+    /// Those who ask while the journal is being read are answered together by the next reading, and
+    /// asked for in one frame.
     func subscribe(_ channel: ChannelName, states: Announcer<ChannelState>) async throws {
         guard !machine.isSubscribed(channel) else {
             return await perform(machine.subscribedAgain(channel, at: now))

@@ -120,7 +120,8 @@ actor ChannelsDriver {
     private func converse() async {
         let socket: any Socket
         do {
-            // Who has taken the journal over has this device's id, and each would end the other's connection.
+            // Who has taken the journal over has this device's id, and each would end the other's
+            // connection.
             try await store.journal.checkOwnership()
             socket = try await dial()
         } catch let error as RepriseError where error.code == .ownershipLost {
@@ -319,7 +320,8 @@ actor ChannelsDriver {
 
     func reconnect() async { await perform(machine.dialRequested(at: now)) }
 
-    /// Has the machine take in what became of the app, in the order in which it did, whoever of those that call this comes first.
+    /// Has the machine take in what became of the app, in the order in which it did, whoever of
+    /// those that call this comes first.
     func follow() async {
         while let phase = phases.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
             let moment = now

@@ -1,7 +1,8 @@
 import RepriseCore
 import RepriseWire
 
-/// What the machines of the connection and of its subscriptions have decided, turned into what the driver is to do.
+/// What the machines of the connection and of its subscriptions have decided, turned into what the
+/// driver is to do.
 extension ChannelsMachine {
     mutating func perform(_ steps: [ConnectionMachine.Action], at now: Duration) {
         for step in steps {

@@ -47,8 +47,8 @@ extension ChannelsMachine {
 
     /// Nothing of the batch was written, or nobody knows.
     ///
-    /// The disk is the truth: memory goes back to it, and what was lost on the way is asked for again. Nothing is read
-    /// from the network meanwhile, so nothing piles up.
+    /// The disk is the truth: memory goes back to it, and what was lost on the way is asked for
+    /// again. Nothing is read from the network meanwhile, so nothing piles up.
     package mutating func commitFailed(_ error: any Error, at now: Duration, jitter: Double)
         -> [Action]
     {
@@ -77,7 +77,8 @@ extension ChannelsMachine {
 
     private static let pause = Backoff(base: .milliseconds(100), longest: .seconds(30))
 
-    /// A journal that another process has taken over, or that was closed, will not take anything again.
+    /// A journal that another process has taken over, or that was closed, will not take anything
+    /// again.
     private static func isWorthWaiting(_ error: any Error) -> Bool {
         guard let error = error as? RepriseError else { return true }
         switch error.code {
@@ -135,7 +136,8 @@ extension ChannelsMachine {
 
     // MARK: Subscriptions
 
-    /// Somebody wants a channel; `stored` is what the journal has of it, read while ``mayLoad(_:)``.
+    /// Somebody wants a channel; `stored` is what the journal has of it, read while
+    /// ``mayLoad(_:)``.
     package mutating func subscribed(
         _ channel: ChannelName, stored: ChannelStore.Stored?, at now: Duration
     ) -> [Action] {
@@ -180,7 +182,8 @@ extension ChannelsMachine {
             places[subscription.channel] = place
         }
         positions[channel] = nil
-        // What waits for the disk has no position any more, and one refused segment fails the whole batch.
+        // What waits for the disk has no position any more, and one refused segment fails the whole
+        // batch.
         behind?.remove(channel)
         if behind?.isEmpty == true { behind = nil }
         asks.removeAll { $0.channel == channel }

@@ -3,7 +3,8 @@ import RepriseWire
 
 /// From frames to what is written.
 extension ChannelsMachine {
-    /// Frames have arrived together, at most `framesPerCommit` of them; asked for only while ``mayRead``.
+    /// Frames have arrived together, at most `framesPerCommit` of them; asked for only while
+    /// ``mayRead``.
     ///
     /// Whatever a frame says, nothing here traps.
     package mutating func framesReceived(

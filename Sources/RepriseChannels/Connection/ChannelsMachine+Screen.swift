@@ -3,7 +3,8 @@ package import RepriseWire
 
 /// What the app says about a channel: that it is on screen, and that it loads snapshots.
 extension ChannelsMachine {
-    /// Somebody looks at the channel: it is caught up before the others, also if a catch-up is under way.
+    /// Somebody looks at the channel: it is caught up before the others, also if a catch-up is
+    /// under way.
     package mutating func appeared(_ channel: ChannelName, at now: Duration) -> [Action] {
         guard onScreen.insert(channel).inserted, let place = places[channel] else { return [] }
         let others = subscriptions.indices.contains {
@@ -14,7 +15,8 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// Somebody wants the channel that is subscribed to: one that was refused is asked for again, because the user may be a member now.
+    /// Somebody wants the channel that is subscribed to: one that was refused is asked for again,
+    /// because the user may be a member now.
     package mutating func subscribedAgain(_ channel: ChannelName, at now: Duration) -> [Action] {
         guard let place = places[channel] else { return [] }
         perform(subscriptions[place].machine.wantedAgain(at: now), of: place)

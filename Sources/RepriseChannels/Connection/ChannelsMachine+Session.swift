@@ -66,7 +66,8 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// The app has thrown: it may be anything, so of a foreign error only its type is kept, which is surely no secret.
+    /// The app has thrown: it may be anything, so of a foreign error only its type is kept, which
+    /// is surely no secret.
     package mutating func tokenFailed(
         _ error: any Error, for number: Int, at now: Duration, jitter: Double
     ) -> [Action] {
@@ -103,7 +104,8 @@ extension ChannelsMachine {
 
     /// Coming back would end the same way.
     ///
-    /// Where it is for the token, the client waits for a person to sign in, and goes on with what is in the journal meanwhile.
+    /// Where it is for the token, the client waits for a person to sign in, and goes on with what
+    /// is in the journal meanwhile.
     mutating func giveUp() {
         guard tokens.isUsed, verdict == .unauthorized else { return emit(.stop(refusal())) }
         if disconnection.error?.code != .wrongUser {
@@ -157,7 +159,8 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// Whether nothing is open, nothing will be opened before the app is in the foreground, and all that came is on the disk.
+    /// Whether nothing is open, nothing will be opened before the app is in the foreground, and all
+    /// that came is on the disk.
     package var isAtRest: Bool { connection.isAtRest && isSettled }
 
     package var isAwake: Bool { connection.isAwake }

@@ -1,22 +1,23 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides for one connection and all the channels on it: what is sent, what is written together, and what is read again
-/// when a write has failed.
+/// Decides for one connection and all the channels on it: what is sent, what is written together,
+/// and what is read again when a write has failed.
 ///
-/// What arrives is decoded and judged here, as much as may share a transaction at a time. One such batch may be on its way to the
-/// disk and one may wait behind it; then nothing more is read (``mayRead``), so memory is ahead of the disk by those two
-/// only, and comes back to it if a commit fails.
+/// What arrives is decoded and judged here, as much as may share a transaction at a time. One such
+/// batch may be on its way to the disk and one may wait behind it; then nothing more is read
+/// (``mayRead``), so memory is ahead of the disk by those two only, and comes back to it if a
+/// commit fails.
 ///
-/// Its driver performs the actions in their order. It reports each event once, and of effects that were begun each end:
-/// `dial`, `commit` and `reload` have exactly one answer.
+/// Its driver performs the actions in their order. It reports each event once, and of effects that
+/// were begun each end: `dial`, `commit` and `reload` have exactly one answer.
 package struct ChannelsMachine: Sendable {
     package struct Settings: Sendable {
         package var connection: ConnectionMachine.Settings
         package var subscription: SubscriptionMachine.Settings
         package var tokens: TokenMachine.Settings
-        /// How many frames may share one transaction: the most that ``ChannelsMachine/framesReceived(_:at:jitter:)`` is
-        /// given at once.
+        /// How many frames may share one transaction: the most that
+        /// ``ChannelsMachine/framesReceived(_:at:jitter:)`` is given at once.
         package var framesPerCommit: Int
         /// Name and version of the app.
         package var client: String
@@ -50,7 +51,8 @@ package struct ChannelsMachine: Sendable {
         case stop(any Error)
         case send([[UInt8]])
         case close(CloseCode)
-        /// Write it, if the logs are where memory believes them to be; answered by `committed` or `commitFailed`.
+        /// Write it, if the logs are where memory believes them to be; answered by `committed` or
+        /// `commitFailed`.
         case commit(StagedBatch, at: [ChannelName: LogPosition])
         /// Read what the journal has; answered by `reloaded` or `reloadFailed`.
         case reload([ChannelName])
@@ -83,7 +85,8 @@ package struct ChannelsMachine: Sendable {
     /// What is between memory and disk.
     enum Disk: Sendable {
         case idle
-        /// A batch that touches these channels is being written; `revisions` are what becomes durable with it.
+        /// A batch that touches these channels is being written; `revisions` are what becomes
+        /// durable with it.
         case writing(channels: [ChannelName], revisions: [StagedBatch.Revision])
         /// A commit has failed; a timer is set.
         case pausing
@@ -163,8 +166,8 @@ package struct ChannelsMachine: Sendable {
         if case .idle = disk { behind == nil } else { false }
     }
 
-    /// Whether the journal may be asked where a channel stands, for `subscribed`: an earlier subscription of it can still be
-    /// on its way to the disk.
+    /// Whether the journal may be asked where a channel stands, for `subscribed`: an earlier
+    /// subscription of it can still be on its way to the disk.
     package func mayLoad(_ channel: ChannelName) -> Bool {
         guard case .writing(let channels, let revisions) = disk else { return true }
         return !channels.contains(channel) && !revisions.contains { $0.channel == channel }
@@ -235,7 +238,8 @@ package struct ChannelsMachine: Sendable {
 
     /// The connection has ended.
     ///
-    /// Nothing of it may be left when the next one is made: what was read is written, what was asked is forgotten.
+    /// Nothing of it may be left when the next one is made: what was read is written, what was
+    /// asked is forgotten.
     package mutating func disconnected(
         closeCode: CloseCode?, error: (any Error)?, at now: Duration, jitter: Double
     ) -> [Action] {

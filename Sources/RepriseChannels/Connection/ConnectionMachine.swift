@@ -3,8 +3,8 @@ package import RepriseWire
 
 /// Decides when to dial, when to give a connection up, and when to come back.
 ///
-/// `idle → dialing → greeting → ready → closing → waiting → dialing…`; from `stopped` only a person leads back. Without a network,
-/// or while the app sleeps, it stays `waiting` whatever the time.
+/// `idle → dialing → greeting → ready → closing → waiting → dialing…`; from `stopped` only a person
+/// leads back. Without a network, or while the app sleeps, it stays `waiting` whatever the time.
 package struct ConnectionMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         package var reconnect: Backoff
@@ -14,12 +14,14 @@ package struct ConnectionMachine: Sendable {
         package var later: Duration
         /// How much longer than two heartbeats nothing may come.
         package var grace: Duration
-        /// How long a connection must have been ready to count as a success: else a server that welcomes and then fails is
-        /// dialled without backoff.
+        /// How long a connection must have been ready to count as a success: else a server that
+        /// welcomes and then fails is dialled without backoff.
         package var settled: Duration
-        /// So many ends for a broken frame, none of them after a connection that worked for a while, are not the network's doing.
+        /// So many ends for a broken frame, none of them after a connection that worked for a
+        /// while, are not the network's doing.
         package var brokenFrames = 3
-        /// The least time between two dials that were not waited for: a network that comes and goes must not make a storm.
+        /// The least time between two dials that were not waited for: a network that comes and goes
+        /// must not make a storm.
         package var spacing: Duration = .seconds(2)
         /// How long the peer may take to answer a ping.
         package var probe: Duration = .seconds(5)
@@ -45,7 +47,8 @@ package struct ConnectionMachine: Sendable {
         /// The server has welcomed us: subscribe, and send what waits.
         case begin
         case close(CloseCode)
-        /// Ask the peer for a sign of life; answered by `probeAnswered` or `probeFailed` with this number.
+        /// Ask the peer for a sign of life; answered by `probeAnswered` or `probeFailed` with this
+        /// number.
         case probe(Int)
         case scheduleTimer(at: Duration)
         /// When the app will be asleep; nil: it stays awake.
@@ -68,7 +71,8 @@ package struct ConnectionMachine: Sendable {
         case ready(since: Duration, heartbeat: Duration)
         /// We have asked for the end; `because` outweighs what the peer says now.
         case closing(because: CloseCode, readySince: Duration?)
-        /// `isOrdered`: the server has said "later", to a whole fleet perhaps, so nothing shortens it.
+        /// `isOrdered`: the server has said "later", to a whole fleet perhaps, so nothing shortens
+        /// it.
         case waiting(until: Duration, isOrdered: Bool)
         case stopped
     }
@@ -92,7 +96,8 @@ package struct ConnectionMachine: Sendable {
     private var probes = 0
     private var state = State.idle
     private var failures = 0
-    /// Ends for which the server says that a frame of ours was broken, since a connection last worked for a while.
+    /// Ends for which the server says that a frame of ours was broken, since a connection last
+    /// worked for a while.
     private var brokenFrames = 0
     private var lastHeard: Duration = .zero
     /// What the server's `error` frame announced.
@@ -125,7 +130,8 @@ package struct ConnectionMachine: Sendable {
         return goOn(at: now)
     }
 
-    /// The driver runs no more; what is known of the network, of the app and of the server's patience stays known.
+    /// The driver runs no more; what is known of the network, of the app and of the server's
+    /// patience stays known.
     package mutating func stopped() {
         state = .idle
         probing = nil
@@ -170,7 +176,8 @@ package struct ConnectionMachine: Sendable {
     private mutating func goOn(at now: Duration, isNews: Bool = false) -> [Action] {
         guard case .waiting(var until, let isOrdered) = state else { return [] }
         if let hindrance { return [hindrance] }
-        // The backoff is void, but not the spacing: a network that flaps has no failures to wait for.
+        // The backoff is void, but not the spacing: a network that flaps has no failures to wait
+        // for.
         if isNews, !isOrdered { until = earliest(at: now) }
         guard now >= until else {
             state = .waiting(until: until, isOrdered: isOrdered)
@@ -255,7 +262,8 @@ package struct ConnectionMachine: Sendable {
 
     // MARK: The network and the app
 
-    /// There is no network any more, or there is one; said again that there is one, it is another one.
+    /// There is no network any more, or there is one; said again that there is one, it is another
+    /// one.
     package mutating func networkChanged(isUsable: Bool, at now: Duration) -> [Action] {
         hasNetwork = isUsable
         switch state {
@@ -267,7 +275,8 @@ package struct ConnectionMachine: Sendable {
             isHurried = isUsable
             return []
         case .greeting, .ready:
-            // What is open may survive a short gap; once there is a network again, it has to show that.
+            // What is open may survive a short gap; once there is a network again, it has to show
+            // that.
             return isUsable ? probe(at: now) : [.awaitNetwork]
         case .waiting: return goOn(at: now, isNews: true)
         }
@@ -356,7 +365,8 @@ package struct ConnectionMachine: Sendable {
         case .ready(let since, _): readySince = since
         case .closing(_, let since): readySince = since
         }
-        // Two with one device id end each other in turn: then each wait is longer than the one before.
+        // Two with one device id end each other in turn: then each wait is longer than the one
+        // before.
         if let readySince, now - readySince >= settings.settled, code != .replaced {
             failures = 0
             brokenFrames = 0

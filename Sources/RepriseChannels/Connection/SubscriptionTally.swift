@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// What has come of a channel since the client runs: a few additions an event, and looked at only if somebody asks.
+/// What has come of a channel since the client runs: a few additions an event, and looked at only
+/// if somebody asks.
 struct SubscriptionTally: Sendable {
     /// The rate is taken over at least so long.
     private static let window: Duration = .seconds(1)

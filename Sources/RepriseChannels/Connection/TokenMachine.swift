@@ -3,8 +3,9 @@ package import RepriseWire
 
 /// Decides when the app is asked for a token, and what its answers are worth.
 ///
-/// How long a token lasts it learns from the server, in the server's time; so no calendar of the device has a say in it. The app is asked
-/// once at a time, and an answer that comes too late is not heard.
+/// How long a token lasts it learns from the server, in the server's time; so no calendar of the
+/// device has a say in it. The app is asked once at a time, and an answer that comes too late is
+/// not heard.
 package struct TokenMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// Who is signed in; nil: nobody, and the server is not shown a token.
@@ -173,8 +174,8 @@ package struct TokenMachine: Sendable {
         return [.warn(nil)] + steps
     }
 
-    /// After four fifths of what is left, or a minute before the end if that is sooner, but not before half of it; up to a tenth
-    /// sooner, so that a fleet does not ask at once.
+    /// After four fifths of what is left, or a minute before the end if that is sooner, but not
+    /// before half of it; up to a tenth sooner, so that a fleet does not ask at once.
     private mutating func schedule(until end: WallTime, at now: Duration, jitter: Double)
         -> [Action]
     {

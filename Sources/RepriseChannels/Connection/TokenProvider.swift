@@ -9,9 +9,11 @@ public import RepriseWire
 /// }
 /// ```
 ///
-/// It is asked for one token at a time: before the first connection, when a token nears its end, and when the server has refused one. It has
-/// 30 s. What it throws is shown in ``ConnectionState`` and tried again with backoff; the open connection stays open meanwhile. If it throws
-/// ``RepriseCore/RepriseError`` `.unauthorized`, nothing but a person can help: the client stops until ``Channels/reconnect()``.
+/// It is asked for one token at a time: before the first connection, when a token nears its end,
+/// and when the server has refused one. It has 30 s. What it throws is shown in ``ConnectionState``
+/// and tried again with backoff; the open connection stays open meanwhile. If it throws
+/// ``RepriseCore/RepriseError`` `.unauthorized`, nothing but a person can help: the client stops
+/// until ``Channels/reconnect()``.
 public typealias TokenProvider = @Sendable (TokenRequest) async throws -> AccessToken
 
 /// What a token is asked for.

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Sends frames over one connection in the order given, without making anybody wait.
 ///
-/// What waits here is bounded by who sends: the outbox by its messages in flight, the others by one frame for each channel and
-/// answer of the server or tick of their clocks.
+/// What waits here is bounded by who sends: the outbox by its messages in flight, the others by one
+/// frame for each channel and answer of the server or tick of their clocks.
 final class Uplink: Sendable {
     private struct State {
         var unsent: [[UInt8]] = []
@@ -28,7 +28,8 @@ final class Uplink: Sendable {
 
     /// What waits goes together.
     ///
-    /// A send that fails needs no care of its own: the connection has ended, and who reads from it says so.
+    /// A send that fails needs no care of its own: the connection has ended, and who reads from it
+    /// says so.
     private func drain() async {
         while let frames = next() { try? await socket.send(frames) }
     }

@@ -11,7 +11,8 @@ extension Channel {
     /// page = try await general.messages(before: page.first?.seq, limit: 50)
     /// ```
     ///
-    /// What is missing is not waited for; see ``state``. An empty page is the beginning of what the journal has.
+    /// What is missing is not waited for; see ``state``. An empty page is the beginning of what the
+    /// journal has.
     ///
     /// - Parameters:
     ///   - sequence: only messages before this one; nil: the newest.
@@ -24,16 +25,19 @@ extension Channel {
         try await channels.messages(of: name, before: sequence, limit: limit)
     }
 
-    /// The newest messages as a list that updates itself: first as it is now, then after each change.
+    /// The newest messages as a list that updates itself: first as it is now, then after each
+    /// change.
     ///
     /// ```swift
     /// for await messages in general.observe(last: 50) { show(messages) }
     /// ```
     ///
-    /// A list is read only when it is asked for: who shows slowly gets the newest, and skips those between. Nothing of it runs
-    /// on the main actor. It ends with its task, or when the journal is closed.
+    /// A list is read only when it is asked for: who shows slowly gets the newest, and skips those
+    /// between. Nothing of it runs on the main actor. It ends with its task, or when the journal is
+    /// closed.
     ///
-    /// - Parameter count: at most so many messages, 1 to 500; fewer if they have more than 4 MiB together.
+    /// - Parameter count: at most so many messages, 1 to 500; fewer if they have more than 4 MiB
+    ///   together.
     /// - Returns: the lists, each oldest first.
     public func observe(last count: Int = 50) -> AsyncStream<[ChannelMessage]> {
         let watch = channels.watch(name, last: count)

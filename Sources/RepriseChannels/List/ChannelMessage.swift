@@ -27,7 +27,8 @@ public struct ChannelMessage: Identifiable, Hashable, Sendable {
     public let id: EntryID
     /// Its position in the channel's log; nil until the server has it.
     public let seq: Int64?
-    /// Who published it; nil where the server does not ask who is who, and for what it does not have yet.
+    /// Who published it; nil where the server does not ask who is who, and for what it does not
+    /// have yet.
     public let from: UserID?
     /// When the server stored it; for what it does not have yet, when it was recorded.
     public let time: WallTime

@@ -103,7 +103,8 @@ package struct ListRows: Sendable {
         let edit = newest?.body
         let sender = try row.optionalText(3)
         let id = try EntryID(try row.text(0))
-        // A server that asks nobody names nobody: there one's own are those that this device has sent.
+        // A server that asks nobody names nobody: there one's own are those that this device has
+        // sent.
         let isMine =
             try sender == nil ? OwnMessages(channel: channel).sent(id, db) : sender == user
         return ChannelMessage(
@@ -128,7 +129,8 @@ package struct ListRows: Sendable {
 
     /// The edit with the greatest sequence wins, whenever it came.
     ///
-    /// One of a former epoch counts if it is in this one too: what a restored server has lost, no other device will ever see.
+    /// One of a former epoch counts if it is in this one too: what a restored server has lost, no
+    /// other device will ever see.
     private func newestEdit(of name: (log: Int64, seq: Int64), in log: Int64, _ db: Database) throws
         -> Edit?
     {

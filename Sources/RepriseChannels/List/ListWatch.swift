@@ -66,7 +66,8 @@ actor ListWatch<Value: Equatable & Sendable> {
 
     deinit { bells.leave(channel, id) }
 
-    /// - Returns: the next list that is not as the one before; nil once the task is cancelled or the journal is closed.
+    /// - Returns: the next list that is not as the one before; nil once the task is cancelled or
+    ///   the journal is closed.
     func next() async -> Value? {
         while true {
             await signal.wait()

@@ -123,7 +123,8 @@ package enum ChannelReading {
 }
 
 extension Channels {
-    /// Records that the user has read, in a transaction that is under way; the server is told once that is durable.
+    /// Records that the user has read, in a transaction that is under way; the server is told once
+    /// that is durable.
     package func markRead(_ name: ChannelName, through seq: Int64, in db: Database) throws {
         guard let read = try ReceiptRows.read(through: seq, in: name, db) else { return }
         db.afterNextTransaction { [readers, presence] _ in

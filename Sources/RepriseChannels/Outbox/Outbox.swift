@@ -25,12 +25,14 @@ public struct Outbox: Sendable {
         try await channels.journal.read { [channel] db in try Self.waiting(in: channel, db) }
     }
 
-    /// The messages that the server refused for good, or that are too old to be sent again; oldest first.
+    /// The messages that the server refused for good, or that are too old to be sent again; oldest
+    /// first.
     ///
     /// What came and could not be handled is in ``Channel/failures(of:limit:)``.
     ///
     /// - Parameter limit: how many at most, and at most ``OutboxLimits/listed``.
-    /// - Returns: at most `limit` of them. They stay until ``retry(_:)``, ``withdraw(_:)`` or the journal's retention.
+    /// - Returns: at most `limit` of them. They stay until ``retry(_:)``, ``withdraw(_:)`` or the
+    ///   journal's retention.
     /// - Throws: what the journal throws.
     public func deadLetters(limit: Int = 100) async throws -> [DeadLetter] {
         try await channels.journal.read { [channel] db in
@@ -38,7 +40,8 @@ public struct Outbox: Sendable {
         }
     }
 
-    /// Sends a dead letter again, with the same id and with all its attempts, in its old place if others of its channel wait.
+    /// Sends a dead letter again, with the same id and with all its attempts, in its old place if
+    /// others of its channel wait.
     ///
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and what the journal throws.
@@ -56,12 +59,14 @@ public struct Outbox: Sendable {
 
     /// Takes a message back.
     ///
-    /// One that was never sent, or that the server has refused, is gone at once. One of which nobody knows whether the server has it, and
-    /// one that it has, is followed by a deletion, which waits for a connection like any message.
+    /// One that was never sent, or that the server has refused, is gone at once. One of which
+    /// nobody knows whether the server has it, and one that it has, is followed by a deletion,
+    /// which waits for a connection like any message.
     ///
     /// - Parameter id: of a message of this device.
-    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if this device has not published it, or so long ago that it is
-    ///   forgotten (then ``Channel/delete(_:)``); `.full`; and what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if this device has not published it,
+    ///   or so long ago that it is forgotten (then ``Channel/delete(_:)``); `.full`; and what the
+    ///   journal throws.
     public func withdraw(_ id: EntryID) async throws {
         let channels = channels
         try await channels.journal.write { [channel] db in

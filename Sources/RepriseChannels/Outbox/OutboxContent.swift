@@ -3,8 +3,9 @@ package import RepriseWire
 
 /// What an entry of the outbox says: a message, or what is done to an earlier one.
 ///
-/// A message is its body, so that a journal from before there were changes reads the same. A change has its target's id in the
-/// first line of the payload (an id has no line break) and is named by the entry's source.
+/// A message is its body, so that a journal from before there were changes reads the same. A change
+/// has its target's id in the first line of the payload (an id has no line break) and is named by
+/// the entry's source.
 package struct OutboxContent: Hashable, Sendable {
     package var change: MessageChange<EntryID>?
     package var body: [UInt8]

@@ -6,9 +6,10 @@ import Synchronization
 
 /// Sends what the app has published, and waits for the server's answers.
 ///
-/// The journal hands over many messages of a channel together, in the order recorded (the channel is the entry's lane), and each
-/// knows the one before it that has not ended. A message that was not answered is sent again with the same id, and the server
-/// stores it once. ``OutboxMachine`` decides.
+/// The journal hands over many messages of a channel together, in the order recorded (the channel
+/// is the entry's lane), and each knows the one before it that has not ended. A message that was
+/// not answered is sent again with the same id, and the server stores it once. ``OutboxMachine``
+/// decides.
 final class OutboxDriver: Sendable {
     private struct State {
         var machine: OutboxMachine
@@ -44,7 +45,8 @@ final class OutboxDriver: Sendable {
         }
     }
 
-    /// The gate `session` is closed before, so that what goes back into its lane is not handed over at once.
+    /// The gate `session` is closed before, so that what goes back into its lane is not handed over
+    /// at once.
     func disconnected() {
         change { state in
             state.uplink = nil

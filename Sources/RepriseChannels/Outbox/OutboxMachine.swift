@@ -1,14 +1,17 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides what the outbox sends, which answer belongs to which message, and what an answer means for its entry.
+/// Decides what the outbox sends, which answer belongs to which message, and what an answer means
+/// for its entry.
 ///
-/// Many messages of a channel are in hand at the same time, in the order recorded, each naming the one before it that has not
-/// ended: so a refusal in the middle cannot change the order. A message is in hand from `handedOver` to `ended`. The first answer
-/// counts: one that comes later, or for a message that is not in hand, is late or meant for an earlier connection.
+/// Many messages of a channel are in hand at the same time, in the order recorded, each naming the
+/// one before it that has not ended: so a refusal in the middle cannot change the order. A message
+/// is in hand from `handedOver` to `ended`. The first answer counts: one that comes later, or for a
+/// message that is not in hand, is late or meant for an earlier connection.
 package struct OutboxMachine: Sendable {
     package struct Settings: Hashable, Sendable {
-        /// After how long an attempted message is not sent again, because the server may have forgotten its id.
+        /// After how long an attempted message is not sent again, because the server may have
+        /// forgotten its id.
         package var window: Duration
         /// How long the server may take to answer.
         package var patience: Duration
@@ -26,8 +29,8 @@ package struct OutboxMachine: Sendable {
         case timedOut
     }
 
-    /// Only a permanent refusal or the age of an attempted message ends one: a server that is overloaded for a day costs
-    /// nobody a message.
+    /// Only a permanent refusal or the age of an attempted message ends one: a server that is
+    /// overloaded for a day costs nobody a message.
     package static let kind = EntryKind(
         "channels.outbox", requires: [.session], attemptLimit: .max,
         parallel: OutboxLimits.inFlight, laneWindow: OutboxLimits.inFlightOfChannel)
@@ -45,7 +48,8 @@ package struct OutboxMachine: Sendable {
     private var serverTime: WallTime?
     /// Messages in hand.
     private var slots: [EntryID: Slot] = [:]
-    /// How many were ever sent, so that what happens to many happens in the order in which they were.
+    /// How many were ever sent, so that what happens to many happens in the order in which they
+    /// were.
     private var sent = 0
 
     package init(settings: Settings = Settings()) { self.settings = settings }
@@ -165,7 +169,8 @@ package struct OutboxMachine: Sendable {
         return HandOverFailure.retry(after: (refused.retryAfter ?? .zero) + wait, reason)
     }
 
-    /// The server remembers ids for so long; after that a second sending could be stored as a second message.
+    /// The server remembers ids for so long; after that a second sending could be stored as a
+    /// second message.
     ///
     /// Both clocks must say so: a calendar that is wrong must not end anything.
     private func checkAge(of entry: Entry, wall: WallTime) throws {

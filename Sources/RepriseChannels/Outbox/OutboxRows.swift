@@ -43,7 +43,8 @@ package enum OutboxRows {
         package var standing: Standing
     }
 
-    /// The newest messages of one's own that the log does not have: in the order in which they will be there.
+    /// The newest messages of one's own that the log does not have: in the order in which they will
+    /// be there.
     ///
     /// - Parameters:
     ///   - channel: the channel.
@@ -104,8 +105,8 @@ package enum OutboxRows {
 
     /// The server has stored it: until its event comes it is known by this.
     ///
-    /// A channel that this device has never subscribed to brings no event. Of one that it subscribes to now the journal may know no log yet.
-    /// Each call forgets some that have come.
+    /// A channel that this device has never subscribed to brings no event. Of one that it
+    /// subscribes to now the journal may know no log yet. Each call forgets some that have come.
     static func stored(_ entry: Entry, seq: Int64, isSubscribed: Bool, _ db: Database) throws {
         guard let channel = entry.lane else { return }
         try db.cachedStatement(

@@ -6,7 +6,8 @@ import RepriseWire
 struct OwnMessages: Sendable {
     let channel: ChannelName
 
-    /// Messages that wait, are stored and not yet come back, or failed; with one's own edits that wait with them applied.
+    /// Messages that wait, are stored and not yet come back, or failed; with one's own edits that
+    /// wait with them applied.
     func pending(limit: Int, _ db: Database) throws -> [ChannelMessage] {
         let rows = try OutboxRows.pending(in: channel, limit: limit, db)
         let user = try String.fetchOne(

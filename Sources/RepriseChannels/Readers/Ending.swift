@@ -4,9 +4,11 @@ import RepriseJournal
 /// What becomes of a message that a reader could not handle: the journal's own rule for entries.
 package struct Ending: Hashable, Sendable {
     package var state: ReaderStore.State
-    /// How long it waits, from the moment on at which that is written down: the calendar may be set before.
+    /// How long it waits, from the moment on at which that is written down: the calendar may be set
+    /// before.
     package var wait: Duration
-    /// When that is over by the calendar as it was when the handler ended: a guess, until its row is read.
+    /// When that is over by the calendar as it was when the handler ended: a guess, until its row
+    /// is read.
     package var due: WallTime
     package var reason: String
     /// Whether it counts towards the limit of attempts.

@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// A reader whose effect shares the journal's transaction with its cursor: exactly once, whatever happens in between.
+/// A reader whose effect shares the journal's transaction with its cursor: exactly once, whatever
+/// happens in between.
 ///
 /// Nothing races here, so it is a straight loop; what a page comes to is decided by ``InsidePage``.
 actor InsideReader: Reader {
@@ -52,10 +53,11 @@ actor InsideReader: Reader {
         applied(try await line.persist { try Self.apply(page, line, effect, $0) })
     }
 
-    /// Applies what has just come in the transaction that finds it: at the end of a channel most of what a message costs are the reads
-    /// around it.
+    /// Applies what has just come in the transaction that finds it: at the end of a channel most of
+    /// what a message costs are the reads around it.
     ///
-    /// - Returns: whether there is nothing left to do; never while a message waits to be tried again.
+    /// - Returns: whether there is nothing left to do; never while a message waits to be tried
+    ///   again.
     private func applyWhatCame() async throws -> Bool {
         guard nextDue == nil, !Task.isCancelled else { return false }
         let (line, effect, cursor) = (line, effect, cursor)

@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// A reader whose effect is outside of the journal: at least once, with a window of doubt that is written down.
+/// A reader whose effect is outside of the journal: at least once, with a window of doubt that is
+/// written down.
 ///
 /// Performs what ``OutsideReaderMachine`` decides.
 actor OutsideReader: Reader {

@@ -2,27 +2,30 @@ package import RepriseCore
 
 /// Decides what a reader with an effect outside of the journal does next.
 ///
-/// One thing after the other, as in a straight loop (what is due, a page, its messages), and beside it one write. A message is
-/// handed over only once the disk says that it may be in hand (`handing`); behind the handler the cursor follows.
-/// What lies between the two when the process dies is what nobody knows about.
+/// One thing after the other, as in a straight loop (what is due, a page, its messages), and beside
+/// it one write. A message is handed over only once the disk says that it may be in hand
+/// (`handing`); behind the handler the cursor follows. What lies between the two when the process
+/// dies is what nobody knows about.
 ///
 /// In order nothing is handed over while one that was is to be tried again: ``isHeldUp``.
 ///
-/// The driver asks for the ``next(at:wall:)`` step, performs it, reports how it went, and asks again. Only ``Step/write(_:)``
-/// goes on meanwhile.
+/// The driver asks for the ``next(at:wall:)`` step, performs it, reports how it went, and asks
+/// again. Only ``Step/write(_:)`` goes on meanwhile.
 package struct OutsideReaderMachine: Sendable {
     package enum Step: Sendable {
         /// Read what waits and is due; answered by `dueLoaded`.
         case loadDue(at: WallTime)
         /// Read the messages after this position; answered by `pageLoaded`.
         case loadPage(after: Int64)
-        /// Give it to the handler, but first ask whether it is applied if it was handed over before; answered by `handled`.
+        /// Give it to the handler, but first ask whether it is applied if it was handed over
+        /// before; answered by `handled`.
         case handOver(Arrived)
         /// Begin to write; answered by `written`, at any time.
         case write(ReaderWrite)
         /// Nothing can be done before the write under way has ended.
         case awaitWrite
-        /// Write down that this one, of those that left the straight path, is with its handler; answered by `marked`.
+        /// Write down that this one, of those that left the straight path, is with its handler;
+        /// answered by `marked`.
         case mark(arrival: Int64)
         /// Write down what became of it; answered by `settled`.
         case settle(ReaderWrite.Settlement)
@@ -35,7 +38,8 @@ package struct OutsideReaderMachine: Sendable {
     private enum Phase: Sendable {
         case looking
         case working
-        /// The handler has an exception: at most one, so that a message that kills the process cannot drag others along.
+        /// The handler has an exception: at most one, so that a message that kills the process
+        /// cannot drag others along.
         case marking(ReaderStore.Exceptional)
         case marked(ReaderStore.Exceptional)
         case retrying(ReaderStore.Exceptional)
@@ -56,8 +60,8 @@ package struct OutsideReaderMachine: Sendable {
     private var unwritten = 0
     private var lastWrite: Duration = .zero
     private var isWriteDue = false
-    /// Whether a message has been handled since it was last looked at what is due: else what fails at once, again and again, would hold up
-    /// the page.
+    /// Whether a message has been handled since it was last looked at what is due: else what fails
+    /// at once, again and again, would hold up the page.
     private var looksAtDue = false
     private var page: [Arrived] = []
     private var index = 0
@@ -90,7 +94,8 @@ package struct OutsideReaderMachine: Sendable {
         phase = messages.isEmpty ? .resting : .working
     }
 
-    /// The handler has ended; `error` is nil if it has succeeded, or the effect had taken place before.
+    /// The handler has ended; `error` is nil if it has succeeded, or the effect had taken place
+    /// before.
     package mutating func handled(
         _ error: (any Error)?, at now: Duration, wall: @autoclosure () -> WallTime,
         jitter: @autoclosure () -> Double
@@ -227,7 +232,8 @@ package struct OutsideReaderMachine: Sendable {
         nextDue.map { $0 <= now() } ?? false
     }
 
-    /// Brings the disk to where memory is, and releases the window: nothing is handed over next, so nothing is in doubt.
+    /// Brings the disk to where memory is, and releases the window: nothing is handed over next, so
+    /// nothing is in doubt.
     private mutating func flush(at now: Duration) -> Step? {
         page = []
         index = 0

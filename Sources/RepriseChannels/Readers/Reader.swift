@@ -83,7 +83,8 @@ final class ReaderLine: Sendable {
     /// The reader runs no more.
     func stopWatching() { desk.withLock { $0.task }?.cancel() }
 
-    /// Looks once a deadline at most, and as long as there is something to look at: a message costs no timer.
+    /// Looks once a deadline at most, and as long as there is something to look at: a message costs
+    /// no timer.
     private func watchHandler(until first: Duration) async {
         var next: Duration? = first
         while let moment = next {
@@ -143,9 +144,11 @@ final class ReaderLine: Sendable {
     /// Waits until the signal is raised, or the calendar says `due`.
     func wait(until due: WallTime?) async {
         guard let due else { return await signal.wait() }
-        // The moment is fixed here: a task that starts late, on a busy or frozen device, must not add its delay.
+        // The moment is fixed here: a task that starts late, on a busy or frozen device, must not
+        // add its delay.
         let now = timekeeper.uptime()
-        // A calendar that was set back must not make anything wait for longer than its longest backoff.
+        // A calendar that was set back must not make anything wait for longer than its longest
+        // backoff.
         let left = min(max(timekeeper.wall().duration(to: due), .zero), options.backoff.longest)
         let alarm = Task { [timekeeper, signal] in
             try await timekeeper.sleep(until: now + left)

@@ -5,7 +5,8 @@ import RepriseWire
 
 /// What left the straight path.
 extension ReaderRows {
-    /// Writes down what became of messages, and where the reader stands; `now` is the calendar as of this transaction.
+    /// Writes down what became of messages, and where the reader stands; `now` is the calendar as
+    /// of this transaction.
     package func write(
         _ write: ReaderWrite, of reader: Int64, now: WallTime, _ db: Database
     ) throws {
@@ -15,7 +16,8 @@ extension ReaderRows {
 
     /// Writes down what becomes of a message that was handed over, or removes it if it is finished.
     ///
-    /// `now` is the calendar as of this transaction: one that was read before a jump would make it wait as long as that.
+    /// `now` is the calendar as of this transaction: one that was read before a jump would make it
+    /// wait as long as that.
     package func settle(
         _ settlement: ReaderWrite.Settlement, of reader: Int64, now: WallTime, _ db: Database
     ) throws {

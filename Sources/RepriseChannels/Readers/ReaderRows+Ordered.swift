@@ -2,8 +2,8 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Positions in the order of a channel's sequences, over all its epochs: the epoch's rank in the high bits and the sequence in
-/// the low 53.
+/// Positions in the order of a channel's sequences, over all its epochs: the epoch's rank in the
+/// high bits and the sequence in the low 53.
 ///
 /// So they compare as one number, as arrivals do.
 package enum OrderedPosition {

@@ -22,8 +22,9 @@ package struct ReaderRows: Sendable {
 
     /// Takes the reader's place, or makes one at the beginning of the journal.
     ///
-    /// What a process that has died may have had in a handler becomes an exception: to be handed over again with a second
-    /// attempt, or unconfirmed. So the doubt is written down for each message, and lasts exactly as long as it must.
+    /// What a process that has died may have had in a handler becomes an exception: to be handed
+    /// over again with a second attempt, or unconfirmed. So the doubt is written down for each
+    /// message, and lasts exactly as long as it must.
     package func begin(_ options: ReaderOptions, now: WallTime, _ db: Database) throws
         -> ReaderStore.Position
     {

@@ -4,8 +4,8 @@ import RepriseJournal
 import RepriseWire
 import Synchronization
 
-/// Performs what ``ReceiptsMachine`` and ``TypingMachine`` decide: frames, one alarm, and what the server says about positions
-/// on its way into the journal.
+/// Performs what ``ReceiptsMachine`` and ``TypingMachine`` decide: frames, one alarm, and what the
+/// server says about positions on its way into the journal.
 final class Presence: Sendable {
     private struct State {
         var receipts: ReceiptsMachine
@@ -107,14 +107,16 @@ final class Presence: Sendable {
         write()
     }
 
-    /// Whether the journal has what the user has read elsewhere, as this connection says; a server without users has nothing to say.
+    /// Whether the journal has what the user has read elsewhere, as this connection says; a server
+    /// without users has nothing to say.
     func isPlaced(_ channel: ChannelName) -> Bool {
         state.withLock { state in
             state.uplink != nil && (state.user == nil || state.placed.contains(channel))
         }
     }
 
-    /// Whether nothing is awaited that moves the read position: it is what the journal says while there is no connection.
+    /// Whether nothing is awaited that moves the read position: it is what the journal says while
+    /// there is no connection.
     func knowsRead(_ channel: ChannelName) -> Bool {
         state.withLock { state in
             state.uplink == nil || state.user == nil || state.placed.contains(channel)

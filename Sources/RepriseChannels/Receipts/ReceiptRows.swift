@@ -180,7 +180,8 @@ enum ReceiptRows {
             read: try receipt.integer(0), joined: 0, floor: try receipt.integer(1))
     }
 
-    /// What the user has not read: counted here if the journal has all up to the head, else as the server has counted.
+    /// What the user has not read: counted here if the journal has all up to the head, else as the
+    /// server has counted.
     static func unread(in channel: ChannelName, _ db: Database) throws -> Unread {
         let log = try Row.fetchOne(
             db.cachedStatement(

@@ -2,8 +2,9 @@ package import RepriseWire
 
 /// Decides which receipts are sent when.
 ///
-/// A read position is sent as soon as there is a connection, a delivered position now and then, each until the server's echo has reached it.
-/// Nothing goes back, except with the epoch: a new one makes all positions void.
+/// A read position is sent as soon as there is a connection, a delivered position now and then,
+/// each until the server's echo has reached it. Nothing goes back, except with the epoch: a new one
+/// makes all positions void.
 package struct ReceiptsMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// A delivered position is sent at most so often.
@@ -49,7 +50,8 @@ package struct ReceiptsMachine: Sendable {
 
     private struct Line {
         var standing = Standing()
-        /// Whether the server takes receipts for it: it has answered our subscription on this connection.
+        /// Whether the server takes receipts for it: it has answered our subscription on this
+        /// connection.
         var isOpen = false
         /// What was sent on this connection and not echoed.
         var sent = Known()
@@ -68,7 +70,8 @@ package struct ReceiptsMachine: Sendable {
 
     // MARK: Events
 
-    /// The server knows who we are and tells where everybody stands; `standing` is what the journal has then.
+    /// The server knows who we are and tells where everybody stands; `standing` is what the journal
+    /// has then.
     ///
     /// A commit that came meanwhile may have moved more than that.
     package mutating func positionsReceived(_ channel: ChannelName, _ standing: Standing) {

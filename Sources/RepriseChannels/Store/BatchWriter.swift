@@ -13,7 +13,8 @@ struct BatchWriter {
         self.positions = positions
     }
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.internal` if the journal is not where memory believes it to be.
+    /// - Throws: ``RepriseCore/RepriseError`` `.internal` if the journal is not where memory
+    ///   believes it to be.
     mutating func write(_ batch: StagedBatch) throws {
         for segment in batch.segments { try write(segment) }
     }
@@ -47,7 +48,8 @@ struct BatchWriter {
         positions[segment.channel] = position
     }
 
-    /// A new log: what is known to be missing of the former one is lost, and how much came after that nobody knows.
+    /// A new log: what is known to be missing of the former one is lost, and how much came after
+    /// that nobody knows.
     private mutating func begin(_ epoch: Epoch, _ segment: StagedBatch.Segment) throws {
         let channel = segment.channel.text
         let former = positions[segment.channel]

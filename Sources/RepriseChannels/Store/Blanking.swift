@@ -1,14 +1,16 @@
 import GRDB
 import RepriseCore
 
-/// Takes the bodies of deleted messages out of the journal, in whatever order a message, its edits and its deletion arrive.
+/// Takes the bodies of deleted messages out of the journal, in whatever order a message, its edits
+/// and its deletion arrive.
 ///
-/// A message is deleted if its event said so, or if the log has a deletion of it. Then its body is blank and so are those
-/// of its edits: those that are there, and those that come.
+/// A message is deleted if its event said so, or if the log has a deletion of it. Then its body is
+/// blank and so are those of its edits: those that are there, and those that come.
 struct Blanking {
     private let db: Database
     private let log: Int64
-    /// Nothing above this was deleted under a sequence of this log, so that hardly any event has to be looked up.
+    /// Nothing above this was deleted under a sequence of this log, so that hardly any event has to
+    /// be looked up.
     private var newestTarget: Int64
 
     init(in log: Int64, _ db: Database) throws {

@@ -30,7 +30,8 @@ package struct ChannelStore: Sendable {
 
     func device() async throws -> EntryID { try await journal.read(Self.device) }
 
-    /// - Returns: for each channel what the journal has of it; nil if the device has never been told of an epoch.
+    /// - Returns: for each channel what the journal has of it; nil if the device has never been
+    ///   told of an epoch.
     func stored(_ channels: [ChannelName]) async throws -> [ChannelName: Stored?] {
         try await journal.read { db in
             var found: [ChannelName: Stored?] = [:]
@@ -41,8 +42,8 @@ package struct ChannelStore: Sendable {
         }
     }
 
-    /// Writes a batch, if the logs are where memory believes them to be; returns once it is durable, with where they are
-    /// now.
+    /// Writes a batch, if the logs are where memory believes them to be; returns once it is
+    /// durable, with where they are now.
     func write(
         _ batch: StagedBatch, at positions: [ChannelName: LogPosition]
     ) async throws -> [ChannelName: LogPosition] {

@@ -3,8 +3,8 @@ package import RepriseCore
 
 /// What became of every message that was accepted (promise 5).
 ///
-/// `accepted` comes from the counter that the storing transaction increments, everything else is counted from the rows, the
-/// cursors and the exceptions: that they agree is a check that can fail.
+/// `accepted` comes from the counter that the storing transaction increments, everything else is
+/// counted from the rows, the cursors and the exceptions: that they agree is a check that can fail.
 package enum ChannelsLedger {
     package static func sum(_ db: Database) throws -> LedgerSum {
         var sum = LedgerSum()
@@ -20,8 +20,8 @@ package enum ChannelsLedger {
         return sum
     }
 
-    /// A message is pending until every reader has finished it, and without a reader for ever; then it ended as the worst
-    /// that befell it.
+    /// A message is pending until every reader has finished it, and without a reader for ever; then
+    /// it ended as the worst that befell it.
     private static func add(
         log: Int64, of channel: String, to sum: inout LedgerSum, _ db: Database
     ) throws {

@@ -3,7 +3,8 @@ package import RepriseCore
 public import RepriseJournal
 
 extension Channels {
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
+    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
+    /// somebody else owns.
     ///
     /// Messages stay as ``MessageRetention`` says by default.
     public static let schema = schema(keeping: MessageRetention())
@@ -46,7 +47,8 @@ extension Channels {
 }
 
 extension Channels {
-    /// Removes a piece of what is past its retention, in a transaction that somebody else has begun.
+    /// Removes a piece of what is past its retention, in a transaction that somebody else has
+    /// begun.
     ///
     /// - Returns: whether there may be more.
     package static func prune(
@@ -58,10 +60,11 @@ extension Channels {
 
 /// How messages and positions lie in the journal.
 ///
-/// A message's `arrival` is its rowid: the number of its log in the high bits and how many came before it in the low 40.
-/// So the messages of a log lie together in order of arrival, a reader pages through them without an index of their own, and
-/// an arrival in a later log of the same channel is greater than any in an earlier one. The only index is (log, seq).
-/// A row per log carries the coverage and the counters, written in the transaction that stores the messages.
+/// A message's `arrival` is its rowid: the number of its log in the high bits and how many came
+/// before it in the low 40. So the messages of a log lie together in order of arrival, a reader
+/// pages through them without an index of their own, and an arrival in a later log of the same
+/// channel is greater than any in an earlier one. The only index is (log, seq). A row per log
+/// carries the coverage and the counters, written in the transaction that stores the messages.
 enum ChannelsTables {
     static let arrivalBits: Int64 = 40
 

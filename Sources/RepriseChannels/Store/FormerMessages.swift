@@ -2,7 +2,8 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// What the journal has of a channel's former epochs: a message that comes again under a new sequence is found by its id.
+/// What the journal has of a channel's former epochs: a message that comes again under a new
+/// sequence is found by its id.
 struct FormerMessages {
     enum Finding {
         case unknown
@@ -29,7 +30,8 @@ struct FormerMessages {
                 sql: "SELECT arrival FROM channelsFormer WHERE channel = ? AND id = ?"),
             arguments: [event.channel.text, event.id.text])
         if let row { return .known(arrival: try row.optionalInteger(0)) }
-        // The ids of what was pruned are not kept, for they would grow for ever: it is told by its age instead.
+        // The ids of what was pruned are not kept, for they would grow for ever: it is told by its
+        // age instead.
         return event.time.milliseconds <= retired ? .known(arrival: nil) : .unknown
     }
 }

@@ -3,10 +3,11 @@ import GRDBSQLite
 import RepriseCore
 import RepriseWire
 
-/// Inserts messages with one prepared statement, bound without copies, and applies what they do to others.
+/// Inserts messages with one prepared statement, bound without copies, and applies what they do to
+/// others.
 ///
-/// The one place that speaks to SQLite directly: binding through GRDB's values costs more than the insertion itself
-/// (Benchmarks), and catch-up is made of this.
+/// The one place that speaks to SQLite directly: binding through GRDB's values costs more than the
+/// insertion itself (Benchmarks), and catch-up is made of this.
 struct MessageInsertion {
     private static let blank = Array("null".utf8)
 
@@ -34,7 +35,8 @@ struct MessageInsertion {
         if isDeleted { try blanking.blank(event.seq) }  // its edits may have come before
     }
 
-    /// An event has come under a sequence of this log whose message lies in a former one, at `arrival` if it is there still.
+    /// An event has come under a sequence of this log whose message lies in a former one, at
+    /// `arrival` if it is there still.
     mutating func recognise(_ event: ServerFrame.Event, arrival: Int64?) throws {
         if let arrival {
             try db.cachedStatement(
@@ -95,7 +97,8 @@ struct MessageInsertion {
         let body = isDeleted ? Self.blank : event.body
         var id = event.id.text
         var sender = event.from?.text ?? ""
-        // The bytes are read within the closures only (SQLITE_STATIC): the statement is reset before they go.
+        // The bytes are read within the closures only (SQLITE_STATIC): the statement is reset
+        // before they go.
         let code = id.withUTF8 { id in
             body.withUnsafeBytes { body in
                 sender.withUTF8 { sender in

@@ -2,7 +2,8 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Removes messages that are past their retention, a bounded piece at a time, oldest first; what became of each stays counted.
+/// Removes messages that are past their retention, a bounded piece at a time, oldest first; what
+/// became of each stays counted.
 struct Pruning {
     /// How many messages go in one transaction.
     static let piece = 500
@@ -79,7 +80,8 @@ struct Pruning {
                     """), arguments: [log, count])
     }
 
-    /// What became of a message that every reader has passed; nil if one has it in hand or will be given it again.
+    /// What became of a message that every reader has passed; nil if one has it in hand or will be
+    /// given it again.
     private func outcome(of arrival: Int64, readers: [Int64], _ db: Database) throws -> Outcome? {
         guard !readers.isEmpty else { return .expired }  // nobody read it
         var outcome = Outcome.applied
@@ -141,7 +143,8 @@ struct Pruning {
                         """
                 ).execute(arguments: [log.id, outcome.rawValue, count])
             }
-            // What goes from a former log lies above its holes too, and its ids are kept (``FormerMessages``).
+            // What goes from a former log lies above its holes too, and its ids are kept
+            // (``FormerMessages``).
             guard log.isCurrent else { return }
             try db.cachedStatement(
                 sql: "UPDATE channelsLog SET retired = MAX(COALESCE(retired, ?), ?) WHERE id = ?"

@@ -3,8 +3,8 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Columns as the tables declare them. GRDB's own subscript traps on a value of another type, and a disk may return
-/// anything.
+/// Columns as the tables declare them. GRDB's own subscript traps on a value of another type, and a
+/// disk may return anything.
 extension Row {
     func integer(_ index: Int) throws -> Int64 {
         guard let value = Int64.fromDatabaseValue(self[index]) else { throw damaged(index) }

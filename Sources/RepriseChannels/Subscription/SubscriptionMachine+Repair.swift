@@ -56,7 +56,8 @@ extension SubscriptionMachine {
         return settle(at: now, jitter: jitter)
     }
 
-    /// A commit has failed and nothing later was written: what the disk has is the truth, and the rest is asked for again.
+    /// A commit has failed and nothing later was written: what the disk has is the truth, and the
+    /// rest is asked for again.
     package mutating func commitFailed(
         epoch: Epoch?, coverage: Coverage, head: Int64, snapshot: Snapshot? = nil,
         at now: Duration
@@ -108,7 +109,8 @@ extension SubscriptionMachine {
     mutating func settle(at now: Duration, jitter: Double) -> [Action] {
         guard case .catchingUp(var catchUp) = mode else { return [] }
         guard hasHole else {
-            // Traffic goes on meanwhile: only what led here must be durable, `committed` comes back with it.
+            // Traffic goes on meanwhile: only what led here must be durable, `committed` comes back
+            // with it.
             let reachedBy = catchUp.reachedBy ?? revision
             catchUp.reachedBy = reachedBy
             mode = .catchingUp(catchUp)

@@ -3,7 +3,8 @@ package import RepriseWire
 extension SubscriptionMachine {
     /// What the app has to load, because messages of it will never come.
     package struct Snapshot: Hashable, Sendable {
-        /// What the app loads must contain everything up to here; the subscription goes on after it.
+        /// What the app loads must contain everything up to here; the subscription goes on after
+        /// it.
         package var position: Int64
         /// What was missing; of the former log, if that was replaced.
         ///
@@ -21,7 +22,8 @@ extension SubscriptionMachine {
         package var lostCount: Int64 { lost.reduce(0) { $0 + $1.count } }
     }
 
-    /// The app loads a snapshot from now on when something is lost; and the one that it has not finished.
+    /// The app loads a snapshot from now on when something is lost; and the one that it has not
+    /// finished.
     package mutating func snapshotsWanted() -> [Action] {
         takesSnapshots = true
         guard snapshot != nil else { return [] }
@@ -34,7 +36,8 @@ extension SubscriptionMachine {
         }
     }
 
-    /// The first of what retention has taken away was told: with it all the rest that is missing below the floor is lost.
+    /// The first of what retention has taken away was told: with it all the rest that is missing
+    /// below the floor is lost.
     mutating func beginSnapshot(lost first: [SequenceRange], told range: SequenceRange) -> [Action]
     {
         let position = max(newestTarget ?? 0, range.through)
@@ -67,10 +70,11 @@ extension SubscriptionMachine {
         return state + [.requestSnapshot(snapshot)]
     }
 
-    /// The app could not load it: perhaps it is of a log that is no more, and of that only the server knows.
+    /// The app could not load it: perhaps it is of a log that is no more, and of that only the
+    /// server knows.
     ///
-    /// Nobody tells a device that waits for its app: it has no subscription. So it asks with what it will have, for which nothing has to
-    /// be sent but the epoch.
+    /// Nobody tells a device that waits for its app: it has no subscription. So it asks with what
+    /// it will have, for which nothing has to be sent but the epoch.
     package mutating func snapshotFailed() -> [Action] {
         guard case .awaitingSnapshot = mode, let snapshot, isSnapshotRequested, !isAskingForEpoch
         else { return [] }
@@ -80,7 +84,8 @@ extension SubscriptionMachine {
         return [.subscribe(epoch: epoch, coverage: claimed)]
     }
 
-    /// The app has loaded it and stored it durably: what came before its position is accounted for, and the rest is asked for.
+    /// The app has loaded it and stored it durably: what came before its position is accounted for,
+    /// and the rest is asked for.
     package mutating func snapshotTaken(_ taken: Snapshot, at now: Duration) -> [Action] {
         guard snapshot == taken else { return [] }  // another has taken its place
         snapshot = nil

@@ -1,11 +1,13 @@
 package import RepriseCore
 package import RepriseWire
 
-/// The device's side of one channel: what is asked for, what is kept, and when the device may say that it has everything.
+/// The device's side of one channel: what is asked for, what is kept, and when the device may say
+/// that it has everything.
 ///
-/// `offline → catchingUp → live`, and back to `catchingUp` whenever a hole is found. An event is judged against the
-/// coverage alone, so any order of delivery is right. Only the server's `sync_complete` together with a coverage that
-/// reaches its target, both durable, leads to `live`; time leads to nothing but asking again.
+/// `offline → catchingUp → live`, and back to `catchingUp` whenever a hole is found. An event is
+/// judged against the coverage alone, so any order of delivery is right. Only the server's
+/// `sync_complete` together with a coverage that reaches its target, both durable, leads to `live`;
+/// time leads to nothing but asking again.
 package struct SubscriptionMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         package var inactivity: Duration
@@ -35,8 +37,8 @@ package struct SubscriptionMachine: Sendable {
     package enum Action: Hashable, Sendable {
         /// Ask for all that the coverage does not hold.
         case subscribe(epoch: Epoch?, coverage: Coverage)
-        /// Positions of the epoch before are void: a new log begins here. `missing` is what was known to be missing in the
-        /// former log, nil if there was none.
+        /// Positions of the epoch before are void: a new log begins here. `missing` is what was
+        /// known to be missing in the former log, nil if there was none.
         case startEpoch(Epoch, missing: [SequenceRange]?)
         /// These will never come, and somebody should have got them.
         case recordLoss([SequenceRange], Gone.Reason)
@@ -72,7 +74,8 @@ package struct SubscriptionMachine: Sendable {
         case offline
         case catchingUp(CatchUp)
         case live
-        /// Waits before it asks again, because the last answer brought nothing or was a refusal for now.
+        /// Waits before it asks again, because the last answer brought nothing or was a refusal for
+        /// now.
         case resting(until: Duration, wasRefused: Bool)
         /// The app loads a snapshot; the subscription goes on from its position.
         case awaitingSnapshot
@@ -89,7 +92,8 @@ package struct SubscriptionMachine: Sendable {
 
     let settings: Settings
     var mode = Mode.offline
-    /// Whether `subscribed` has come on this connection; an event before it belongs to nobody knows which epoch.
+    /// Whether `subscribed` has come on this connection; an event before it belongs to nobody knows
+    /// which epoch.
     var isAttached = false
     var durableRevision = 0
     var timerDue: Duration?
@@ -100,7 +104,8 @@ package struct SubscriptionMachine: Sendable {
     var lastMissing: Int64 = 0
     /// How much was missing below the target when the answer to the last request began.
     var missingWhenAnswered: Int64?
-    /// Where the log ended as the server said last, beyond which all has come live; nil if it has not said yet.
+    /// Where the log ended as the server said last, beyond which all has come live; nil if it has
+    /// not said yet.
     var newestTarget: Int64?
     /// What retention had taken away as the server said last.
     var newestFloor: Int64 = 0
@@ -143,7 +148,8 @@ package struct SubscriptionMachine: Sendable {
 
     // MARK: The hot path
 
-    /// An event that continues the only range is applied in constant time and without an allocation.
+    /// An event that continues the only range is applied in constant time and without an
+    /// allocation.
     package mutating func eventReceived(after prev: Int64, seq: Int64) -> Verdict {
         guard isAttached else { return .leave }
         sawActivity = true
@@ -160,7 +166,8 @@ package struct SubscriptionMachine: Sendable {
 
     /// All frames that had arrived have been read; looks at what they add up to.
     ///
-    /// Holes are looked for here and not at each event: what arrives together in the wrong order leaves none.
+    /// Holes are looked for here and not at each event: what arrives together in the wrong order
+    /// leaves none.
     package mutating func batchRead(at now: Duration, jitter: Double) -> [Action] {
         guard sawActivity else { return [] }
         sawActivity = false
@@ -231,7 +238,8 @@ package struct SubscriptionMachine: Sendable {
         let loss = Action.recordLoss(news, gone.reason)
         guard gone.reason == .retention else { return [loss] }
         lostToRetention += news.reduce(0) { $0 + $1.count }
-        // Whatever is asked for at this moment: the rest of an answer may come behind its `sync_complete`.
+        // Whatever is asked for at this moment: the rest of an answer may come behind its
+        // `sync_complete`.
         if takesSnapshots { return [loss] + beginSnapshot(lost: news, told: gone.range) }
         return [loss] + show(.beyondRetention(lost: lostToRetention))
     }
@@ -253,7 +261,8 @@ package struct SubscriptionMachine: Sendable {
         return settle(at: now, jitter: jitter)
     }
 
-    /// A head comes after the events that it counts, so outside of a catch-up a greater one proves a hole.
+    /// A head comes after the events that it counts, so outside of a catch-up a greater one proves
+    /// a hole.
     package mutating func heartbeatReceived(head: Int64, at now: Duration) -> [Action] {
         guard mode == .live, !coverage.isComplete(through: head) else { return [] }
         knownHead = max(knownHead, head)

@@ -2,7 +2,8 @@ package import RepriseWire
 
 /// Decides when to say that the user types, and who else does.
 ///
-/// Nothing of it is durable, and all of it ends with the connection. No timer runs while nobody types.
+/// Nothing of it is durable, and all of it ends with the connection. No timer runs while nobody
+/// types.
 package struct TypingMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// How often somebody who goes on typing says so.

@@ -11,7 +11,8 @@ package enum HostLookUp {
         return queue
     }()
 
-    /// A look-up cannot be called off: who has waited long enough is cancelled, and leaves it alone.
+    /// A look-up cannot be called off: who has waited long enough is cancelled, and leaves it
+    /// alone.
     ///
     /// - Returns: addresses as numbers, in the system's order.
     /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`; `CancellationError`.

@@ -77,10 +77,11 @@ package struct NetworkAddress: Hashable, Sendable {
         Block("::ffff:0:0/96", .world), Block("64:ff9b::/96", .world),
     ]
 
-    /// IANA's IPv4 Special-Purpose Address Registry (RFC 6890, RFC 8190), the groups of RFC 5771, and one address that only machines of a
-    /// cloud reach.
+    /// IANA's IPv4 Special-Purpose Address Registry (RFC 6890, RFC 8190), the groups of RFC 5771,
+    /// and one address that only machines of a cloud reach.
     ///
-    /// Those that the registry calls globally reachable are in it, too: nobody's service is there, and the nearest of them may be in a private network.
+    /// Those that the registry calls globally reachable are in it, too: nobody's service is there,
+    /// and the nearest of them may be in a private network.
     private static let four: [Block] = [
         Block("0.0.0.0/8", .never("the unspecified address")),
         Block("10.0.0.0/8", .privateNetwork),
@@ -103,7 +104,8 @@ package struct NetworkAddress: Hashable, Sendable {
         Block("240.0.0.0/4", .never("no machine")),
     ]
 
-    /// IANA's IPv6 Special-Purpose Address Registry, likewise, with the groups, the former site-local addresses and the former ones that hold IPv4.
+    /// IANA's IPv6 Special-Purpose Address Registry, likewise, with the groups, the former
+    /// site-local addresses and the former ones that hold IPv4.
     private static let six: [Block] = [
         Block("::/128", .never("the unspecified address")),
         Block("::1/128", .never("this machine")),

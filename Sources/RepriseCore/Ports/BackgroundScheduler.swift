@@ -1,11 +1,12 @@
 /// Asks the system for time in the background, shaped after `BGTaskScheduler`.
 ///
-/// - SeeAlso: `BackgroundTasks` in Apple's documentation; `docs/phone.md` has the rules and their sources.
+/// - SeeAlso: `BackgroundTasks` in Apple's documentation; `docs/phone.md` has the rules and their
+///   sources.
 public protocol BackgroundScheduler: Sendable {
     /// Submits a request, or replaces the one of the same id (`submit(_:)`).
     ///
-    /// - Throws: ``RepriseError`` `.full` (`tooManyPendingTaskRequests`: 1 refresh, 10 processing), `.refused` (`notPermitted`),
-    ///   `.unavailable`.
+    /// - Throws: ``RepriseError`` `.full` (`tooManyPendingTaskRequests`: 1 refresh, 10 processing),
+    ///   `.refused` (`notPermitted`), `.unavailable`.
     func submit(_ request: BackgroundRequest) async throws
 
     /// Takes a request back (`cancel(taskRequestWithIdentifier:)`).
@@ -44,7 +45,8 @@ public struct BackgroundRequest: Hashable, Sendable, Codable, Identifiable {
 public protocol BackgroundSlot: Sendable {
     /// The request's id.
     var id: String { get }
-    /// Returns when the system takes the time back (`expirationHandler`): what is not complete then soon ends with the process.
+    /// Returns when the system takes the time back (`expirationHandler`): what is not complete then
+    /// soon ends with the process.
     func expired() async
     /// Says that it is done (`setTaskCompleted(success:)`). A second call does nothing.
     func complete(success: Bool) async

@@ -27,8 +27,10 @@ public struct DeviceConditions: Hashable, Sendable, Codable {
     }
 }
 
-/// Says what the device has to offer, as a platform implements it: `NWPathMonitor`, `UIDevice`, `URLResourceValues`.
+/// Says what the device has to offer, as a platform implements it: `NWPathMonitor`, `UIDevice`,
+/// `URLResourceValues`.
 public protocol DeviceStatus: Sendable {
-    /// How it is now, then each change; ends with the task that reads it. A slow reader gets the newest.
+    /// How it is now, then each change; ends with the task that reads it. A slow reader gets the
+    /// newest.
     var conditions: AsyncStream<DeviceConditions> { get }
 }

@@ -2,7 +2,8 @@
 public protocol EntityStore: Sendable {
     /// Returns when the store is loaded and can be asked.
     ///
-    /// What waits for it waits until then; if this throws it is called again, with a backoff, until it succeeds.
+    /// What waits for it waits until then; if this throws it is called again, with a backoff, until
+    /// it succeeds.
     func load() async throws
 
     /// Looks an entity up, whatever its state; called only after ``load()`` has returned.

@@ -7,7 +7,8 @@ public protocol HTTPFetcher: Sendable {
     ///   - headers: names and values.
     ///   - limit: a larger answer is an error.
     /// - Returns: the answer, whatever its status.
-    /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.tooLarge`, `.untrusted`, `.badConfiguration`.
+    /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.tooLarge`, `.untrusted`,
+    ///   `.badConfiguration`.
     func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer
 }
 

@@ -1,6 +1,7 @@
 public import Foundation
 
-/// Speaks HTTP with bodies that need not fit into memory: `URLSession` on Apple systems, SwiftNIO on Linux.
+/// Speaks HTTP with bodies that need not fit into memory: `URLSession` on Apple systems, SwiftNIO
+/// on Linux.
 ///
 /// It follows no redirect: who asks decides whether it may go there.
 public protocol HTTPTransport: Sendable {
@@ -9,9 +10,11 @@ public protocol HTTPTransport: Sendable {
     /// - Parameters:
     ///   - request: what to ask.
     ///   - head: is called once, with the status and the headers; it may throw to end the exchange.
-    ///   - chunk: is called with each piece of the body, in order, before the next is read from the network.
-    /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.untrusted`, `.badConfiguration`, `.malformed` (a body that ends before the length that was
-    ///   announced, an encoding that was not asked for), `CancellationError`, and what `head` and `chunk` throw.
+    ///   - chunk: is called with each piece of the body, in order, before the next is read from the
+    ///     network.
+    /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.untrusted`, `.badConfiguration`,
+    ///   `.malformed` (a body that ends before the length that was announced, an encoding that was
+    ///   not asked for), `CancellationError`, and what `head` and `chunk` throw.
     func exchange(
         _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
         chunk: @Sendable ([UInt8]) async throws -> Void
@@ -23,7 +26,8 @@ public protocol HTTPTransport: Sendable {
     ///
     /// - Parameters:
     ///   - request: what to ask.
-    ///   - sent: is called with the bytes of the body that have gone so far, before more of it is read.
+    ///   - sent: is called with the bytes of the body that have gone so far, before more of it is
+    ///     read.
     ///   - head: as above.
     ///   - chunk: as above.
     /// - Throws: as above.
@@ -69,7 +73,8 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     public var patience: Duration
     /// Where to connect to instead of looking up the host's name again, as numbers.
     ///
-    /// Whoever has looked at the address is not led elsewhere by a second answer. A transport that cannot do that (`URLSession`) does without.
+    /// Whoever has looked at the address is not led elsewhere by a second answer. A transport that
+    /// cannot do that (`URLSession`) does without.
     public var address: String?
 
     /// Makes a request.

@@ -2,7 +2,8 @@
 public struct NetworkPath: Hashable, Sendable {
     /// Whether anything can be reached.
     public var isUsable: Bool
-    /// What it goes over (`wifi`, `cellular`, …), so that a change from one to the other is seen; nil if that is not known.
+    /// What it goes over (`wifi`, `cellular`, …), so that a change from one to the other is seen;
+    /// nil if that is not known.
     public var interface: String?
 
     /// Describes a way.
@@ -16,7 +17,8 @@ public struct NetworkPath: Hashable, Sendable {
     }
 }
 
-/// Says when the network goes and comes, as a platform implements it: `NWPathMonitor` on Apple systems.
+/// Says when the network goes and comes, as a platform implements it: `NWPathMonitor` on Apple
+/// systems.
 public protocol NetworkStatus: Sendable {
     /// How it is now, then each change; ends with the task that reads it.
     var paths: AsyncStream<NetworkPath> { get }

@@ -22,7 +22,8 @@ public struct NotificationContent: Hashable, Sendable, Codable {
     public var badge: Int?
     /// Whether it is heard.
     public var sound = false
-    /// How much it asks of a person's attention; nil is as the system has it, ``Interruption/active``.
+    /// How much it asks of a person's attention; nil is as the system has it,
+    /// ``Interruption/active``.
     public var interruption: Interruption?
     /// Notifications of one thread are shown as a group (`threadIdentifier`).
     public var thread = ""

@@ -43,7 +43,8 @@ public struct NotificationResponse: Hashable, Sendable, Codable {
     public enum Action: Hashable, Sendable, Codable {
         /// The notification itself was tapped (`UNNotificationDefaultActionIdentifier`).
         case open
-        /// It was dismissed (`UNNotificationDismissActionIdentifier`); sent only for a category that asks for it.
+        /// It was dismissed (`UNNotificationDismissActionIdentifier`); sent only for a category
+        /// that asks for it.
         case dismiss
         /// An action of its category.
         case button(String)
@@ -64,7 +65,8 @@ public struct NotificationResponse: Hashable, Sendable, Codable {
 
     /// The identity by which the same tap through two entrances of the app is one entry.
     ///
-    /// Request, time of delivery and action: one that is shown again under its name can be tapped again.
+    /// Request, time of delivery and action: one that is shown again under its name can be tapped
+    /// again.
     public var tapID: EntryID {
         let action =
             switch action {

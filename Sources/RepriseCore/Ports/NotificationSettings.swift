@@ -32,7 +32,8 @@ public struct NotificationSettings: Hashable, Sendable, Codable {
     }
 }
 
-/// How a notification is shown while the app is in the foreground, shaped after `UNNotificationPresentationOptions`.
+/// How a notification is shown while the app is in the foreground, shaped after
+/// `UNNotificationPresentationOptions`.
 public struct PresentationOptions: OptionSet, Hashable, Sendable, Codable {
     /// The bits.
     public let rawValue: Int
@@ -58,7 +59,8 @@ public struct NotificationCategory: Hashable, Sendable, Codable, Identifiable {
         public var id: String
         /// What stands on it.
         public var title: String
-        /// Whether it brings the app to the foreground; else the app runs for a moment in the background.
+        /// Whether it brings the app to the foreground; else the app runs for a moment in the
+        /// background.
         public var opensApp: Bool
         /// Whether it asks for a text (`UNTextInputNotificationAction`).
         public var asksForText: Bool

@@ -1,11 +1,12 @@
-/// A connection that carries text frames, as a platform implements it: SwiftNIO on Linux, URLSession on Apple systems.
+/// A connection that carries text frames, as a platform implements it: SwiftNIO on Linux,
+/// URLSession on Apple systems.
 ///
 /// One reader, any number of writers. Every call ends when the connection ends.
 public protocol Socket: Sendable {
     /// Waits for frames and returns all that have arrived, in order, at least one.
     ///
-    /// What arrives while nobody reads waits in the transport, which stops reading from the network at its bound
-    /// (1 MiB): memory does not grow with a backlog.
+    /// What arrives while nobody reads waits in the transport, which stops reading from the network
+    /// at its bound (1 MiB): memory does not grow with a backlog.
     ///
     /// - Returns: whole text frames as UTF-8 bytes; nil when the connection has ended.
     /// - Throws: ``SocketFailure`` when it ended other than by a close frame.
@@ -17,7 +18,8 @@ public protocol Socket: Sendable {
     /// - Throws: ``SocketFailure`` when the connection has ended.
     func send(_ frames: [[UInt8]]) async throws
 
-    /// Ends the connection; frames that wait are sent first, for at most a second. A second call does nothing.
+    /// Ends the connection; frames that wait are sent first, for at most a second. A second call
+    /// does nothing.
     ///
     /// - Parameter code: RFC 6455 §7.4.
     func close(code: UInt16) async
@@ -27,7 +29,8 @@ public protocol Socket: Sendable {
 
     /// Asks the peer for a sign of life (RFC 6455 §5.5.2); returns when it has come.
     ///
-    /// A transport that cannot ask need not implement it; then a connection that may be dead is made anew.
+    /// A transport that cannot ask need not implement it; then a connection that may be dead is
+    /// made anew.
     ///
     /// - Throws: ``SocketFailure`` when the connection has ended, or when the transport cannot ask.
     func ping() async throws
@@ -43,7 +46,8 @@ public protocol SocketDialer: Sendable {
     /// Opens a WebSocket connection (RFC 6455).
     ///
     /// - Parameters:
-    ///   - url: `ws://` or `wss://` with host, port and path; `http` and `https` are taken for them.
+    ///   - url: `ws://` or `wss://` with host, port and path; `http` and `https` are taken for
+    ///     them.
     ///   - protocol: the subprotocol to ask for; a server that does not choose it is not ours.
     ///   - maximumFrameBytes: a larger frame closes the connection with 1009.
     /// - Returns: the open connection.

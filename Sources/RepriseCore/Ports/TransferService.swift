@@ -1,11 +1,13 @@
 public import Foundation
 
-/// Transfers that the system runs outside the app, shaped after `URLSessionConfiguration.background(withIdentifier:)`.
+/// Transfers that the system runs outside the app, shaped after
+/// `URLSessionConfiguration.background(withIdentifier:)`.
 ///
-/// What was handed over goes on while the app is suspended or dead, and the app is launched when it is done
-/// (`application(_:handleEventsForBackgroundURLSession:completionHandler:)`).
+/// What was handed over goes on while the app is suspended or dead, and the app is launched when it
+/// is done (`application(_:handleEventsForBackgroundURLSession:completionHandler:)`).
 ///
-/// - SeeAlso: *Downloading files in the background* in Apple's documentation; `docs/phone.md` has the rules and their sources.
+/// - SeeAlso: *Downloading files in the background* in Apple's documentation; `docs/phone.md` has
+///   the rules and their sources.
 public protocol TransferService: Sendable {
     /// Hands a transfer over; the same id again does nothing while it is known.
     ///
@@ -21,7 +23,8 @@ public protocol TransferService: Sendable {
     /// The app has taken over what became of it: the system may forget it, and the file that came.
     func forget(_ id: String) async throws
 
-    /// Each transfer whose state has changed while the app runs; ends with the task that reads it. What changed before is in ``transfers()``.
+    /// Each transfer whose state has changed while the app runs; ends with the task that reads it.
+    /// What changed before is in ``transfers()``.
     var changes: AsyncStream<Transfer> { get }
 }
 

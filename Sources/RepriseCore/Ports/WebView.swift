@@ -8,7 +8,8 @@ public protocol WebViewHost: Sendable {
     func open(_ page: HostedWebPage) async throws -> any HostedWebView
 }
 
-/// A page that the app itself serves (`WebPage` and `WebView` are Apple's since iOS 26), as `WKURLSchemeHandler` does: nothing of it comes over the network.
+/// A page that the app itself serves (`WebPage` and `WebView` are Apple's since iOS 26), as
+/// `WKURLSchemeHandler` does: nothing of it comes over the network.
 public struct HostedWebPage: Hashable, Sendable {
     /// One file of a page.
     public struct File: Hashable, Sendable {
@@ -38,16 +39,19 @@ public struct HostedWebPage: Hashable, Sendable {
 
 /// A web view with one page in it.
 public protocol HostedWebView: Sendable {
-    /// Calls the page's function `repriseReceive(text)` (`callAsyncJavaScript(_:arguments:in:in:)`); returns when it has returned.
+    /// Calls the page's function `repriseReceive(text)`
+    /// (`callAsyncJavaScript(_:arguments:in:in:)`); returns when it has returned.
     ///
     /// - Parameter message: JSON as UTF-8, at most 4 MiB.
-    /// - Throws: ``RepriseError`` `.closed` if the page has gone, `.timedOut` after 10 seconds, `.malformed` if the page has thrown.
+    /// - Throws: ``RepriseError`` `.closed` if the page has gone, `.timedOut` after 10 seconds,
+    ///   `.malformed` if the page has thrown.
     func send(_ message: [UInt8]) async throws
 
     /// What the page says and what becomes of it, in order; read by one task.
     ///
-    /// The page says something by `window.webkit.messageHandlers.reprise.postMessage(text)` (`WKScriptMessageHandler`).
-    /// At most 1,024 wait unread; a page that says more is treated as ``WebViewEvent/terminated(_:)``.
+    /// The page says something by `window.webkit.messageHandlers.reprise.postMessage(text)`
+    /// (`WKScriptMessageHandler`). At most 1,024 wait unread; a page that says more is treated as
+    /// ``WebViewEvent/terminated(_:)``.
     var events: AsyncStream<WebViewEvent> { get }
 
     /// Shows or hides it over the app's own screen.
@@ -59,8 +63,10 @@ public protocol HostedWebView: Sendable {
 
 /// What happened in a web view.
 public enum WebViewEvent: Hashable, Sendable {
-    /// The page said something: UTF-8, at most 1 MiB. A message of a frame within the page, or of another page, never comes here.
+    /// The page said something: UTF-8, at most 1 MiB. A message of a frame within the page, or of
+    /// another page, never comes here.
     case message([UInt8])
-    /// The page's process died, or the web view is gone (`webViewWebContentProcessDidTerminate`): the reason, for people.
+    /// The page's process died, or the web view is gone (`webViewWebContentProcessDidTerminate`):
+    /// the reason, for people.
     case terminated(String)
 }

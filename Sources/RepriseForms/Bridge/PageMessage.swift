@@ -66,7 +66,8 @@ package struct PageMessage: Hashable, Sendable {
 
     /// Reads a message.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if not even its place in the order can be read.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if not even its place in the order can
+    ///   be read.
     package init(_ text: [UInt8]) throws {
         self = try JSONMembers.read(text) { members in
             let type = try members.string("type", limit: 64)

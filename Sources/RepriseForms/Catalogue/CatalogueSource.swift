@@ -8,7 +8,8 @@ public struct CatalogueSource: Sendable {
         case catalogue([UInt8], etag: String?)
     }
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.badAddress`, `.malformed`: it will never bring a catalogue.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badAddress`, `.malformed`: it will never bring a
+    ///   catalogue.
     let check: @Sendable () throws -> Void
     let fetch: @Sendable (_ company: String, _ etag: String?) async throws -> Answer
 

@@ -4,7 +4,8 @@ import RepriseWire
 
 /// A place in the app that a form leads to.
 public struct DeepLink: Hashable, Sendable, Identifiable {
-    /// The id that it was recorded with: the same link comes again with the same id if the process died over it.
+    /// The id that it was recorded with: the same link comes again with the same id if the process
+    /// died over it.
     public let id: EntryID
     /// Where it leads; never `javascript:` or another scheme that runs or holds content.
     public let url: String
@@ -20,7 +21,8 @@ public struct DeepLink: Hashable, Sendable, Identifiable {
 /// for await link in forms.deepLinks { await router.open(link.url) }
 /// ```
 ///
-/// A link over which the process dies, or whose loop ends, comes again. Several loops share the links.
+/// A link over which the process dies, or whose loop ends, comes again. Several loops share the
+/// links.
 public struct DeepLinks: AsyncSequence, Sendable {
     /// What it brings.
     public typealias Element = DeepLink

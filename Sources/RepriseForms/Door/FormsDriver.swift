@@ -4,7 +4,8 @@ import RepriseJournal
 import RepriseWire
 import Synchronization
 
-/// Performs what `FormsMachine` decides: one input after the other, each with all that follows from it.
+/// Performs what `FormsMachine` decides: one input after the other, each with all that follows from
+/// it.
 actor FormsDriver {
     enum Input: Sendable {
         case lent([Lent])

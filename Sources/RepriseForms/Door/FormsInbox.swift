@@ -3,8 +3,9 @@ import Synchronization
 
 /// What comes to the driver, in order: from the journal, the web view, the clock and the app.
 ///
-/// Not an `AsyncStream`: of that nobody can take what is left when its reader is cancelled, and here each event that is left has to go back to
-/// the journal. Its length is bounded by what it holds: as many events as may be in hand, as many messages as may wait.
+/// Not an `AsyncStream`: of that nobody can take what is left when its reader is cancelled, and
+/// here each event that is left has to go back to the journal. Its length is bounded by what it
+/// holds: as many events as may be in hand, as many messages as may wait.
 final class FormsInbox: Sendable {
     private typealias Reader = CheckedContinuation<FormsDriver.Input?, Never>
 

@@ -12,7 +12,8 @@ public enum FormsState: Hashable, Sendable {
     case ready
     /// This form is on the screen. Events go to the page.
     case showing(String)
-    /// Too many web views were lost in a minute; the next is made when the minute is over. Events wait.
+    /// Too many web views were lost in a minute; the next is made when the minute is over. Events
+    /// wait.
     case stalled
     /// The page is of another time than this library. Events wait.
     case incompatible
@@ -56,7 +57,8 @@ public struct FormsTally: Hashable, Sendable {
     public internal(set) var endings: [Ending: Int] = [:]
     /// Web views that were made again.
     public internal(set) var replacements = 0
-    /// How often the page gave an event back because its form's time was far off; the journal keeps it until then.
+    /// How often the page gave an event back because its form's time was far off; the journal keeps
+    /// it until then.
     public internal(set) var postponed = 0
     /// Messages that did not come from the page that they claim.
     public internal(set) var forged = 0

@@ -2,8 +2,8 @@ package import RepriseCore
 
 /// Events on their way to the page.
 extension FormsMachine {
-    /// The journal hands events over, in the order recorded; of the doubtful ones a form was granted to an earlier page, and never
-    /// appeared.
+    /// The journal hands events over, in the order recorded; of the doubtful ones a form was
+    /// granted to an earlier page, and never appeared.
     package mutating func lent(
         _ arrivals: [FormsArrival], doubtful: Set<EntryID>, at now: Duration, wall: WallTime
     ) -> [Action] {
@@ -41,7 +41,8 @@ extension FormsMachine {
         return actions + send(at: now, wall: wall)
     }
 
-    /// Sends what waits for it: all of it, or one after the other if one of them may have killed a page.
+    /// Sends what waits for it: all of it, or one after the other if one of them may have killed a
+    /// page.
     mutating func send(at now: Duration, wall: WallTime) -> [Action] {
         var actions: [Action] = []
         while let batch = nextBatch(at: now) {
@@ -93,7 +94,8 @@ extension FormsMachine {
         }
     }
 
-    /// The page gives an event back whose form's time is far off, so that it holds no place until then.
+    /// The page gives an event back whose form's time is far off, so that it holds no place until
+    /// then.
     mutating func postpone(_ event: PageMessage.Postponed, wall: WallTime) -> [Action] {
         guard let index = index(of: event.id) else {
             tally.late += 1

@@ -32,7 +32,8 @@ extension FormsMachine {
     package mutating func dismiss() -> [Action] {
         guard onScreen != nil else { return [] }
         defer { slots = [] }
-        // Behind a closed gate: else the first to go back would be taken again before the others are there, and with it what is newer.
+        // Behind a closed gate: else the first to go back would be taken again before the others
+        // are there, and with it what is newer.
         let before: [Action] = [
             .send(HostMessage.dismiss(reason: "host")), .setReadiness(.formsData, isOpen: false),
         ]
@@ -113,8 +114,8 @@ extension FormsMachine {
             appeared: nil)
     }
 
-    /// Whose fault it may be that a page ended: the form that was about to appear, or the only event that was being
-    /// evaluated; else each is tried alone.
+    /// Whose fault it may be that a page ended: the form that was about to appear, or the only
+    /// event that was being evaluated; else each is tried alone.
     private mutating func suspect(_ reason: String) {
         var sent: [EntryID] = []
         var showing: EntryID?
@@ -149,7 +150,8 @@ extension FormsMachine {
     }
 
     mutating func offer(at now: Duration) -> [Action] {
-        // One at a time: the page takes over between events, and would pass over one that a newer one follows.
+        // One at a time: the page takes over between events, and would pass over one that a newer
+        // one follows.
         guard phase == .handshaken, offered == nil else { return [] }
         guard let newest, newest != inUse else { return [] }
         offered = (newest, now)

@@ -1,11 +1,13 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides what the page is told, when its gates are open, and what becomes of the events that it has in hand.
+/// Decides what the page is told, when its gates are open, and what becomes of the events that it
+/// has in hand.
 ///
-/// `stopped → opening → loaded → handshaken`, and back to `opening` whenever the web view dies or has to be replaced: at most three
-/// times a minute, then `resting`. An event is in hand from `lent` until the page says what became of it; when the page is gone all
-/// that is in hand goes back to the journal, for the next one.
+/// `stopped → opening → loaded → handshaken`, and back to `opening` whenever the web view dies or
+/// has to be replaced: at most three times a minute, then `resting`. An event is in hand from
+/// `lent` until the page says what became of it; when the page is gone all that is in hand goes
+/// back to the journal, for the next one.
 package struct FormsMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// How long a page may take for its `hello`, and for taking over a catalogue.
@@ -34,7 +36,8 @@ package struct FormsMachine: Sendable {
         case setVisible(Bool)
         /// Ask the store; answered with ``leaveDecided(_:for:form:now:)``.
         case askLeave(event: EntryID, form: String, catalogue: FormsCatalogue)
-        /// The journal hears what became of an event; `appeared` is the showing that is marked with it.
+        /// The journal hears what became of an event; `appeared` is the showing that is marked with
+        /// it.
         case end(EntryID, as: Outcome, reason: String, appeared: String?)
         /// In doubt is one whose form was granted: it may have appeared, and nobody said so.
         case giveBack(EntryID, reason: String, isInDoubt: Bool)
@@ -93,7 +96,8 @@ package struct FormsMachine: Sendable {
         }
     }
 
-    /// One alarm later than this says that the process was suspended: nobody had the time that has passed.
+    /// One alarm later than this says that the process was suspended: nobody had the time that has
+    /// passed.
     static let suspension: Duration = .seconds(5)
 
     let settings: Settings
@@ -104,7 +108,8 @@ package struct FormsMachine: Sendable {
     package internal(set) var life = 0
     var session = ""
     var lastNumber: Int64 = 0
-    /// Whether its page gives back what has long to wait: it then has no reason to be silent for long.
+    /// Whether its page gives back what has long to wait: it then has no reason to be silent for
+    /// long.
     var givesBack = false
     /// When the page last spoke, or could not before.
     var heardAt: Duration = .zero
@@ -172,14 +177,17 @@ package struct FormsMachine: Sendable {
     var loadedAt: Duration = .zero
     private var helloDue: Duration { loadedAt + settings.helloPatience }
 
-    /// The first one only: a later one takes over when the screen is free, and until then there is one in use.
+    /// The first one only: a later one takes over when the screen is free, and until then there is
+    /// one in use.
     private var catalogueDue: Duration? {
         inUse == nil ? offered.map { $0.at + settings.helloPatience } : nil
     }
 
-    /// The page has said that events wait, and the screen is free: it asks for it soon, or it hangs.
+    /// The page has said that events wait, and the screen is free: it asks for it soon, or it
+    /// hangs.
     ///
-    /// One that keeps what has long to wait has a reason to be silent until the time of that has come.
+    /// One that keeps what has long to wait has a reason to be silent until the time of that has
+    /// come.
     private var silenceDue: Duration? {
         guard onScreen == nil, slots.contains(where: { $0.stage == .waiting }),
             !slots.contains(where: \.isAboutToAppear)

@@ -3,7 +3,8 @@ import RepriseCore
 public import RepriseJournal
 
 extension Forms {
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that somebody else owns.
+    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
+    /// somebody else owns.
     public static let schema = JournalSchema(
         name: "forms",
         migrations: [{ db in try db.execute(sql: FormsTables.first) }],
@@ -59,7 +60,8 @@ enum FormsTables {
         INSERT INTO formsIdentity VALUES (1, NULL, NULL);
         """
 
-    /// An event that was only handed to a page when the process died has shown nothing: nothing about it is in doubt.
+    /// An event that was only handed to a page when the process died has shown nothing: nothing
+    /// about it is in doubt.
     static func forgive(_ db: Database) throws {
         try db.execute(
             sql: """

@@ -2,10 +2,11 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What forms bring: deep links, events and answers, each recorded once by its id before the page hears of it.
+/// What forms bring: deep links, events and answers, each recorded once by its id before the page
+/// hears of it.
 extension FormsStore {
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` for a link that no app should follow, `.malformed`, `.tooLarge`, and as
-    ///   the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` for a link that no app should follow,
+    ///   `.malformed`, `.tooLarge`, and as the journal throws.
     func record(_ action: PageMessage.Action, id: String, of form: String) async throws {
         switch action {
         case .deepLink(let url):

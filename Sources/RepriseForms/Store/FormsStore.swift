@@ -18,7 +18,8 @@ package struct FormsStore: Sendable {
         package var etag: String?
     }
 
-    /// - Returns: nil if there is none, or if what is there cannot be read: then it is fetched again.
+    /// - Returns: nil if there is none, or if what is there cannot be read: then it is fetched
+    ///   again.
     package func cached(company: String) async throws -> Cached? {
         try await journal.read { db in
             let row = try Row.fetchOne(
@@ -55,19 +56,21 @@ package struct FormsStore: Sendable {
 
     /// Whether a form may be shown for an event; durable when this returns.
     ///
-    /// What was granted to an earlier page that died is granted again, if no other has been shown meanwhile that counts with it. It
-    /// counts once, from now on: a person may see it now.
+    /// What was granted to an earlier page that died is granted again, if no other has been shown
+    /// meanwhile that counts with it. It counts once, from now on: a person may see it now.
     package func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue
     ) async throws -> Leave {
         let id = EntryID.random().text
-        // The calendar as of the transaction: one that was read before may have been set since, and a cap would last for years.
+        // The calendar as of the transaction: one that was read before may have been set since, and
+        // a cap would last for years.
         return try await journal.write { [journal] db in
             try Self.leave(for: event, form: form, in: catalogue, as: id, at: journal.now, db)
         }
     }
 
-    /// The same in a transaction that is under way; `id` is that of the showing, if it is a new one.
+    /// The same in a transaction that is under way; `id` is that of the showing, if it is a new
+    /// one.
     package static func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as id: String,
         at now: WallTime, _ db: Database

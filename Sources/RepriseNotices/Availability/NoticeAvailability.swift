@@ -54,7 +54,8 @@ public struct NoticeAvailability: Hashable, Sendable {
     public let decider: Decider
     /// How the quickest of them can be shown at most; empty: not at all.
     public let presentation: PresentationOptions
-    /// Whether another device's reading takes a banner away here before the app is opened; a push for that is the system's to delay or drop.
+    /// Whether another device's reading takes a banner away here before the app is opened; a push
+    /// for that is the system's to delay or drop.
     public let removal: Way
     /// Until when this holds; nil: until the app's state changes.
     public let until: WallTime?
@@ -96,7 +97,8 @@ public struct NoticeAvailability: Hashable, Sendable {
 extension NoticeAvailability {
     /// What can arrive.
     ///
-    /// It asks nothing and remembers nothing; `docs/notices/availability.md` has it as a table, which a test compares with this.
+    /// It asks nothing and remembers nothing; `docs/notices/availability.md` has it as a table,
+    /// which a test compares with this.
     ///
     /// - Parameter situation: all that it depends on.
     /// - Returns: what can arrive, and how it is shown.

@@ -3,7 +3,8 @@ package import RepriseWire
 
 /// From a message to what the system is asked to show, and back from what stands there.
 enum NoticeContent {
-    /// The name of a message in the notification centre: also that of its push, so that the system itself replaces one by the other.
+    /// The name of a message in the notification centre: also that of its push, so that the system
+    /// itself replaces one by the other.
     static func request(of id: EntryID) -> String {
         id.text.utf8.count <= 64 ? id.text : EntryID.hash(of: id.text, prefix: "h-").text
     }

@@ -12,7 +12,8 @@ extension Journal {
 }
 
 extension Notices.Configuration {
-    /// Whether no extension has left anything: so much is looked at before each round in the background.
+    /// Whether no extension has left anything: so much is looked at before each round in the
+    /// background.
     func isSpoolEmpty(_ journal: Journal) -> Bool {
         let folder = journal.sharedLocation.appendingPathComponent("spool").path
         let names = try? FileManager.default.contentsOfDirectory(atPath: folder)

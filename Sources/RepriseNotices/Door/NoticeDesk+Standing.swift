@@ -57,7 +57,8 @@ extension NoticeDesk {
 
     // MARK: After a start
 
-    /// What nobody knows of, because the process that asked the system has died; of `notTaken` this process knows that the system has it not.
+    /// What nobody knows of, because the process that asked the system has died; of `notTaken` this
+    /// process knows that the system has it not.
     func recover(
         _ standing: [StandingNotice], notTaken: Set<EntryID> = [], held: Set<ChannelName> = [],
         _ moment: Moment, _ db: Database
@@ -92,7 +93,8 @@ extension NoticeDesk {
         return plan
     }
 
-    /// As if nothing had been shown: the person may have read it, put it aside or gone to bed since.
+    /// As if nothing had been shown: the person may have read it, put it aside or gone to bed
+    /// since.
     private func decideAgain(
         _ row: NoticeRow, _ me: UserID?, _ moment: Moment, _ db: Database
     ) throws -> NoticeDecision {

@@ -31,7 +31,8 @@ struct NoticeDesk: Sendable {
 
     // MARK: Looking at channels
 
-    /// Looks at channels that have changed, with how messages of them come and what the system said stands.
+    /// Looks at channels that have changed, with how messages of them come and what the system said
+    /// stands.
     func look(
         at channels: [ChannelName], flows: [ChannelName: NoticeFlow],
         standing: [StandingNotice], _ moment: Moment, _ db: Database
@@ -90,7 +91,8 @@ struct NoticeDesk: Sendable {
             unread: 0, isExact: false, wanted: 0)
     }
 
-    /// A push has counted messages of a channel that this device takes no part in: nothing will ever come as far.
+    /// A push has counted messages of a channel that this device takes no part in: nothing will
+    /// ever come as far.
     private func forget(
         _ row: NoticeChannelRow?, _ flow: NoticeFlow?, _ moment: Moment, _ db: Database
     ) throws {
@@ -174,7 +176,8 @@ struct NoticeDesk: Sendable {
         return try NoticeRows.row(message.id, db)
     }
 
-    /// A message has the server's date; `ahead` makes it one of this device's calendar, or a device an hour ahead would find all of it late.
+    /// A message has the server's date; `ahead` makes it one of this device's calendar, or a device
+    /// an hour ahead would find all of it late.
     func decide(
         _ message: NoticeMessage, _ source: Notice.Source, _ row: NoticeChannelRow?,
         _ shown: NoticeState.Shown, _ me: UserID?, _ moment: Moment, ahead: Duration = .zero
@@ -231,7 +234,8 @@ extension NoticeChannelRow {
             dismissed: 0, head: 0, unread: 0, isExact: false, wanted: 0)
     }
 
-    /// The log began anew: nothing up to its head is news, and what pushes said of the former one is void.
+    /// The log began anew: nothing up to its head is news, and what pushes said of the former one
+    /// is void.
     fileprivate mutating func restart(_ log: NoticeStanding) {
         self.log = log.log
         cursor = log.base

@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// What the driver has to do, gathered while it is busy: a channel that changes a thousand times is looked at once.
+/// What the driver has to do, gathered while it is busy: a channel that changes a thousand times is
+/// looked at once.
 final class NoticeInbox: Sendable {
     struct Work: Sendable {
         /// Channels that have changed: at most as many as the journal has.
@@ -11,7 +12,8 @@ final class NoticeInbox: Sendable {
         var left: Set<ChannelName> = []
         /// What pushes said of channels: read up to there.
         var dismissed: [ChannelName: Int64] = [:]
-        /// Everything is compared with the system's list, and every channel with what is known of it.
+        /// Everything is compared with the system's list, and every channel with what is known of
+        /// it.
         var recovers = false
         var mergesSpool = false
         /// Nothing waits for the end of a catch-up, and the mirror is replaced at once.

@@ -6,7 +6,8 @@ public struct IconBadge: Hashable, Sendable {
     public internal(set) var count: Int64
     /// What is unread in all channels by the journal.
     public internal(set) var total: Int64
-    /// When the server counted, by its clock, if ``count`` is its own: a push has told of messages that the journal does not have yet.
+    /// When the server counted, by its clock, if ``count`` is its own: a push has told of messages
+    /// that the journal does not have yet.
     public internal(set) var asOf: WallTime?
 
     /// Nothing unread.
@@ -38,7 +39,8 @@ public struct NoticeInsight: Hashable, Sendable {
 public struct NoticeTally: Hashable, Sendable {
     /// Notifications that the system was asked for.
     public internal(set) var shown = 0
-    /// Of them, those that may have been shown by a process that has died: ``RepriseCore/LedgerSum`` would call them unconfirmed.
+    /// Of them, those that may have been shown by a process that has died:
+    /// ``RepriseCore/LedgerSum`` would call them unconfirmed.
     public internal(set) var again = 0
     /// Messages of which a person was alerted a second time, by a push that raced.
     public internal(set) var secondAlerts = 0

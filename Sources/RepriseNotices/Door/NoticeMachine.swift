@@ -1,10 +1,12 @@
 package import RepriseCore
 package import RepriseWire
 
-/// What has become of showing one message; decides what is done when one of several things happens to it, in whatever order.
+/// What has become of showing one message; decides what is done when one of several things happens
+/// to it, in whatever order.
 ///
-/// `nothing → asked → standing → gone`, or `silent` where nothing is shown. The push, the socket, an extension's record, the system's
-/// list and a person who reads on another device race here; each is an event, and a message has one of these whatever brought it.
+/// `nothing → asked → standing → gone`, or `silent` where nothing is shown. The push, the socket,
+/// an extension's record, the system's list and a person who reads on another device race here;
+/// each is an event, and a message has one of these whatever brought it.
 package struct NoticeMachine: Hashable, Sendable {
     /// Where the message stands before the person.
     package enum Standing: Int64, Hashable, Sendable, CaseIterable {
@@ -36,7 +38,8 @@ package struct NoticeMachine: Hashable, Sendable {
         case found(isRemote: Bool)
         /// It does not stand in the notification centre.
         case missing
-        /// The process that asked the system has died, and it does not stand; the decision is made again, as if nothing had been shown.
+        /// The process that asked the system has died, and it does not stand; the decision is made
+        /// again, as if nothing had been shown.
         case lost(NoticeDecision)
         /// The system has not taken it and said so; the decision is made again.
         case failed(NoticeDecision)

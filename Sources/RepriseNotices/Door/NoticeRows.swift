@@ -8,7 +8,8 @@ struct NoticeRow: Hashable, Sendable {
     var id: EntryID
     var channel: ChannelName
     var seq: Int64
-    /// When it was published, by this device's calendar: after a restart nobody else may be there to ask.
+    /// When it was published, by this device's calendar: after a restart nobody else may be there
+    /// to ask.
     var time: WallTime
     var machine: NoticeMachine?
     /// As the system is asked to show it, while nobody knows whether it has.

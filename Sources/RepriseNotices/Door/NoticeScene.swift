@@ -4,7 +4,8 @@ import Synchronization
 /// What is in front of the person.
 final class NoticeScene: Sendable {
     private struct State {
-        /// What the app has said last; nil: nothing yet, as when a push has launched it and nobody looks.
+        /// What the app has said last; nil: nothing yet, as when a push has launched it and nobody
+        /// looks.
         var isForeground: Bool?
         /// Until when the system lets the app run in the background, by the uptime.
         var backgroundUntil: Duration?
@@ -18,7 +19,8 @@ final class NoticeScene: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether a person looks at the app: as it has said, and until then if a channel is on its screen.
+    /// Whether a person looks at the app: as it has said, and until then if a channel is on its
+    /// screen.
     var isForeground: Bool { state.withLock { $0.isSeen } }
 
     /// Whether the app has said that it is in the background, where each moment may be its last.

@@ -1,7 +1,8 @@
 import RepriseCore
 import RepriseWire
 
-/// What a message says to a person, by the same rule as the server's push: `notice`, else `title` and `text`, else that there is one.
+/// What a message says to a person, by the same rule as the server's push: `notice`, else `title`
+/// and `text`, else that there is one.
 package struct NoticeText: Hashable, Sendable {
     package var title: String?
     package var body: String

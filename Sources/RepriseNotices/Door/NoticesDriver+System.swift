@@ -52,7 +52,8 @@ extension NoticesDriver {
 
     /// Takes out what stands by now.
     ///
-    /// The process may have been stopped, for days, since the system was asked what stands, and pushes have shown it meanwhile.
+    /// The process may have been stopped, for days, since the system was asked what stands, and
+    /// pushes have shown it meanwhile.
     private func sort(
         _ shows: [(id: EntryID, content: NotificationContent)], _ system: any UserNotifications
     ) async throws -> (there: [EntryID], shows: [(id: EntryID, content: NotificationContent)]) {
@@ -89,7 +90,8 @@ extension NoticesDriver {
         return (taken, refused, nil)
     }
 
-    /// What was not asked for, or what the system has said no to, nobody has seen; of a call that did not return nobody knows.
+    /// What was not asked for, or what the system has said no to, nobody has seen; of a call that
+    /// did not return nobody knows.
     private func note(
         _ shows: [(id: EntryID, content: NotificationContent)], without done: [EntryID],
         after failure: any Error

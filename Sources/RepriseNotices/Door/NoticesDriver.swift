@@ -4,7 +4,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// Looks at what has changed, decides in a transaction, asks the system, and writes down that it has: one round after the other.
+/// Looks at what has changed, decides in a transaction, asks the system, and writes down that it
+/// has: one round after the other.
 actor NoticesDriver {
     nonisolated let desk: NoticeDesk
     nonisolated let journal: Journal
@@ -27,7 +28,8 @@ actor NoticesDriver {
     private var alarmDue: Duration?
     private var mirrored: (value: NoticeMirror, at: Duration)?
     private var failures = 0
-    /// Until when what a dead process may have shown waits for the server to say what was read since.
+    /// Until when what a dead process may have shown waits for the server to say what was read
+    /// since.
     private var placesUntil: Duration?
     private var recoversAgain = false
     private var endings: [CheckedContinuation<Void, Never>] = []
@@ -182,7 +184,8 @@ actor NoticesDriver {
         try await perform(plan, moment)
     }
 
-    /// Messages of a catch-up wait for its end, so that the newest of it are shown and not the first.
+    /// Messages of a catch-up wait for its end, so that the newest of it are shown and not the
+    /// first.
     private func isPostponed(_ name: ChannelName, isCatchingUp: Bool) -> Bool {
         let now = clock.uptime()
         guard isCatchingUp else {
@@ -219,7 +222,8 @@ actor NoticesDriver {
         }
     }
 
-    /// Channels of which nobody has said yet what was read while no process ran: what may be shown again of them waits for that, a moment.
+    /// Channels of which nobody has said yet what was read while no process ran: what may be shown
+    /// again of them waits for that, a moment.
     private func unplaced(isUrgent: Bool) async throws -> Set<ChannelName> {
         recoversAgain = false
         guard !isUrgent, let until = placesUntil, clock.uptime() < until else { return [] }
@@ -280,7 +284,8 @@ actor NoticesDriver {
         try await journal.mergeSpool()
     }
 
-    /// What an extension reads is replaced after what it is about: at most once a second while nobody can need it sooner.
+    /// What an extension reads is replaced after what it is about: at most once a second while
+    /// nobody can need it sooner.
     private func mirror(_ settings: NotificationSettings, isUrgent: Bool) async throws {
         let now = clock.uptime()
         let soonest = (mirrored?.at).map { $0 + .milliseconds(NoticeLimits.mirrorMilliseconds) }

@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// The system's notification centre, which is waited for, and not for ever: a call that never returns must not stop the door.
+/// The system's notification centre, which is waited for, and not for ever: a call that never
+/// returns must not stop the door.
 ///
 /// What a call that was left alone does later is found by asking what stands.
 struct PatientNotifications: UserNotifications {

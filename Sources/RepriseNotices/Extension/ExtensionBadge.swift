@@ -1,6 +1,8 @@
-/// The figure at the app's icon, as a service extension works it out: the app's count, or the server's, and what came since.
+/// The figure at the app's icon, as a service extension works it out: the app's count, or the
+/// server's, and what came since.
 ///
-/// It is a function of the mirror and of all that the extension was told since, so the order in which pushes come in makes no difference.
+/// It is a function of the mirror and of all that the extension was told since, so the order in
+/// which pushes come in makes no difference.
 package struct ExtensionBadge: Hashable, Sendable {
     /// How many are unread.
     package var count: Int64
@@ -9,8 +11,9 @@ package struct ExtensionBadge: Hashable, Sendable {
 
     /// Works it out.
     ///
-    /// A count of the server is of no use once the app has counted as far itself: the app knows what was read here. Of those that are of
-    /// use the newest holds, so a count never takes the place of a newer one. What it cannot have seen is added.
+    /// A count of the server is of no use once the app has counted as far itself: the app knows
+    /// what was read here. Of those that are of use the newest holds, so a count never takes the
+    /// place of a newer one. What it cannot have seen is added.
     ///
     /// - Parameters:
     ///   - mirror: what the app has left; nil: nothing that can be read.
@@ -45,7 +48,8 @@ package struct ExtensionBadge: Hashable, Sendable {
         return asOf >= mirror.badgeAsOf
     }
 
-    /// The later count; of two at one moment that of the higher head, so that it is the same in whatever order they came.
+    /// The later count; of two at one moment that of the higher head, so that it is the same in
+    /// whatever order they came.
     private static func order(_ record: ShownRecord) -> (Int64, Int64, String) {
         (record.countedAsOf ?? 0, record.head, record.id)
     }

@@ -4,7 +4,8 @@ public import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// What a notification service extension does with one push: it decides how the message is shown, and writes down that it was.
+/// What a notification service extension does with one push: it decides how the message is shown,
+/// and writes down that it was.
 ///
 /// ```swift
 /// let notice = NoticeExtension(at: sharedFolder)
@@ -12,8 +13,9 @@ import Synchronization
 /// notice.timeWillExpire()                               // in serviceExtensionTimeWillExpire
 /// ```
 ///
-/// It opens no journal: it reads the mirror that the app has left, and leaves a record in the spool, which the app takes over when it
-/// runs. Whatever goes wrong, something is shown: what cannot be decided is shown as it came.
+/// It opens no journal: it reads the mirror that the app has left, and leaves a record in the
+/// spool, which the app takes over when it runs. Whatever goes wrong, something is shown: what
+/// cannot be decided is shown as it came.
 public final class NoticeExtension: Sendable {
     /// How far it has come, for tests that end the process there.
     package enum Step: String, Hashable, Sendable, CaseIterable {
@@ -35,8 +37,9 @@ public final class NoticeExtension: Sendable {
     /// Prepares for one push.
     ///
     /// - Parameters:
-    ///   - folder: the folder that the app shares with its extension, which its journal was configured with. With `RepriseAccounts` it is the
-    ///     same: whose part of it is current stands in it.
+    ///   - folder: the folder that the app shares with its extension, which its journal was
+    ///     configured with. With `RepriseAccounts` it is the same: whose part of it is current
+    ///     stands in it.
     ///   - budget: how long it may take; then what is known is shown.
     public convenience init(at folder: URL, budget: Duration = NoticeLimits.extensionBudget) {
         self.init(at: folder, budget: budget, timekeeper: SystemTimekeeper())
@@ -54,8 +57,8 @@ public final class NoticeExtension: Sendable {
 
     /// Decides how a push is shown, and writes that down; once for each.
     ///
-    /// What was decided is in the spool, durable, when this returns; unless the time was over before, or the spool is full or cannot be
-    /// written: then it is shown all the same.
+    /// What was decided is in the spool, durable, when this returns; unless the time was over
+    /// before, or the spool is full or cannot be written: then it is shown all the same.
     ///
     /// - Parameter request: as the system has it; its `info` is the payload.
     /// - Returns: what is to be shown, never without a text that was there.
@@ -79,7 +82,8 @@ public final class NoticeExtension: Sendable {
                 return false
             }
             guard !isOver else { return waiter.resume(returning: original) }
-            // Off the pool of tasks: a disk that does not answer must not keep the timer from running.
+            // Off the pool of tasks: a disk that does not answer must not keep the timer from
+            // running.
             DispatchQueue.global().async { self.work(request) }
         }
     }
@@ -102,7 +106,8 @@ public final class NoticeExtension: Sendable {
         }
         reached(.decided)
         if let record = judgement.record {
-            // Recorded first. What cannot be recorded is shown nevertheless: the app asks the system what stands.
+            // Recorded first. What cannot be recorded is shown nevertheless: the app asks the
+            // system what stands.
             try? Spool(at: folder, timekeeper: timekeeper).record(record.entry())
         }
         reached(.recorded)

@@ -4,8 +4,9 @@ import RepriseJournal
 extension NoticeMirror {
     /// The same, with so much left out that it fits into the mirror.
     ///
-    /// What is left out makes the extension less sure, never wrong: of a channel without a standing it takes the server's count, and what
-    /// is muted the server does not push as an alert. So positions go first, the oldest of `order`; then what was shown; then mutes.
+    /// What is left out makes the extension less sure, never wrong: of a channel without a standing
+    /// it takes the server's count, and what is muted the server does not push as an alert. So
+    /// positions go first, the oldest of `order`; then what was shown; then mutes.
     ///
     /// - Parameter order: channels, those that changed last first; others go before them.
     /// - Returns: a mirror of at most ``RepriseJournal/JournalLimits/mirrorBytes``.

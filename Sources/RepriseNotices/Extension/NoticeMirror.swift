@@ -51,9 +51,11 @@ package struct NoticeMirror: Hashable, Sendable, Codable {
     package var settings: NotificationSettings
     /// What is unread in all channels, as the app counted it.
     package var badge: Int64 = 0
-    /// The newest moment of a count of the server that the app has taken, by the server's clock, in milliseconds since 1970.
+    /// The newest moment of a count of the server that the app has taken, by the server's clock, in
+    /// milliseconds since 1970.
     package var badgeAsOf: Int64 = 0
-    /// The messages whose banners the app has shown last and the system has taken, newest first, at most ``NoticeLimits/mirroredShown``; nil: it does not say.
+    /// The messages whose banners the app has shown last and the system has taken, newest first, at
+    /// most ``NoticeLimits/mirroredShown``; nil: it does not say.
     package var shown: [String]?
 
     /// An empty one.

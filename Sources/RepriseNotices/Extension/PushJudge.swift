@@ -32,10 +32,12 @@ package struct PushJudge: Sendable {
 
     /// Decides.
     ///
-    /// What it does not understand is shown as it came: a notification that is not hidden by mistake is worth more than one that is.
+    /// What it does not understand is shown as it came: a notification that is not hidden by
+    /// mistake is worth more than one that is.
     ///
     /// - Parameter request: as the system has it.
-    /// - Returns: what is shown. It has the text that it came with, because content without any would be ignored.
+    /// - Returns: what is shown. It has the text that it came with, because content without any
+    ///   would be ignored.
     package func judge(_ request: NotificationRequest) -> Judgement {
         guard let hint = try? PushHint(payload: request.content.info), hint.kind == .alert,
             let id = hint.id
@@ -62,8 +64,9 @@ package struct PushJudge: Sendable {
             published: hint.time ?? now, source: .push)
     }
 
-    /// That the extension runs says that the system lets the app show something, and what a person has switched off the system takes away
-    /// itself: the settings in the mirror may be those of yesterday.
+    /// That the extension runs says that the system lets the app show something, and what a person
+    /// has switched off the system takes away itself: the settings in the mirror may be those of
+    /// yesterday.
     private func state(_ hint: PushHint, _ id: EntryID) -> NoticeState {
         var state = NoticeState(
             me: mirror?.me.flatMap { try? UserID($0) },
@@ -84,7 +87,8 @@ package struct PushJudge: Sendable {
         return state
     }
 
-    /// Of a push for who was signed in before nothing is told to who is now; the app takes it away when it runs.
+    /// Of a push for who was signed in before nothing is told to who is now; the app takes it away
+    /// when it runs.
     private func hidden(_ content: NotificationContent) -> NotificationContent {
         var content = dressed(content, [], nil)
         (content.title, content.subtitle, content.body) = ("", "", "…")
@@ -92,8 +96,8 @@ package struct PushJudge: Sendable {
         return content
     }
 
-    /// An extension cannot keep a push from being shown: what nobody should be told of goes into the list without a sound, until the app
-    /// takes it away.
+    /// An extension cannot keep a push from being shown: what nobody should be told of goes into
+    /// the list without a sound, until the app takes it away.
     private func dressed(
         _ content: NotificationContent, _ presentation: PresentationOptions,
         _ badge: ExtensionBadge?

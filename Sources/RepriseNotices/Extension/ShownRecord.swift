@@ -3,7 +3,8 @@ package import RepriseCore
 import RepriseJournal
 package import RepriseWire
 
-/// What a service extension says that it has shown: the payload of an entry of ``NoticeKinds/shown``, by the spool.
+/// What a service extension says that it has shown: the payload of an entry of
+/// ``NoticeKinds/shown``, by the spool.
 ///
 /// It only marks a message as shown. It never covers and never applies.
 package struct ShownRecord: Hashable, Sendable, Codable {

@@ -15,7 +15,8 @@ package struct NoticesReading: Hashable, Sendable {
         package var standing: String
         /// What brought it first: `push`, `extension`, `live` or `catchUp`.
         package var way: String
-        /// A ``RepriseWire/NoticeDecision/Reason``, or `found`: it was in the notification centre before anybody here heard of it.
+        /// A ``RepriseWire/NoticeDecision/Reason``, or `found`: it was in the notification centre
+        /// before anybody here heard of it.
         package var reason: String
         package var presentation: PresentationOptions
         /// Why it does not stand any more.

@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// What a person did with a notification: the payload of an entry of ``NoticeKinds/tap`` or ``NoticeKinds/action``.
+/// What a person did with a notification: the payload of an entry of ``NoticeKinds/tap`` or
+/// ``NoticeKinds/action``.
 struct NoticeArrival: Hashable, Sendable, Codable {
     /// `open`, `dismiss`, or what stands on the button.
     var action: String

@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What comes in through taps and actions of notifications, from the record to the app or the outbox.
+/// What comes in through taps and actions of notifications, from the record to the app or the
+/// outbox.
 final class NoticeRouting: Sendable {
     private let journal: Journal
     private let messages: any NoticeMessages
@@ -82,7 +83,8 @@ final class NoticeRouting: Sendable {
 
     // MARK: Actions
 
-    /// A reply is in the outbox, and read is what was read, in the transaction that ends the entry: exactly once.
+    /// A reply is in the outbox, and read is what was read, in the transaction that ends the entry:
+    /// exactly once.
     func started() async {
         let (messages, configuration) = (messages, configuration)
         await journal.handle(NoticeKinds.action) { db, entry in

@@ -3,9 +3,11 @@ import RepriseJournal
 
 /// Where a notification that a person has tapped leads, as things stand when it is handed over.
 public struct NoticeTap: Sendable, Identifiable {
-    /// The id that it was recorded with: the same tap comes again with the same id if the process died over it.
+    /// The id that it was recorded with: the same tap comes again with the same id if the process
+    /// died over it.
     public let id: EntryID
-    /// The conversation: `sort` is ``NoticeTaps/sort``, `id` the channel, `part` the message; nil if it carries none that can be read.
+    /// The conversation: `sort` is ``NoticeTaps/sort``, `id` the channel, `part` the message; nil
+    /// if it carries none that can be read.
     public let route: Route?
     /// What that is now; each case is a screen of its own.
     public let resolution: Resolution
@@ -50,7 +52,8 @@ public struct NoticeTap: Sendable, Identifiable {
 /// }
 /// ```
 ///
-/// A tap over which the process dies comes again; so does one whose loop ends. At most ``NoticeLimits/tapsInHand`` are in hand.
+/// A tap over which the process dies comes again; so does one whose loop ends. At most
+/// ``NoticeLimits/tapsInHand`` are in hand.
 public struct NoticeTaps: AsyncSequence, Sendable {
     /// What it brings.
     public typealias Element = NoticeTap
@@ -114,7 +117,8 @@ extension NoticeTap {
 
         func end(_ id: EntryID, reason: String) async throws {
             let now = clock.wall()
-            // The word of the app is durable before the entry ends: a kill between the two must not show it again.
+            // The word of the app is durable before the entry ends: a kill between the two must not
+            // show it again.
             try await journal.write { db in try NoticeTapLog.presented(id, at: now, db) }
             hand.release(id)?.end(as: .ended(.applied, reason: reason))
         }

@@ -2,7 +2,8 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 
-/// Waits for what transactions of the journal bring about: looks once at the beginning and after each commit, and never in between.
+/// Waits for what transactions of the journal bring about: looks once at the beginning and after
+/// each commit, and never in between.
 final class NoticeWait: TransactionObserver, Sendable {
     private let signal = Signal()
     private let clock: any Timekeeper

@@ -3,7 +3,8 @@ package import RepriseCore
 package import RepriseWire
 import Synchronization
 
-/// The server, as far as settings are told to it: over HTTP, because they are to be told also while no socket is open.
+/// The server, as far as settings are told to it: over HTTP, because they are to be told also while
+/// no socket is open.
 package struct NoticeServer: Sendable {
     /// Where: `https://host:port`.
     package var url: String
@@ -89,7 +90,8 @@ package struct NoticeServer: Sendable {
         switch status {
         case 204: return .done([])
         case 200..<300:
-            // Something else between here and the server answers too: a hotel's page is no word of it.
+            // Something else between here and the server answers too: a hotel's page is no word of
+            // it.
             guard (try? JSONMembers.read(body) { _ in () }) != nil else {
                 throw Unreached("Something else answers in the server's place.", code: .notReprise)
             }

@@ -3,7 +3,8 @@ public import RepriseWire
 
 /// What a person has set about notices, as it holds on this device now.
 ///
-/// It holds here from the moment at which it was set, whether the server was reached or not; ``Standing`` says how far the server is.
+/// It holds here from the moment at which it was set, whether the server was reached or not;
+/// ``Standing`` says how far the server is.
 public struct NoticeSettings: Hashable, Sendable {
     /// What the server knows of a setting.
     public enum Standing: Hashable, Sendable {
@@ -11,7 +12,8 @@ public struct NoticeSettings: Hashable, Sendable {
         case told
         /// The server is told as soon as it can be reached.
         case waits
-        /// The server has refused it, for this reason. It holds on this device; the entry is a dead letter.
+        /// The server has refused it, for this reason. It holds on this device; the entry is a dead
+        /// letter.
         case refused(String)
     }
 
@@ -43,7 +45,8 @@ public struct NoticeSettings: Hashable, Sendable {
     public var quiet: Quiet?
     /// Of this device alone, where they come before those of the person.
     public var deviceQuiet: Quiet?
-    /// What the server knows of where this device is reached by pushes; nil: it is not to be reached.
+    /// What the server knows of where this device is reached by pushes; nil: it is not to be
+    /// reached.
     public var push: Standing?
 
     /// Nothing is set.

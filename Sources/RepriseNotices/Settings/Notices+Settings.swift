@@ -2,7 +2,8 @@ public import RepriseCore
 import RepriseJournal
 public import RepriseWire
 
-/// What a person sets: it holds on this device at once, and the server is told as soon as it can be reached.
+/// What a person sets: it holds on this device at once, and the server is told as soon as it can be
+/// reached.
 ///
 /// ```swift
 /// try await notices.mute(channel: general, until: tomorrow)
@@ -10,7 +11,8 @@ public import RepriseWire
 /// try await notices.registered(pushToken: token)      // at each start, with what the system says
 /// ```
 ///
-/// Each of these is durable when it returns. What the server refuses is a dead letter, and holds on this device.
+/// Each of these is durable when it returns. What the server refuses is a dead letter, and holds on
+/// this device.
 extension Notices {
     /// What is set, as it holds on this device.
     public var settings: NoticeSettings { settingsDriver.board.value }
@@ -26,8 +28,10 @@ extension Notices {
     /// - Parameters:
     ///   - channel: the channel.
     ///   - until: until then; nil: for ever.
-    ///   - exceptMentions: whether what names the person comes through, where it is this device that decides.
-    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``, and as ``RepriseJournal/Journal/write(_:)``.
+    ///   - exceptMentions: whether what names the person comes through, where it is this device
+    ///     that decides.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``, and as
+    ///   ``RepriseJournal/Journal/write(_:)``.
     public func mute(
         channel: ChannelName, until: WallTime? = nil, exceptMentions: Bool = false
     ) async throws {
@@ -47,8 +51,10 @@ extension Notices {
     /// - Parameters:
     ///   - person: the person.
     ///   - until: until then; nil: for ever.
-    ///   - exceptMentions: whether what names the person who is signed in comes through, where it is this device that decides.
-    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``, and as ``RepriseJournal/Journal/write(_:)``.
+    ///   - exceptMentions: whether what names the person who is signed in comes through, where it
+    ///     is this device that decides.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``, and as
+    ///   ``RepriseJournal/Journal/write(_:)``.
     public func mute(
         person: UserID, until: WallTime? = nil, exceptMentions: Bool = false
     ) async throws {
@@ -67,7 +73,8 @@ extension Notices {
     ///
     /// - Parameters:
     ///   - hours: which hours; nil: none.
-    ///   - onThisDeviceAlone: whether they are of this device, where they come before those of the person.
+    ///   - onThisDeviceAlone: whether they are of this device, where they come before those of the
+    ///     person.
     /// - Throws: as ``RepriseJournal/Journal/write(_:)``.
     public func setQuietHours(_ hours: QuietHours?, onThisDeviceAlone: Bool = false) async throws {
         try await settingsDriver.set(
@@ -76,10 +83,12 @@ extension Notices {
 
     /// The system says where this device is reached by pushes.
     ///
-    /// Call it at each start, with what the system says then: it may be another one than last time, and the server may have lost it.
+    /// Call it at each start, with what the system says then: it may be another one than last time,
+    /// and the server may have lost it.
     ///
     /// - Parameter pushToken: as `didRegisterForRemoteNotificationsWithDeviceToken` has it.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, and as ``RepriseJournal/Journal/write(_:)``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, and as
+    ///   ``RepriseJournal/Journal/write(_:)``.
     public func registered(pushToken: [UInt8]) async throws {
         guard !pushToken.isEmpty else {
             throw RepriseError(
@@ -125,8 +134,8 @@ extension Notices {
 
     /// The person signs out: the server is to forget where this device is reached.
     ///
-    /// It waits for that shortly. If the server cannot be told now, its pushes come until the next user of this device has registered it, or
-    /// the system says that the token is no more.
+    /// It waits for that shortly. If the server cannot be told now, its pushes come until the next
+    /// user of this device has registered it, or the system says that the token is no more.
     ///
     /// - Returns: whether the server has forgotten it, or never knew.
     @discardableResult

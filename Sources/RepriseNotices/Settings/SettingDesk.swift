@@ -25,7 +25,8 @@ struct SettingDesk: Sendable {
     ///   - target: what it is of.
     ///   - value: nil: it is taken back.
     ///   - again: tells the server also what it should know.
-    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``; what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``; what the journal
+    ///   throws.
     func set(_ target: SettingTarget, _ value: SettingValue?, again: Bool = false) async throws {
         let bytes = try value?.bytes
         let payload = [UInt8](
@@ -115,7 +116,8 @@ struct SettingDesk: Sendable {
         try Int64.fetchOne(db.cachedStatement(sql: "SELECT last FROM noticesRevision")) ?? 0
     }
 
-    /// Takes what the server has, where nothing was set here since it was asked and nothing waits to be told.
+    /// Takes what the server has, where nothing was set here since it was asked and nothing waits
+    /// to be told.
     ///
     /// - Parameters:
     ///   - server: all mutes and quiet hours that hold for this device.
@@ -143,7 +145,8 @@ struct SettingDesk: Sendable {
                         ON CONFLICT DO UPDATE SET value = excluded.value, revision = excluded.revision
                         """, arguments: [target.text, try merged.bytes, next])
             }
-            // What the server does not have any more was taken back on another device, or its time is over.
+            // What the server does not have any more was taken back on another device, or its time
+            // is over.
             for (target, row) in old where !row.isOurs && target != SettingTarget.push.text {
                 try db.execute(
                     sql: "DELETE FROM noticesSetting WHERE target = ?", arguments: [target])

@@ -5,13 +5,14 @@ import Synchronization
 
 /// Tells the server what was set, and takes what was set on another device.
 ///
-/// The server is asked what it has first, and only when it has answered are entries handed over; so of an outage there is one wait, with
-/// one backoff, and not one for each setting.
+/// The server is asked what it has first, and only when it has answered are entries handed over; so
+/// of an outage there is one wait, with one backoff, and not one for each setting.
 final class SettingsDriver: Sendable {
     private struct News {
         /// There is a connection to the server: it is worth asking.
         var isConnected = false
-        /// The server was lost while it was told something, and for how long it wants to be left alone.
+        /// The server was lost while it was told something, and for how long it wants to be left
+        /// alone.
         var lost: (isLost: Bool, wait: Duration?) = (false, nil)
     }
 
@@ -52,7 +53,8 @@ final class SettingsDriver: Sendable {
         }
     }
 
-    /// Reads what is set of one target: a thousand that are told one after the other are not read a thousand times.
+    /// Reads what is set of one target: a thousand that are told one after the other are not read a
+    /// thousand times.
     private func load(_ target: SettingTarget) async throws {
         while true {
             let (one, revision) = try await desk.settings(of: target)
@@ -215,7 +217,8 @@ final class SettingsDriver: Sendable {
         let revision = try await desk.revision()
         let device = try await server.device()
         var found = ServerSettings()
-        // A server that knows no users has nothing to say, and refuses what it is told, one after the other.
+        // A server that knows no users has nothing to say, and refuses what it is told, one after
+        // the other.
         guard case .done(let mutes) = try await server.ask("GET", "/v1/mutes") else { return }
         try found.takeMutes(mutes)
         guard case .done(let hours) = try await server.ask("GET", "/v1/quiet-hours") else { return }
@@ -225,7 +228,8 @@ final class SettingsDriver: Sendable {
         try await checkRegistration(server, device)
     }
 
-    /// A server that was told where this device is reached and does not know it any more, as one from a backup, is told once more in a run.
+    /// A server that was told where this device is reached and does not know it any more, as one
+    /// from a backup, is told once more in a run.
     private func checkRegistration(_ server: NoticeServer, _ device: EntryID) async throws {
         guard let registration = try await desk.registration(),
             case .done(let body) = try await server.ask("GET", "/v1/devices"),
@@ -239,7 +243,8 @@ final class SettingsDriver: Sendable {
 
     // MARK: Leaving
 
-    /// The person signs out: the server is to forget where this device is reached, if it can be told now.
+    /// The person signs out: the server is to forget where this device is reached, if it can be
+    /// told now.
     ///
     /// - Returns: whether it has.
     func leave() async -> Bool {

@@ -1,7 +1,8 @@
 public import Foundation
 public import RepriseCore
 
-/// The system, as a process that a phone has launched meets it: the ports of RepriseCore, and why it was launched.
+/// The system, as a process that a phone has launched meets it: the ports of RepriseCore, and why
+/// it was launched.
 ///
 /// ```swift
 /// let phone = try await PhoneApp.connect()
@@ -9,7 +10,8 @@ public import RepriseCore
 /// await phone.run(life: reprise, notifications: handler)
 /// ```
 ///
-/// When the phone is switched off, so is the process: SIGKILL, as a device whose battery is taken out.
+/// When the phone is switched off, so is the process: SIGKILL, as a device whose battery is taken
+/// out.
 public final class PhoneApp: Sendable {
     /// The app's name on the phone.
     public let name: String
@@ -29,8 +31,8 @@ public final class PhoneApp: Sendable {
     /// Connects to the phone that has launched this process; once in its life.
     ///
     /// - Returns: the system.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no phone has launched it, `.unreachable`, `.refused` if the phone does not
-    ///   know it (any more).
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no phone has launched it,
+    ///   `.unreachable`, `.refused` if the phone does not know it (any more).
     public static func connect() async throws -> PhoneApp {
         let environment = ProcessInfo.processInfo.environment
         guard let socket = environment[PhoneEnvironment.socket],
@@ -78,7 +80,8 @@ public final class PhoneApp: Sendable {
     /// Where the phone's browser listens to a debugger; it is started when the first app asks.
     ///
     /// - Returns: a WebSocket URL on loopback.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no browser is installed, `.timedOut`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no browser is installed,
+    ///   `.timedOut`.
     public func browser() async throws -> String {
         guard case .browser(let address) = try await link.ask(.browser) else { throw Self.nonsense }
         return address
@@ -114,17 +117,19 @@ public final class PhoneApp: Sendable {
 
     /// Lets the system talk to the app, until the task is cancelled.
     ///
-    /// What came before waits; each handler runs in a task of its own, begun in the order of what happened. What a handler returns from
-    /// is done for the system: only then a response is completed.
+    /// What came before waits; each handler runs in a task of its own, begun in the order of what
+    /// happened. What a handler returns from is done for the system: only then a response is
+    /// completed.
     ///
     /// - Parameters:
     ///   - life: is told about foreground, background and memory.
     ///   - notifications: is the delegate of the notification centre.
-    ///   - scene: gets a tap that a scene's connection options carry after the delegate has had it (see ``PhoneLaunch/response`` for
-    ///     the one that comes before); nil: the delegate's ``RepriseCore/NotificationHandler/received(_:)`` again.
+    ///   - scene: gets a tap that a scene's connection options carry after the delegate has had it
+    ///     (see ``PhoneLaunch/response`` for the one that comes before); nil: the delegate's
+    ///     ``RepriseCore/NotificationHandler/received(_:)`` again.
     ///   - webViewCrash: makes the web views' process die.
-    ///   - transfersDone: is told that all of the app's transfers are done, when it was woken for that
-    ///     (`handleEventsForBackgroundURLSession`); until it returns the app is not suspended.
+    ///   - transfersDone: is told that all of the app's transfers are done, when it was woken for
+    ///     that (`handleEventsForBackgroundURLSession`); until it returns the app is not suspended.
     ///   - tasks: runs a task of the background scheduler.
     public func run(
         life: any AppLife, notifications: any NotificationHandler,

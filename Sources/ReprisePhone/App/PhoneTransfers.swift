@@ -33,7 +33,8 @@ final class PhoneTransferNews: Sendable {
 
     private let state = Mutex(State())
 
-    /// An end is one for each transfer; the rest of the room is for progress, of which the newest is enough.
+    /// An end is one for each transfer; the rest of the room is for progress, of which the newest
+    /// is enough.
     private static let room = 4 * PhoneLimits.transfers
 
     func publish(_ transfer: Transfer) {

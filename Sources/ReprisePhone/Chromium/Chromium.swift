@@ -11,9 +11,11 @@ import Synchronization
 /// await chromium.end()
 /// ```
 ///
-/// It ends with the process that started it, however that ends. Other processes may use it by its address.
+/// It ends with the process that started it, however that ends. Other processes may use it by its
+/// address.
 public final class Chromium: Sendable {
-    /// Where its DevTools listen: a WebSocket URL on loopback, which is all that another process needs to use it.
+    /// Where its DevTools listen: a WebSocket URL on loopback, which is all that another process
+    /// needs to use it.
     public let address: String
     /// The process group that all of it runs in.
     public let group: pid_t
@@ -31,11 +33,12 @@ public final class Chromium: Sendable {
     /// Starts a browser with a profile of its own, which is removed at its end.
     ///
     /// - Parameters:
-    ///   - executable: the browser's path; nil looks at `REPRISE_CHROMIUM`, then for `chromium`, `chromium-browser`,
-    ///     `google-chrome` on the path.
+    ///   - executable: the browser's path; nil looks at `REPRISE_CHROMIUM`, then for `chromium`,
+    ///     `chromium-browser`, `google-chrome` on the path.
     ///   - limit: how long it may take.
     /// - Returns: the browser, ready for connections.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if there is none or it ends at once, `.timedOut`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if there is none or it ends at once,
+    ///   `.timedOut`.
     public static func start(
         executable: String? = nil, within limit: Duration = .seconds(30)
     ) async throws -> Chromium {
@@ -83,7 +86,8 @@ public final class Chromium: Sendable {
             "--disable-component-update", "--disable-sync", "--disable-default-apps",
             "--disable-extensions", "--disable-breakpad", "--disable-crash-reporter",
             "--disable-features=Translate,MediaRouter,OptimizationHints",
-            // A web view that nobody looks at keeps its timers, as one that is on a phone's screen does.
+            // A web view that nobody looks at keeps its timers, as one that is on a phone's screen
+            // does.
             "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
             "--disable-backgrounding-occluded-windows",
             // Nothing but loopback is reachable: no test may depend on a network.

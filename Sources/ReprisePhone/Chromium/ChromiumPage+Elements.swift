@@ -10,7 +10,8 @@ package struct ScreenElement: Hashable, Sendable, CustomStringConvertible {
     package let detail: String
     /// What is typed or chosen in it.
     package let value: String
-    /// `focused`, `disabled`, `required`, `invalid`, `checked`, `modal`, …, with their values as text.
+    /// `focused`, `disabled`, `required`, `invalid`, `checked`, `modal`, …, with their values as
+    /// text.
     package let properties: [String: String]
     /// How many elements it is below the page.
     package let depth: Int

@@ -4,9 +4,10 @@ import Synchronization
 
 /// The browser's processes, which end with ours even if that is killed.
 ///
-/// Chromium starts a dozen processes and asks nobody whether its parent lives. So a shell stands between: it starts the browser, and reads
-/// from a pipe whose other end only we hold. When we close it, or are gone, the shell ends the browser; and when that has ended, by itself or not,
-/// it removes the profile and ends its whole group.
+/// Chromium starts a dozen processes and asks nobody whether its parent lives. So a shell stands
+/// between: it starts the browser, and reads from a pipe whose other end only we hold. When we
+/// close it, or are gone, the shell ends the browser; and when that has ended, by itself or not, it
+/// removes the profile and ends its whole group.
 final class ChromiumProcess: Sendable {
     private struct State {
         var pipe: Int32
@@ -104,7 +105,8 @@ final class ChromiumProcess: Sendable {
             posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0)
         }
         var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
-        // Nothing else that is open here stays open as long as the browser does: a socket's peer would never hear of its end.
+        // Nothing else that is open here stays open as long as the browser does: a socket's peer
+        // would never hear of its end.
         #if canImport(Darwin)
             flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         #else
@@ -115,7 +117,8 @@ final class ChromiumProcess: Sendable {
             }
         #endif
         posix_spawnattr_setpgroup(&attributes, 0)
-        // A thread of Swift's pool has all signals blocked, a child inherits that, and a shell without SIGCHLD waits for ever.
+        // A thread of Swift's pool has all signals blocked, a child inherits that, and a shell
+        // without SIGCHLD waits for ever.
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)

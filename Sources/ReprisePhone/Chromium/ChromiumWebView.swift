@@ -12,7 +12,8 @@ package final class ChromiumWebView: HostedWebView {
     package static let patience = Duration.seconds(20)
 
     private static let binding = "__reprise"
-    /// Makes of the browser's binding what a page finds in a `WKWebView`, and takes the binding itself away.
+    /// Makes of the browser's binding what a page finds in a `WKWebView`, and takes the binding
+    /// itself away.
     private static let shim = """
         (() => {
           const say = globalThis.\(binding);

@@ -7,7 +7,8 @@ public import RepriseCore
 /// let view = try await webViews.open(page)
 /// ```
 ///
-/// Each is a tab in a browser context of its own: it shares no storage with another. They vanish with the connection, and so with the app's process.
+/// Each is a tab in a browser context of its own: it shares no storage with another. They vanish
+/// with the connection, and so with the app's process.
 public actor ChromiumWebViews: WebViewHost {
     /// The screen that a page believes to be on.
     public struct Screen: Hashable, Sendable {

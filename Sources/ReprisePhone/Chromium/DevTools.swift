@@ -91,8 +91,8 @@ package final class DevTools: Sendable {
     ///   - session: of the page it is for; nil for the browser.
     ///   - limit: how long the answer may take.
     /// - Returns: the result.
-    /// - Throws: ``RepriseCore/RepriseError`` `.closed` if the session or the connection has ended, `.timedOut`,
-    ///   `.refused` if the browser says no; `CancellationError`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.closed` if the session or the connection has ended,
+    ///   `.timedOut`, `.refused` if the browser says no; `CancellationError`.
     @discardableResult
     package func call(
         _ method: String, _ parameters: DevToolsValue = [:], session: String? = nil,

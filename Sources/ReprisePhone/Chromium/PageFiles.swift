@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// Answers what a page asks for, as a `WKURLSchemeHandler` would: its own files, and pictures of others.
+/// Answers what a page asks for, as a `WKURLSchemeHandler` would: its own files, and pictures of
+/// others.
 struct PageFiles: Sendable {
     /// A request that the browser has halted.
     struct Request: Decodable {
@@ -35,7 +36,8 @@ struct PageFiles: Sendable {
         switch request.resourceType {
         // Its policy lets a page ask for pictures alone.
         case "Image": return ("Fetch.continueRequest", ["requestId": id])
-        // It never goes elsewhere itself; this answer leaves it where it is, any other would show an error in its place.
+        // It never goes elsewhere itself; this answer leaves it where it is, any other would show
+        // an error in its place.
         case "Document":
             return ("Fetch.failRequest", ["requestId": id, "errorReason": "Aborted"])
         default:

@@ -2,8 +2,8 @@ public import Foundation
 public import RepriseCore
 import Synchronization
 
-/// A notification service extension on the phone, shaped after `UNNotificationServiceExtension`: a process of its own, started for
-/// one push, which may change what is shown.
+/// A notification service extension on the phone, shaped after `UNNotificationServiceExtension`: a
+/// process of its own, started for one push, which may change what is shown.
 ///
 /// ```swift
 /// try await PhoneExtension.run { push in
@@ -14,7 +14,8 @@ import Synchronization
 /// }
 /// ```
 ///
-/// It has 30 seconds. It shares a folder with its app, and with Reprise only the spool in it: it never opens the journal.
+/// It has 30 seconds. It shares a folder with its app, and with Reprise only the spool in it: it
+/// never opens the journal.
 public struct PhoneExtension: Sendable {
     /// The notification as it came.
     public let request: NotificationRequest
@@ -22,14 +23,17 @@ public struct PhoneExtension: Sendable {
     public let sharedFolder: URL
     private let connection: LineConnection
 
-    /// Connects to the phone that has started this process, changes the one notification, and returns when the phone has it.
+    /// Connects to the phone that has started this process, changes the one notification, and
+    /// returns when the phone has it.
     ///
     /// - Parameters:
     ///   - timeWillExpire: is called when the time is nearly over and `didReceive` has not returned
-    ///     (`serviceExtensionTimeWillExpire`): the last chance to say what is shown; nil is the original.
-    ///   - didReceive: makes the content that is shown (`didReceive(_:withContentHandler:)`); one without any text is ignored.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no phone has started this process, `.unreachable`, `.refused` if the phone
-    ///   does not await it (any more).
+    ///     (`serviceExtensionTimeWillExpire`): the last chance to say what is shown; nil is the
+    ///     original.
+    ///   - didReceive: makes the content that is shown (`didReceive(_:withContentHandler:)`); one
+    ///     without any text is ignored.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no phone has started this process,
+    ///   `.unreachable`, `.refused` if the phone does not await it (any more).
     public static func run(
         timeWillExpire: @escaping @Sendable () async -> NotificationContent? = { nil },
         didReceive: @escaping @Sendable (PhoneExtension) async -> NotificationContent

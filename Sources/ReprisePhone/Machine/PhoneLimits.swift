@@ -39,7 +39,8 @@ package enum PhoneLimits {
     package static let transfersAtOnce = 8
     /// How long the system tries, by Apple's default (`timeoutIntervalForResource`: 7 days).
     package static let transferMilliseconds: Int64 = 604_800_000
-    /// How long nothing may come or go, by Apple's default (`timeoutIntervalForRequest`: 60 seconds).
+    /// How long nothing may come or go, by Apple's default (`timeoutIntervalForRequest`: 60
+    /// seconds).
     package static let transferPatienceMilliseconds: Int64 = 60_000
     /// Up to which the pause before another attempt doubles.
     package static let transferRetryLimitMilliseconds: Int64 = 300_000

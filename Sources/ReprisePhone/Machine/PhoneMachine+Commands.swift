@@ -3,7 +3,8 @@ import RepriseCore
 
 /// What people and scripts ask.
 extension PhoneMachine {
-    /// Does a command that changes something; ``PhoneCommand/status``, `log`, `push` and `shutdown` are the driver's.
+    /// Does a command that changes something; ``PhoneCommand/status``, `log`, `push` and `shutdown`
+    /// are the driver's.
     ///
     /// - Throws: ``PhoneFailure``; then nothing has changed.
     package mutating func command(
@@ -121,7 +122,8 @@ extension PhoneMachine {
 
 /// What apps ask.
 extension PhoneMachine {
-    /// Answers a call of a process; nil if it is not the machine's to answer, or the process is no more.
+    /// Answers a call of a process; nil if it is not the machine's to answer, or the process is no
+    /// more.
     package mutating func called(life: Int, _ call: AppCall, at now: PhoneMoment) -> AppAnswer? {
         guard let app = app(of: life), let record = state.apps[app] else { return nil }
         do throws(PhoneFailure) {

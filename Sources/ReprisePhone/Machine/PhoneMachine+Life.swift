@@ -31,7 +31,8 @@ extension PhoneMachine {
         }
     }
 
-    /// Lets an app run in the background for something that has come; starts it if it has no process.
+    /// Lets an app run in the background for something that has come; starts it if it has no
+    /// process.
     mutating func wake(_ app: String, reason: PhoneLaunch.Reason, at now: PhoneMoment) {
         guard let process = process(app) else {
             return start(app, PhoneLaunch(reason: reason, isForeground: false), at: now)

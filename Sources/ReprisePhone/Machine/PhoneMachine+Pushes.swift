@@ -89,7 +89,8 @@ extension PhoneMachine {
         act(.runExtension(run, app: app, push))
     }
 
-    /// The service extension has answered; or ended without an answer, and the push is shown as it came.
+    /// The service extension has answered; or ended without an answer, and the push is shown as it
+    /// came.
     ///
     /// Content without any text is no answer, as Apple has it.
     package mutating func extensionFinished(

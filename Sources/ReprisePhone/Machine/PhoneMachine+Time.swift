@@ -16,11 +16,13 @@ extension PhoneMachine {
     /// When something comes due next, in microseconds; nil if nothing will.
     package func nextDue(from now: PhoneMoment) -> Int64? { soonest(from: now)?.at }
 
-    /// Time has passed: does what has come due, in its order, at most ``PhoneLimits/dueAtOnce`` of it.
+    /// Time has passed: does what has come due, in its order, at most ``PhoneLimits/dueAtOnce`` of
+    /// it.
     package mutating func timePassed(to now: PhoneMoment) {
         for _ in 0..<PhoneLimits.dueAtOnce {
             guard let next = soonest(from: now), next.at <= now.microseconds else { return }
-            // What was due within a step of time happens at its own moment, not at the end of the step.
+            // What was due within a step of time happens at its own moment, not at the end of the
+            // step.
             let late = (now.microseconds - next.at) / 1_000
             handle(next.due, at: now.advanced(byMilliseconds: -late))
         }

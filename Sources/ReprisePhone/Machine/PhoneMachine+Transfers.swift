@@ -65,7 +65,8 @@ extension PhoneMachine {
 
     // MARK: What the driver has seen
 
-    /// An attempt has got the beginning of an answer: what it will be, so that a later attempt can ask for the rest.
+    /// An attempt has got the beginning of an answer: what it will be, so that a later attempt can
+    /// ask for the rest.
     package mutating func transferBegan(
         _ number: Int, run: Int, part: TransferRecord.Part?
     ) {

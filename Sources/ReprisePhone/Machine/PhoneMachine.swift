@@ -2,12 +2,14 @@ package import RepriseCore
 
 /// Decides all that a phone does: what becomes of processes, notifications, tasks and pushes.
 ///
-/// A command, a process's end, a call of an app and the passing of time go in; what to do comes out of ``drain()``, to be done once the
-/// state is on disk. It reads no clock and draws no random number.
+/// A command, a process's end, a call of an app and the passing of time go in; what to do comes out
+/// of ``drain()``, to be done once the state is on disk. It reads no clock and draws no random
+/// number.
 package struct PhoneMachine: Sendable {
     /// What the driver has to do, in order.
     package enum Action: Hashable, Sendable {
-        /// Starts a process of the app; ``PhoneMachine/spawned(life:_:)`` or ``PhoneMachine/spawnFailed(life:_:at:)`` follows.
+        /// Starts a process of the app; ``PhoneMachine/spawned(life:_:)`` or
+        /// ``PhoneMachine/spawnFailed(life:_:at:)`` follows.
         case spawn(app: String, life: Int)
         /// SIGSTOP.
         case stop(life: Int)
@@ -20,13 +22,15 @@ package struct PhoneMachine: Sendable {
         case order(life: Int, id: Int, AppOrder)
         /// Tells all processes.
         case tellClock, tellNetwork, tellDevice
-        /// Starts the service extension; ``PhoneMachine/extensionFinished(run:content:at:)`` follows.
+        /// Starts the service extension; ``PhoneMachine/extensionFinished(run:content:at:)``
+        /// follows.
         case runExtension(Int, app: String, PhonePush)
         /// Tells the service extension that its time is nearly over.
         case warnExtension(Int)
         /// Kills the service extension.
         case endExtension(Int)
-        /// Begins an attempt, when the one before has ended; ``PhoneMachine/transferEnded(_:run:_:bytes:total:at:)`` follows.
+        /// Begins an attempt, when the one before has ended;
+        /// ``PhoneMachine/transferEnded(_:run:_:bytes:total:at:)`` follows.
         case startTransfer(Int, run: Int)
         /// Ends an attempt; nothing more is heard of it.
         case stopTransfer(Int, run: Int)

@@ -7,10 +7,12 @@ package struct PhoneState: Hashable, Sendable, Codable {
     package var clock = PhoneClock()
     package var device = PhoneDevice()
     package var rules = PhoneRules()
-    /// The number of the newest process that was ever launched; of the newest order, slot and run of an extension.
+    /// The number of the newest process that was ever launched; of the newest order, slot and run
+    /// of an extension.
     package var lastLife = 0
     package var lastOrder = 0
-    /// What was ordered to be killed and has not been seen dead: killed at the next start, if it is still the same process.
+    /// What was ordered to be killed and has not been seen dead: killed at the next start, if it is
+    /// still the same process.
     package var condemned: [ProcessIdentity] = []
     package var extensions: [Int: ExtensionRun] = [:]
     /// Of apps that were taken away, where the rules keep them.

@@ -2,7 +2,8 @@ package import RepriseCore
 
 /// A transfer that the system runs for an app, as it stands on the phone's disk.
 package struct TransferRecord: Hashable, Sendable, Codable {
-    /// What makes the downloaded part worth keeping: the next attempt asks for the rest of this very content.
+    /// What makes the downloaded part worth keeping: the next attempt asks for the rest of this
+    /// very content.
     package struct Part: Hashable, Sendable, Codable {
         /// A strong entity tag, or the date of the last change (RFC 9110 §13.1.5).
         package var validator: String

@@ -9,7 +9,8 @@ package import RepriseCore
 package enum PhoneGreeting: Hashable, Sendable, Codable {
     /// A person, a script, a test: sends ``PhoneRequest``, gets ``PhoneReply``.
     case control
-    /// A process that the phone has launched, with the token of its environment: sends ``AppMessage``, gets ``PhoneMessage``.
+    /// A process that the phone has launched, with the token of its environment: sends
+    /// ``AppMessage``, gets ``PhoneMessage``.
     case app(token: String)
     /// A process of a service extension.
     case `extension`(token: String)

@@ -6,7 +6,8 @@ import Synchronization
 
 /// A connection that carries lines of JSON over a Unix socket.
 ///
-/// What is received waits in the socket until it is read. What is sent and not taken is bounded: a peer that takes nothing is cut off.
+/// What is received waits in the socket until it is read. What is sent and not taken is bounded: a
+/// peer that takes nothing is cut off.
 package final class LineConnection: Sendable {
     /// The longest line.
     package static let lineLimit = 1_048_576
@@ -41,7 +42,8 @@ package final class LineConnection: Sendable {
         return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
     }
 
-    /// Hands over each line until the peer or somebody here closes, or `body` answers false; called once.
+    /// Hands over each line until the peer or somebody here closes, or `body` answers false; called
+    /// once.
     ///
     /// A line that is too long is nil.
     package func readLines(_ body: (ByteBuffer?) async -> Bool) async {
@@ -55,7 +57,8 @@ package final class LineConnection: Sendable {
 
     /// Sends a value as one line, after those before it; does not wait for the peer.
     ///
-    /// - Returns: false if the peer has taken nothing for so long that it was cut off, or the line is too long.
+    /// - Returns: false if the peer has taken nothing for so long that it was cut off, or the line
+    ///   is too long.
     @discardableResult
     package func send(_ value: some Encodable) -> Bool {
         guard let bytes = try? PhoneJSON.encode(value), bytes.count <= Self.lineLimit else {

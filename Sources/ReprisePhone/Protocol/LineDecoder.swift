@@ -5,7 +5,8 @@ struct LineDecoder: ByteToMessageDecoder {
     typealias InboundOut = Line
 
     let limit: Int
-    /// How much of the buffer is known to hold no end of a line, so that a line that trickles in is not read again and again.
+    /// How much of the buffer is known to hold no end of a line, so that a line that trickles in is
+    /// not read again and again.
     private var searched = 0
     private var isTooLong = false
 
@@ -43,7 +44,8 @@ struct LineDecoder: ByteToMessageDecoder {
     }
 }
 
-/// One line, without its end; nil stands for one that was too long. (NIO cannot carry an optional buffer as it is.)
+/// One line, without its end; nil stands for one that was too long. (NIO cannot carry an optional
+/// buffer as it is.)
 struct Line: Sendable {
     var bytes: ByteBuffer?
 }

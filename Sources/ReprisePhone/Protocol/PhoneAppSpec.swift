@@ -8,7 +8,8 @@ public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
     public var arguments: [String]
     /// Added to the phone's own environment.
     public var environment: [String: String]
-    /// The program of the notification service extension: an absolute path; nil if the app has none.
+    /// The program of the notification service extension: an absolute path; nil if the app has
+    /// none.
     public var serviceExtension: String?
     /// What that program is started with, without its name; nil is nothing.
     public var extensionArguments: [String]?

@@ -6,19 +6,22 @@ public import RepriseCore
 public enum PhoneCommand: Hashable, Sendable, Codable {
     /// How everything is; answered with ``PhoneAnswer/status(_:)``.
     case status
-    /// Installs an app, or replaces its program: an update, which ends a running process and keeps what the system keeps.
+    /// Installs an app, or replaces its program: an update, which ends a running process and keeps
+    /// what the system keeps.
     case install(PhoneAppSpec)
     /// Takes an app away with all that the system holds for it.
     case uninstall(app: String?)
     /// The user opens the app: a new process, or the one that is there comes to the foreground.
     case launch(app: String?)
-    /// The user does something with a notification in the notification centre; nil is the newest one.
+    /// The user does something with a notification in the notification centre; nil is the newest
+    /// one.
     case tap(app: String?, notification: String?, action: NotificationResponse.Action)
     /// The user goes to the home screen: the app in the foreground goes to the background.
     case home
     /// The system terminates the app (SIGKILL).
     case kill(app: String?)
-    /// The user throws the app out of the app switcher: no background launch until it is opened again.
+    /// The user throws the app out of the app switcher: no background launch until it is opened
+    /// again.
     case forceQuit(app: String?)
     /// The system suspends the app at once, whatever time it has left (SIGSTOP).
     case suspend(app: String?)
@@ -58,7 +61,8 @@ public enum PhoneCommand: Hashable, Sendable, Codable {
     case crashWebView(app: String?)
     /// Follows other rules where Apple's documentation leaves something open.
     case rules(PhoneRules)
-    /// What has happened after the event of this number, at most 1,000; waits for something so long if there is nothing yet (at most 30 s).
+    /// What has happened after the event of this number, at most 1,000; waits for something so long
+    /// if there is nothing yet (at most 30 s).
     case log(since: Int, waitMilliseconds: Int)
     /// Ends all apps and the phone. Its state stays.
     case shutdown

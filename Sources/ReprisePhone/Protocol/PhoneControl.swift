@@ -50,7 +50,8 @@ public final class PhoneControl: Sendable {
     ///
     /// - Parameter command: what is asked.
     /// - Returns: the answer; never ``PhoneAnswer/failed(_:)``, which is thrown.
-    /// - Throws: ``RepriseCore/RepriseError`` as the phone says; `.closed` if the phone has ended, and then it may have been done.
+    /// - Throws: ``RepriseCore/RepriseError`` as the phone says; `.closed` if the phone has ended,
+    ///   and then it may have been done.
     @discardableResult
     public func ask(_ command: PhoneCommand) async throws -> PhoneAnswer {
         let answer = try await withCheckedThrowingContinuation { waiter in

@@ -6,7 +6,8 @@ public struct PhoneEvent: Hashable, Sendable, Codable {
     public var number: Int
     /// The phone's calendar.
     public var at: WallTime
-    /// Microseconds on the clock that never jumps (but can be advanced): for durations between events.
+    /// Microseconds on the clock that never jumps (but can be advanced): for durations between
+    /// events.
     public var microseconds: Int64
     /// The app it is about.
     public var app: String?
@@ -61,7 +62,8 @@ extension PhoneEvent {
         case exited
         /// The user did something with a notification; the detail is its tap id.
         case tapped
-        /// The app has returned from `received`: the completion handler is called; the detail is the tap id.
+        /// The app has returned from `received`: the completion handler is called; the detail is
+        /// the tap id.
         case completed
         /// A notification was added to wait for its trigger.
         case pending
@@ -103,7 +105,8 @@ extension PhoneEvent {
         case transferRuns
         /// A transfer waits; the detail is its id and why.
         case transferWaits
-        /// A transfer is done; the detail is its id and `finished` with the status, `failed` with the reason, `cancelled` or `forgotten`.
+        /// A transfer is done; the detail is its id and `finished` with the status, `failed` with
+        /// the reason, `cancelled` or `forgotten`.
         case transferEnded
         /// Memory is short.
         case memoryPressure

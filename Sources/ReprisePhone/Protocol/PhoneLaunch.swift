@@ -22,7 +22,8 @@ public struct PhoneLaunch: Hashable, Sendable, Codable {
     public var isForeground: Bool
     /// The tap that launched the app, if the scene's connection options carry it.
     ///
-    /// Shaped after `UIScene.ConnectionOptions.notificationResponse`. It may come to the delegate too: both have the same ``RepriseCore/NotificationResponse/tapID``.
+    /// Shaped after `UIScene.ConnectionOptions.notificationResponse`. It may come to the delegate
+    /// too: both have the same ``RepriseCore/NotificationResponse/tapID``.
     public var response: NotificationResponse?
 
     package init(reason: Reason, isForeground: Bool, response: NotificationResponse? = nil) {

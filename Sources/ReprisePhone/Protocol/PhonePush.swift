@@ -1,6 +1,7 @@
 package import RepriseCore
 
-/// A remote push as the device understands it: what `PhonePush` of a payload and its headers makes of it.
+/// A remote push as the device understands it: what `PhonePush` of a payload and its headers makes
+/// of it.
 package struct PhonePush: Hashable, Sendable, Codable {
     /// What is shown; its id is the collapse id, or a random one.
     ///
@@ -14,7 +15,8 @@ package struct PhonePush: Hashable, Sendable, Codable {
     package var isMutable: Bool
     /// The payload, a JSON object as UTF-8.
     package var payload: [UInt8]
-    /// When it is no longer worth keeping for a device that is offline; nil is never, the past is at once.
+    /// When it is no longer worth keeping for a device that is offline; nil is never, the past is
+    /// at once.
     package var expires: WallTime?
 
     package init(

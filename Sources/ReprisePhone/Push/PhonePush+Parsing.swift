@@ -3,8 +3,8 @@ import RepriseCore
 
 /// A push as it was sent: understood, or refused as APNs would.
 ///
-/// - SeeAlso: "Generating a remote notification" and "Sending notification requests to APNs" in Apple's documentation;
-///   `docs/phone.md` has what the phone does with it.
+/// - SeeAlso: "Generating a remote notification" and "Sending notification requests to APNs" in
+///   Apple's documentation; `docs/phone.md` has what the phone does with it.
 extension PhonePush {
     /// The most bytes of a payload.
     package static let payloadBytes = 4_096
@@ -19,7 +19,8 @@ extension PhonePush {
     /// - Parameters:
     ///   - payload: the body, JSON of at most 4,096 bytes.
     ///   - headers: `apns-…`; their names in any case, others are passed over.
-    ///   - newID: the name of what is shown, where neither `apns-collapse-id` nor `apns-id` names it.
+    ///   - newID: the name of what is shown, where neither `apns-collapse-id` nor `apns-id` names
+    ///     it.
     /// - Throws: ``PushRefusal``.
     package init(payload: [UInt8], headers: [String: String] = [:], newID: UUID = UUID())
         throws(PushRefusal)

@@ -5,14 +5,16 @@ import NIOPosix
 import RepriseCore
 import RepriseJournal
 
-/// Takes pushes over HTTP on loopback and hands them to a phone: what stands between APNs and the device.
+/// Takes pushes over HTTP on loopback and hands them to a phone: what stands between APNs and the
+/// device.
 ///
 /// ```
 /// curl -d '{"aps":{"alert":"Hi"}}' http://127.0.0.1:PORT/3/device/TOKEN
 /// ```
 ///
-/// It answers as APNs does: 200 with `apns-id`, or a status and `{"reason":…}`. Unlike APNs it speaks HTTP/1.1, asks for no
-/// provider token, and says aloud what a device would pass over in silence.
+/// It answers as APNs does: 200 with `apns-id`, or a status and `{"reason":…}`. Unlike APNs it
+/// speaks HTTP/1.1, asks for no provider token, and says aloud what a device would pass over in
+/// silence.
 public struct PushEndpoint: Sendable {
     /// The most connections; beyond it a new one is closed.
     package static let connections = 64

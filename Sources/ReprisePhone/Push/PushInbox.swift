@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// What a device does with the pushes for one app, and what APNs keeps for it while the device is offline.
+/// What a device does with the pushes for one app, and what APNs keeps for it while the device is
+/// offline.
 ///
 /// Pure: time is an argument. Each branch is a row of `docs/phone.md`.
 package struct PushInbox: Hashable, Sendable, Codable {
@@ -29,7 +30,8 @@ package struct PushInbox: Hashable, Sendable, Codable {
     package enum Action: Hashable, Sendable {
         /// Let the service extension change it, then present what comes of it.
         case runExtension(PhonePush)
-        /// Give it to the notification centre, which asks the app if that is in the foreground; its badge goes with it.
+        /// Give it to the notification centre, which asks the app if that is in the foreground; its
+        /// badge goes with it.
         case present(PhonePush)
         /// Set the badge; nothing is shown.
         case badge(Int)
@@ -75,7 +77,8 @@ package struct PushInbox: Hashable, Sendable, Codable {
     private var stored: Stored?
     /// The newest background push while the app is throttled.
     private var held: PhonePush?
-    /// When background pushes were handed to the app within the last hour: microseconds, at most the budget.
+    /// When background pushes were handed to the app within the last hour: microseconds, at most
+    /// the budget.
     private var handed: [Int64] = []
 
     package init() {}
@@ -110,7 +113,8 @@ package struct PushInbox: Hashable, Sendable, Codable {
     /// The process was killed or the app force-quit: the system discards what it held.
     package mutating func appEnded() -> [Action] { take().map { [.drop($0, .appEnded)] } ?? [] }
 
-    /// When ``timePassed(rules:at:)`` has something to do, in microseconds; nil if time changes nothing.
+    /// When ``timePassed(rules:at:)`` has something to do, in microseconds; nil if time changes
+    /// nothing.
     package var due: Int64? { held == nil ? nil : handed.first.map { $0 + Self.window } }
 
     /// What was held is handed over once the budget has room again.
@@ -152,7 +156,8 @@ package struct PushInbox: Hashable, Sendable, Codable {
         return [isChanged ? .runExtension(push) : .present(push)]
     }
 
-    /// An alert that also wakes the app is shown whatever the budget says; waking counts if the rule says so.
+    /// An alert that also wakes the app is shown whatever the budget says; waking counts if the
+    /// rule says so.
     private mutating func wakeBeside(
         _ push: PhonePush, _ recipient: Recipient, rules: PhoneRules, at now: PhoneMoment
     ) -> [Action] {

@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 
-/// The `aps` dictionary of a payload, with the keys that the phone acts on; the others are the app's or passed over.
+/// The `aps` dictionary of a payload, with the keys that the phone acts on; the others are the
+/// app's or passed over.
 struct PushPayload: Decodable {
     /// A text, or a dictionary of texts.
     struct Alert: Decodable {

@@ -14,14 +14,16 @@ import RepriseCore
 ///
 /// Where a call takes an app, nil is the only one that is installed.
 public actor Phone {
-    /// The program that runs the phone; it ends when its standard input does, so that it does not outlive who started it.
+    /// The program that runs the phone; it ends when its standard input does, so that it does not
+    /// outlive who started it.
     public struct Supervisor: Hashable, Sendable {
         /// Its path.
         public var program: URL
         /// What it is started with; the folder's path is put behind.
         public var arguments: [String]
 
-        /// Names a program, for which `arguments` and a folder's path are the call to run a phone there.
+        /// Names a program, for which `arguments` and a folder's path are the call to run a phone
+        /// there.
         public init(program: URL, arguments: [String]) {
             self.program = program
             self.arguments = arguments
@@ -56,7 +58,8 @@ public actor Phone {
     /// - Parameters:
     ///   - folder: where it keeps everything; a short path, because a socket is in it.
     ///   - supervisor: the program that runs it.
-    ///   - rules: what it does where Apple's documentation leaves something open; nil: as it did before.
+    ///   - rules: what it does where Apple's documentation leaves something open; nil: as it did
+    ///     before.
     /// - Returns: the phone, which runs until ``end()``.
     /// - Throws: ``RepriseCore/RepriseError`` `.timedOut` if it does not listen within 20 seconds.
     public static func start(
@@ -171,7 +174,8 @@ public actor Phone {
     ///   - expectation: what has happened or will.
     ///   - limit: how long to wait for it.
     /// - Returns: the event.
-    /// - Throws: ``PhoneDisappointment`` with the recent log if it has not come in time; errors as ``ask(_:)``.
+    /// - Throws: ``PhoneDisappointment`` with the recent log if it has not come in time; errors as
+    ///   ``ask(_:)``.
     @discardableResult
     public func expects(_ expectation: PhoneExpectation, within limit: Duration = .seconds(20))
         async throws -> PhoneEvent

@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// The one browser of a phone, in which all its apps have their web views; started when the first asks.
+/// The one browser of a phone, in which all its apps have their web views; started when the first
+/// asks.
 ///
 /// One that has crashed is started anew for the next who asks.
 actor PhoneBrowser {

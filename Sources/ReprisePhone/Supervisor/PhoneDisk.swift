@@ -3,14 +3,17 @@ import NIOCore
 import RepriseCore
 import RepriseJournal
 
-/// The state of a phone on its disk: one file, replaced whole, before anything that it says is done.
+/// The state of a phone on its disk: one file, replaced whole, before anything that it says is
+/// done.
 struct PhoneDisk {
     /// What the file holds.
     struct Content: Codable {
         var state: PhoneState
-        /// What happened with the newest change: in the log too, unless the phone was killed between the two.
+        /// What happened with the newest change: in the log too, unless the phone was killed
+        /// between the two.
         var events: [PhoneEvent]
-        /// What the clock that never jumps counts from, and when this was written: after the machine was restarted it is set to go on.
+        /// What the clock that never jumps counts from, and when this was written: after the
+        /// machine was restarted it is set to go on.
         var boot: String
         var at: PhoneMoment
     }

@@ -9,7 +9,8 @@ package final class PhoneProcess: Sendable {
     let identity: ProcessIdentity
     /// Whether its number is free for another process.
     private let isReaped = Mutex(false)
-    /// Our end of its input, which the system closes with this process, however that ends; -1 if it has none.
+    /// Our end of its input, which the system closes with this process, however that ends; -1 if it
+    /// has none.
     private let input: Int32
     private let end = DispatchSemaphore(value: 0)
     /// The most that is kept of what it prints.
@@ -60,7 +61,8 @@ package final class PhoneProcess: Sendable {
     }
 
     private func awaitEnd() -> String {
-        // Looked at first and reaped under the lock: no signal can meet another process of the same number.
+        // Looked at first and reaped under the lock: no signal can meet another process of the same
+        // number.
         var information = siginfo_t()
         while waitid(P_PID, id_t(identity.id), &information, WEXITED | WNOWAIT) != 0,
             errno == EINTR
@@ -113,7 +115,8 @@ package final class PhoneProcess: Sendable {
         #else
             keepOwnFiles()
         #endif
-        // A group of its own: what a terminal sends to the phone is not for the apps. And the phone's own signals are not theirs.
+        // A group of its own: what a terminal sends to the phone is not for the apps. And the
+        // phone's own signals are not theirs.
         var (all, none) = (sigset_t(), sigset_t())
         sigfillset(&all)
         sigemptyset(&none)
@@ -132,7 +135,8 @@ package final class PhoneProcess: Sendable {
         }
     }
 
-    /// What the phone has open is not for the apps: a socket that one inherits would stay open after the phone's end.
+    /// What the phone has open is not for the apps: a socket that one inherits would stay open
+    /// after the phone's end.
     private static func keepOwnFiles() {
         for file in 3..<Int32(4_096) {
             let flags = fcntl(file, F_GETFD)
@@ -148,7 +152,8 @@ package final class PhoneProcess: Sendable {
         return body(copies + [nil])
     }
 
-    /// Keeps the beginning of what it prints, and reads the rest away so that it never waits for us.
+    /// Keeps the beginning of what it prints, and reads the rest away so that it never waits for
+    /// us.
     private static func drain(_ input: Int32, to output: URL) {
         let file = open(output.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         let thread = Thread {
@@ -176,7 +181,8 @@ package final class PhoneProcess: Sendable {
 }
 
 extension PhoneProcess {
-    /// Kills a process that is no child of ours, if it is still the one that is meant; waits for its end, at most five seconds.
+    /// Kills a process that is no child of ours, if it is still the one that is meant; waits for
+    /// its end, at most five seconds.
     static func endLeftover(_ identity: ProcessIdentity) {
         let isThere = { startTime(identity.id) == identity.started && !identity.started.isEmpty }
         guard isThere() else { return }
@@ -185,13 +191,15 @@ extension PhoneProcess {
         while isThere(), Date() < limit { usleep(2_000) }
     }
 
-    /// When a process was started, as the system says it; nil if there is none, or it is dead already.
+    /// When a process was started, as the system says it; nil if there is none, or it is dead
+    /// already.
     package static func startTime(_ id: Int32) -> String? {
         #if os(Linux)
             guard let text = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8),
                 let name = text.lastIndex(of: ")")
             else { return nil }
-            // After the name: the state, then 18 others, then the start in ticks since boot (proc(5)).
+            // After the name: the state, then 18 others, then the start in ticks since boot
+            // (proc(5)).
             let words = text[text.index(after: name)...].split(separator: " ")
             guard words.count > 19, words[0] != "Z", words[0] != "X" else { return nil }
             return String(words[19])

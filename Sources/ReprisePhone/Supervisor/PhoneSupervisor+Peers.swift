@@ -100,7 +100,8 @@ extension PhoneSupervisor {
         }
     }
 
-    /// An app without its connection is of no use; one that ends closes it too, and is given the time to be seen ended.
+    /// An app without its connection is of no use; one that ends closes it too, and is given the
+    /// time to be seen ended.
     func left(_ life: Int) async {
         try? await Task.sleep(for: .seconds(2))
         guard !isEnding else { return }

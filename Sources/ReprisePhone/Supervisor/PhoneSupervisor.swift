@@ -9,7 +9,8 @@ import RepriseNIO
 /// try await PhoneSupervisor.run(in: PhoneFolder(folder))
 /// ```
 ///
-/// `PhoneMachine` decides, `PhoneDisk` remembers, and this one does: each step is on the disk before anything of it happens.
+/// `PhoneMachine` decides, `PhoneDisk` remembers, and this one does: each step is on the disk
+/// before anything of it happens.
 public actor PhoneSupervisor {
     let folder: PhoneFolder
     let disk: PhoneDisk
@@ -32,13 +33,16 @@ public actor PhoneSupervisor {
     var failure: (any Error)?
     var isEnding = false
 
-    /// Runs a phone until it is asked to shut down or the task is cancelled; then nothing of it runs any more.
+    /// Runs a phone until it is asked to shut down or the task is cancelled; then nothing of it
+    /// runs any more.
     ///
     /// - Parameters:
-    ///   - folder: where it keeps everything; made if it is not there. What a former phone has left there goes on.
+    ///   - folder: where it keeps everything; made if it is not there. What a former phone has left
+    ///     there goes on.
     ///   - ready: is called when the socket takes connections.
-    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned` if a phone runs there already, `.badConfiguration` if the folder's path is too
-    ///   long for a socket, `.notWritable`, `.diskFull`, `.corrupt`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned` if a phone runs there already,
+    ///   `.badConfiguration` if the folder's path is too long for a socket, `.notWritable`,
+    ///   `.diskFull`, `.corrupt`.
     public static func run(
         in folder: PhoneFolder, ready: @Sendable () async -> Void = {}
     ) async throws {
@@ -66,7 +70,8 @@ public actor PhoneSupervisor {
         self.log = log
         var state = content.state
         if content.boot != clocks.boot {
-            // The machine was restarted, and its clock began anew: the phone's goes on by the calendar.
+            // The machine was restarted, and its clock began anew: the phone's goes on by the
+            // calendar.
             let off = content.at.wall.duration(to: Self.wall(clocks, state.clock)).milliseconds
             let wanted = content.at.microseconds / 1_000 + max(0, off)
             state.clock.uptimeMilliseconds = wanted - clocks.uptime().milliseconds
@@ -89,7 +94,8 @@ public actor PhoneSupervisor {
                 + clock.uptimeMilliseconds * 1_000)
     }
 
-    /// Lets the machine decide; what it decides is on the disk when this returns, and is yet to be done.
+    /// Lets the machine decide; what it decides is on the disk when this returns, and is yet to be
+    /// done.
     func decide<T>(
         _ body: (inout PhoneMachine, PhoneMoment) throws -> T
     ) throws -> (T, [PhoneMachine.Action]) {

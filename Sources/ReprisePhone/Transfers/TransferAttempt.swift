@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 import Synchronization
 
-/// One attempt at a transfer: asks the server, follows where it sends to, and keeps what comes in a file.
+/// One attempt at a transfer: asks the server, follows where it sends to, and keeps what comes in a
+/// file.
 struct TransferAttempt: Sendable {
     /// What the phone has to say while it runs.
     struct Surroundings: Sendable {

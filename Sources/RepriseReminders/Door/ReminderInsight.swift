@@ -34,9 +34,11 @@ public struct ReminderInsight: Hashable, Sendable {
     public internal(set) var refused: [String: String] = [:]
     /// Requests of the app's own that take places of the system's 64.
     public internal(set) var foreign = 0
-    /// Until then everything rings that should, without the app being opened; nil: for ever, or nothing rings at all.
+    /// Until then everything rings that should, without the app being opened; nil: for ever, or
+    /// nothing rings at all.
     public internal(set) var guaranteedUntil: WallTime?
-    /// Reminders that make no sense, as `entity/reminder`, with what is wrong; the others are planned.
+    /// Reminders that make no sense, as `entity/reminder`, with what is wrong; the others are
+    /// planned.
     public internal(set) var invalid: [String: String] = [:]
     /// When the system was compared with the plan the last time, and why.
     public internal(set) var surveyed: WallTime?

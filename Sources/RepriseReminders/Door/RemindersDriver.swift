@@ -82,7 +82,8 @@ actor RemindersDriver {
 
     // MARK: From outside
 
-    /// A person tapped, or chose an action: this entity is read again, and what should ring is planned again.
+    /// A person tapped, or chose an action: this entity is read again, and what should ring is
+    /// planned again.
     nonisolated func tapped(entity: String?) {
         inbox.put(.event(.asked(.tap, entity: entity)))
     }
@@ -140,7 +141,8 @@ actor RemindersDriver {
         if let failure { throw failure }
     }
 
-    /// Ends it, and returns when it has ended: from then on it changes nothing of what the system has.
+    /// Ends it, and returns when it has ended: from then on it changes nothing of what the system
+    /// has.
     func stop() async {
         guard company != nil else { return }
         isEnding = true

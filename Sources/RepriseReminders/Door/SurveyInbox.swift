@@ -1,9 +1,11 @@
 import RepriseCore
 import Synchronization
 
-/// What comes to the driver, in order: from the app's store, the system, the journal, the clock and the app.
+/// What comes to the driver, in order: from the app's store, the system, the journal, the clock and
+/// the app.
 ///
-/// Changes of the store that nobody has read yet are one; all else comes from people, or is an answer to a question.
+/// Changes of the store that nobody has read yet are one; all else comes from people, or is an
+/// answer to a question.
 final class SurveyInbox: Sendable {
     private struct State {
         var isOpen = false

@@ -6,7 +6,8 @@ extension SurveyMachine {
         enum Stage {
             /// Everything is read at once; so many answers are missing.
             case reading(missing: Int)
-            /// The store is asked for entities that notifications are of, and that are not in the plan.
+            /// The store is asked for entities that notifications are of, and that are not in the
+            /// plan.
             case looking
             case changing
             case writing
@@ -103,7 +104,8 @@ extension SurveyMachine {
         insight.invalid = plan.invalid
     }
 
-    /// Notifications of entities in the plan stay; of the others the store knows whether they are in use.
+    /// Notifications of entities in the plan stay; of the others the store knows whether they are
+    /// in use.
     private mutating func look(at now: Moment) -> [Action] {
         guard let work else { return [] }
         var routes: [String: Route] = [:]
@@ -122,7 +124,8 @@ extension SurveyMachine {
     /// What is in use of what is not in the plan; nil if nobody knows.
     private mutating func decide(inUse: Set<String>?, at now: Moment) -> [Action] {
         guard var work else { return [] }
-        // What the clocks say now is what is planned for: what happens to them from here on is another survey's.
+        // What the clocks say now is what is planned for: what happens to them from here on is
+        // another survey's.
         see(now)
         work.aim = plan.aim(
             permission: work.permission ?? .notDetermined, pending: work.pending, at: now.wall,
@@ -203,7 +206,8 @@ extension SurveyMachine {
             + [.surveyed(work.number, isComplete: true)] + begin(at: now)
     }
 
-    /// Ends it; another one follows after a wait, or at once if somebody has asked for one meanwhile.
+    /// Ends it; another one follows after a wait, or at once if somebody has asked for one
+    /// meanwhile.
     private mutating func fail(_ why: String, at now: Moment) -> [Action] {
         guard let work else { return [] }
         self.work = nil

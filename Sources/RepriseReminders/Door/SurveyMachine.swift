@@ -3,9 +3,11 @@ package import RepriseCore
 
 /// Decides when what should ring is compared with what the system has, and what is then changed.
 ///
-/// `stopped → loading → ready`, and in `ready` one survey at a time: everything is read, then the system's requests are removed, then added,
-/// one change after the other, then it is written down. What happens meanwhile leads to one more survey. Nothing is remembered about what the
-/// system has: it is asked, so that a kill between any two changes leaves nothing behind that the next survey does not see.
+/// `stopped → loading → ready`, and in `ready` one survey at a time: everything is read, then the
+/// system's requests are removed, then added, one change after the other, then it is written down.
+/// What happens meanwhile leads to one more survey. Nothing is remembered about what the system
+/// has: it is asked, so that a kill between any two changes leaves nothing behind that the next
+/// survey does not see.
 package struct SurveyMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// As in `Route.sort`.
@@ -89,7 +91,8 @@ package struct SurveyMachine: Sendable {
         case marks([ReminderMark])
         case looked(inUse: Set<String>)
         case done
-        /// It may be done later: nothing answered in time, or something else was wrong with it for now.
+        /// It may be done later: nothing answered in time, or something else was wrong with it for
+        /// now.
         case failed(String)
         /// The system will not have it, today or tomorrow.
         case refused(String)

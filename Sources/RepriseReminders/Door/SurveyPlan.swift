@@ -96,7 +96,8 @@ struct SurveyPlan: Sendable {
         let told = Dictionary(marks.map { ($0.key, $0) }) { _, last in last }
         for key in planner.marks.keys where told[key] == nil { planner.unmark(key) }
         for (key, mark) in told where planner.marks[key] != mark {
-            // One that cannot be told is a test that cannot be shown: it rings nothing. The journal keeps fewer than the planner does.
+            // One that cannot be told is a test that cannot be shown: it rings nothing. The journal
+            // keeps fewer than the planner does.
             try? planner.mark(mark)
         }
     }
@@ -107,7 +108,8 @@ struct SurveyPlan: Sendable {
         ReminderRequest.info(request, sort: sort)
     }
 
-    /// The smallest set of changes, the last one first: what is added soonest is at the front, what is removed at the end.
+    /// The smallest set of changes, the last one first: what is added soonest is at the front, what
+    /// is removed at the end.
     func changes(
         to aim: SurveyAim, from pending: [NotificationRequest], at now: WallTime, in zone: TimeZone
     ) -> [SurveyChange] {
@@ -132,7 +134,8 @@ struct SurveyPlan: Sendable {
         return changes
     }
 
-    /// Its time has just come, and the system has not rung it yet: taken back now it would never ring.
+    /// Its time has just come, and the system has not rung it yet: taken back now it would never
+    /// ring.
     private func isRinging(
         _ request: NotificationRequest, at now: WallTime, in zone: TimeZone
     ) -> Bool {

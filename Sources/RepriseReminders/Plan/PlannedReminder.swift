@@ -5,7 +5,8 @@ package struct PlannedReminder: Hashable, Sendable, Identifiable {
     /// What the ids of all of them begin with.
     package static let prefix = "reprise.reminder."
 
-    /// Stable: the same entity, reminder and occurrence have the same id, `reprise.reminder.` and a hash.
+    /// Stable: the same entity, reminder and occurrence have the same id, `reprise.reminder.` and a
+    /// hash.
     package var id: String
     package var entity: String
     package var owner: String?

@@ -1,7 +1,8 @@
 public import Foundation
 public import RepriseCore
 
-/// What would ring: for a screen that shows the next reminders, and to try a schedule before it is saved.
+/// What would ring: for a screen that shows the next reminders, and to try a schedule before it is
+/// saved.
 ///
 /// ```swift
 /// var forecast = ReminderForecast()
@@ -9,7 +10,8 @@ public import RepriseCore
 /// for ring in forecast.next(at: now, in: .current) { print(ring.at, ring.reminder.title) }
 /// ```
 ///
-/// It decides as the door does, and asks neither the system nor the journal: snoozes, skips and what the person allows are not in it.
+/// It decides as the door does, and asks neither the system nor the journal: snoozes, skips and
+/// what the person allows are not in it.
 public struct ReminderForecast: Sendable {
     /// One of the next.
     public struct Ring: Hashable, Sendable {

@@ -1,6 +1,7 @@
 package import RepriseCore
 
-/// What a person said about one occurrence, which the schedule does not know; or a test, which is an occurrence of no schedule.
+/// What a person said about one occurrence, which the schedule does not know; or a test, which is
+/// an occurrence of no schedule.
 package struct ReminderMark: Hashable, Sendable, Codable {
     /// What was said.
     package enum What: Hashable, Sendable, Codable {
@@ -36,7 +37,8 @@ package struct ReminderMark: Hashable, Sendable, Codable {
 
     package var entity: String
     package var reminder: String
-    /// As in ``Occurrence/local``; of a skip also a day alone; of a test anything that names it, for it has no occurrence.
+    /// As in ``Occurrence/local``; of a skip also a day alone; of a test anything that names it,
+    /// for it has no occurrence.
     package var occurrence: String
     package var what: What
     /// When it rings; for a skip, when the day is over.

@@ -57,7 +57,8 @@ extension ReminderPlanner {
 
     // MARK: By their schedules
 
-    /// The soonest of all: they belong to as many lines at most, those whose next occurrence is soonest.
+    /// The soonest of all: they belong to as many lines at most, those whose next occurrence is
+    /// soonest.
     private mutating func soonest(_ count: Int) -> [Candidate] {
         var heads = firstOf(count) { _, _ in true }
         var soonest: [Candidate] = []

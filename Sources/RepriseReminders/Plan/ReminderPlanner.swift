@@ -3,10 +3,12 @@ package import RepriseCore
 
 /// Decides which notifications should be pending: the soonest of all reminders, and none starves.
 ///
-/// Two thirds of the places go to the soonest of all. The others go, soonest first, to the next occurrence of each entity that has none
-/// among them, then of each reminder that has none; what is left is filled by time. Snoozes and tests come before all of it.
+/// Two thirds of the places go to the soonest of all. The others go, soonest first, to the next
+/// occurrence of each entity that has none among them, then of each reminder that has none; what is
+/// left is filled by time. Snoozes and tests come before all of it.
 ///
-/// What a reminder's schedule has answered is kept, so that the change of one costs no more than that one and a look at the others.
+/// What a reminder's schedule has answered is kept, so that the change of one costs no more than
+/// that one and a look at the others.
 package struct ReminderPlanner: Sendable {
     /// A reminder that is not planned, because something is wrong with it.
     package struct Invalid: Hashable, Sendable {

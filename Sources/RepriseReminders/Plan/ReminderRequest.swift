@@ -1,11 +1,13 @@
 package import Foundation
 package import RepriseCore
 
-/// What the system is asked for a planned reminder, and what of it is recognised when the system is asked for what is pending.
+/// What the system is asked for a planned reminder, and what of it is recognised when the system is
+/// asked for what is pending.
 package struct ReminderRequest: Hashable, Sendable {
     /// For the port.
     package let request: NotificationRequest
-    /// A digest of everything else in it: one that is pending and has another is not right any more.
+    /// A digest of everything else in it: one that is pending and has another is not right any
+    /// more.
     package let print: String
 
     /// Makes the request.
@@ -50,8 +52,9 @@ package struct ReminderRequest: Hashable, Sendable {
         return info
     }
 
-    /// What the wall clock shows when it rings, so that the device may travel; or the exact moment in UTC, where a wall clock would not do:
-    /// a snooze, a test, an hour that exists twice, a zone whose offset is no whole minute.
+    /// What the wall clock shows when it rings, so that the device may travel; or the exact moment
+    /// in UTC, where a wall clock would not do: a snooze, a test, an hour that exists twice, a zone
+    /// whose offset is no whole minute.
     private static func components(
         _ planned: PlannedReminder, in device: TimeZone
     ) -> DateComponents {

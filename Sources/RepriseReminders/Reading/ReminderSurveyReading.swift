@@ -3,7 +3,8 @@ import GRDB
 package import RepriseCore
 package import RepriseJournal
 
-/// What should ring and what the system has, as the owner of a journal wrote it down at its last survey.
+/// What should ring and what the system has, as the owner of a journal wrote it down at its last
+/// survey.
 package struct ReminderSurveyReading: Hashable, Sendable {
     /// The last survey.
     package struct Survey: Hashable, Sendable {

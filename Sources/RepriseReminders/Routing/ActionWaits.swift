@@ -4,7 +4,8 @@ import Synchronization
 
 /// Who waits until an action has come to its end.
 ///
-/// The system suspends an app in the background as soon as it is told that a button was taken: so that is said when its effect is there.
+/// The system suspends an app in the background as soon as it is told that a button was taken: so
+/// that is said when its effect is there.
 final class ActionWaits: Sendable {
     private struct State {
         var waiting: [Int: (id: EntryID, signal: Signal)] = [:]
@@ -22,7 +23,8 @@ final class ActionWaits: Sendable {
         patience = Patience(clock: clock, most: RouteLimits.actionsLeft)
     }
 
-    /// Returns when the action has ended and what comes after it is done, or when it has taken too long: then it is done later.
+    /// Returns when the action has ended and what comes after it is done, or when it has taken too
+    /// long: then it is done later.
     ///
     /// - Parameters:
     ///   - id: of the action's entry, which is recorded.

@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// Opens `store`, and lets a tap that waits for it go first: a person looks at the screen, and nobody at the first survey.
+/// Opens `store`, and lets a tap that waits for it go first: a person looks at the screen, and
+/// nobody at the first survey.
 final class FirstTap: Sendable {
     private let journal: Journal
     private let clock: any Timekeeper
@@ -14,7 +15,8 @@ final class FirstTap: Sendable {
         self.clock = clock
     }
 
-    /// Returns when the first tap that waits is with a loop, or has turned out to be none for it now; at once if none waits.
+    /// Returns when the first tap that waits is with a loop, or has turned out to be none for it
+    /// now; at once if none waits.
     ///
     /// - Parameter hasLoop: whether a loop of the app waits.
     func open(_ hasLoop: Bool) async {

@@ -18,7 +18,8 @@ package struct LookUpWatch: Sendable {
         changed.formUnion(ids)
     }
 
-    /// Whether the answer may be older than a change of what it names: of the entity, or of the one that has taken its place.
+    /// Whether the answer may be older than a change of what it names: of the entity, or of the one
+    /// that has taken its place.
     package func hasChanged(_ finding: EntityFinding) -> Bool {
         if isAnything || changed.contains(id) { return true }
         guard case .replaced(let successor) = finding else { return false }

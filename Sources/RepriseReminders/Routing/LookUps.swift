@@ -43,8 +43,8 @@ final class LookUps: Sendable {
 
     /// Calls the app, and does not wait for ever.
     ///
-    /// - Throws: what it throws; ``RepriseCore/RepriseError`` `.timedOut` when it takes too long, `.unavailable` when too many before
-    ///   have taken too long.
+    /// - Throws: what it throws; ``RepriseCore/RepriseError`` `.timedOut` when it takes too long,
+    ///   `.unavailable` when too many before have taken too long.
     func ask<T: Sendable>(_ what: String, _ body: @escaping @Sendable () async throws -> T)
         async throws -> T
     {

@@ -12,7 +12,8 @@ public import RepriseCore
 public struct ReminderActionRule: Hashable, Sendable {
     /// What a button does.
     public enum Effect: Hashable, Sendable {
-        /// Gives the app's store an answer: the text that was typed, or the id of the action that stands for it.
+        /// Gives the app's store an answer: the text that was typed, or the id of the action that
+        /// stands for it.
         case log
         /// Has the same reminder ring again, so much later: a minute to 30 days.
         case snooze(Duration)
@@ -59,7 +60,8 @@ public struct ReminderActionRule: Hashable, Sendable {
 }
 
 extension Reminders.Configuration {
-    /// The categories of the actions, for ``RepriseCore/UserNotifications/setCategories(_:)``, in the order of the rules.
+    /// The categories of the actions, for ``RepriseCore/UserNotifications/setCategories(_:)``, in
+    /// the order of the rules.
     public var categories: [NotificationCategory] {
         var categories: [NotificationCategory] = []
         for rule in actions {

@@ -4,8 +4,9 @@ import RepriseJournal
 
 /// Does what was chosen on a notification, without the app's screen.
 ///
-/// A snooze and a skip are marks, written in the transaction that ends the entry: exactly once. An answer and a pause are given to the
-/// app's store, which is asked before every attempt but the first whether it has them already.
+/// A snooze and a skip are marks, written in the transaction that ends the entry: exactly once. An
+/// answer and a pause are given to the app's store, which is asked before every attempt but the
+/// first whether it has them already.
 struct ReminderActions: Sendable {
     private let configuration: Reminders.Configuration
     private let resolver: RouteResolver
@@ -69,8 +70,8 @@ struct ReminderActions: Sendable {
         }
     }
 
-    /// What it turned out to be, and the mark, are written with the end of the entry; a survey for the entity comes behind that, or it would
-    /// not see the mark.
+    /// What it turned out to be, and the mark, are written with the end of the entry; a survey for
+    /// the entity comes behind that, or it would not see the mark.
     private func ending(of lent: Lent, _ resolved: ResolvedRoute)
         -> (Lent.Ending, ReminderMark?, Entity?) -> Void
     {
@@ -82,7 +83,8 @@ struct ReminderActions: Sendable {
                     let now = journal.now
                     try RouteLog.resolved(id, resolved, isHanded: false, at: now, db)
                     guard let mark else { return }
-                    // The entry has moved with a calendar that was set while the app's store was asked.
+                    // The entry has moved with a calendar that was set while the app's store was
+                    // asked.
                     let moved = try Journal.entry(id, in: db)?.recordedAt
                     do {
                         try ReminderDesk.mark(
@@ -111,7 +113,8 @@ struct ReminderActions: Sendable {
             return try .snooze(
                 entity.id, reminder: reminder, occurrence: occurrence, for: wait, at: now)
         }
-        // The formats of older versions do not say which reminder has rung: it is the first one about the same part.
+        // The formats of older versions do not say which reminder has rung: it is the first one
+        // about the same part.
         let store = try resolver.currentStore()
         let entities = try await resolver.lookUps.ask("reminded") {
             try await store.reminded([entity.id])

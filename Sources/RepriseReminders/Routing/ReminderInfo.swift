@@ -8,7 +8,8 @@ import RepriseWire
 /// {"reprise":{"v":2,"sort":"goal","id":"…","part":"…","owner":"…","test":true,"reminder":"…","at":"2026-11-21T07:30","print":"…"}}
 /// ```
 ///
-/// Members for nothing and for false are absent. Two formats before it are in the field still: see ``reading(_:sort:)``.
+/// Members for nothing and for false are absent. Two formats before it are in the field still: see
+/// ``reading(_:sort:)``.
 package struct ReminderInfo: Hashable, Sendable {
     /// The version that is written.
     package static let version: Int64 = 2
@@ -19,7 +20,8 @@ package struct ReminderInfo: Hashable, Sendable {
     package var reminder: String?
     /// The occurrence that rings, as in ``Occurrence/local``.
     package var occurrence: String?
-    /// A digest of everything else in the request, by which the planner sees whether one that is pending is still right.
+    /// A digest of everything else in the request, by which the planner sees whether one that is
+    /// pending is still right.
     package var print: String?
 
     package init(
@@ -78,8 +80,9 @@ extension ReminderInfo {
 
     /// Reads what a notification carries, of whatever version of the app.
     ///
-    /// Three formats lead somewhere: the one that ``payload`` writes; `{"reprise":{"v":1,"goal":…,"question":…}}` of two releases ago;
-    /// and `{"goalId":…,"questionId":…,"isTest":…}` of apps that had no Reprise.
+    /// Three formats lead somewhere: the one that ``payload`` writes;
+    /// `{"reprise":{"v":1,"goal":…,"question":…}}` of two releases ago; and
+    /// `{"goalId":…,"questionId":…,"isTest":…}` of apps that had no Reprise.
     ///
     /// - Parameters:
     ///   - payload: anything.

@@ -15,7 +15,8 @@ public struct RoutedTap: Sendable, Identifiable {
         case app
     }
 
-    /// The id that it was recorded with: the same tap comes again with the same id if the process died over it.
+    /// The id that it was recorded with: the same tap comes again with the same id if the process
+    /// died over it.
     public let id: EntryID
     /// Where it leads; nil if it carries no route that can be read.
     public let route: Route?
@@ -58,7 +59,8 @@ public struct RoutedTap: Sendable, Identifiable {
     }
 }
 
-/// What taps, links and actions lead to, each handed over until the app says that it has presented it.
+/// What taps, links and actions lead to, each handed over until the app says that it has presented
+/// it.
 ///
 /// ```swift
 /// for await tap in reminders.routes {
@@ -73,8 +75,9 @@ public struct RoutedTap: Sendable, Identifiable {
 /// }
 /// ```
 ///
-/// A tap over which the process dies comes again; so does one whose loop ends, as soon as nobody holds it. Several loops share the taps.
-/// At most 8 are in hand: a loop that presents none of them gets no more.
+/// A tap over which the process dies comes again; so does one whose loop ends, as soon as nobody
+/// holds it. Several loops share the taps. At most 8 are in hand: a loop that presents none of them
+/// gets no more.
 public struct ReminderRoutes: AsyncSequence, Sendable {
     /// What it brings.
     public typealias Element = RoutedTap
@@ -132,7 +135,8 @@ extension RoutedTap {
 
         func end(_ id: EntryID, reason: String) async throws {
             let now = clock.wall()
-            // The word of the app is durable before the entry ends: a kill between the two must not show it again.
+            // The word of the app is durable before the entry ends: a kill between the two must not
+            // show it again.
             try await journal.write { db in try RouteLog.presented(id, at: now, db) }
             hand.release(id)?.end(as: .ended(.applied, reason: reason))
         }

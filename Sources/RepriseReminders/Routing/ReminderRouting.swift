@@ -55,7 +55,8 @@ final class ReminderRouting: Sendable {
 
     // MARK: Recording
 
-    /// - Returns: the entity that it leads to, if it says so, and whether it is in the journal; else it is in the spool.
+    /// - Returns: the entity that it leads to, if it says so, and whether it is in the journal;
+    ///   else it is in the spool.
     func record(_ arrival: RouteArrival, as id: EntryID) async throws -> (
         entity: String?, isRecorded: Bool
     ) {
@@ -111,14 +112,17 @@ final class ReminderRouting: Sendable {
 // MARK: The face
 
 extension Reminders {
-    /// Records what a person did with a notification; returns once it is durable, and then the system's completion handler may be
-    /// called.
+    /// Records what a person did with a notification; returns once it is durable, and then the
+    /// system's completion handler may be called.
     ///
-    /// A tap is handed to ``routes``; an action of ``Configuration/actions`` is done without the app's screen, and as the system suspends an
-    /// app in the background once the completion handler was called, this returns when its effect is there and what rings is right, or after
-    /// 10 seconds: then it is done at the next chance. So call it beside ``run(store:notifications:scheduler:)``, not before it. The same tap through two
-    /// entrances of the app is one entry. It does not matter what the notification carries: what cannot be read is recorded and handed over as
-    /// `malformed`. Where the journal cannot be written it is left in the spool, just as durable, and merged as soon as it can be.
+    /// A tap is handed to ``routes``; an action of ``Configuration/actions`` is done without the
+    /// app's screen, and as the system suspends an app in the background once the completion
+    /// handler was called, this returns when its effect is there and what rings is right, or after
+    /// 10 seconds: then it is done at the next chance. So call it beside
+    /// ``run(store:notifications:scheduler:)``, not before it. The same tap through two entrances
+    /// of the app is one entry. It does not matter what the notification carries: what cannot be
+    /// read is recorded and handed over as `malformed`. Where the journal cannot be written it is
+    /// left in the spool, just as durable, and merged as soon as it can be.
     ///
     /// - Parameter response: what the system said.
     /// - Returns: the entry's id.
@@ -134,8 +138,8 @@ extension Reminders {
         return response.tapID
     }
 
-    /// Records that a deep link leads somewhere: `scheme://sort/id/part?owner=…&test=1`, the last three if there are any, each
-    /// percent-encoded.
+    /// Records that a deep link leads somewhere: `scheme://sort/id/part?owner=…&test=1`, the last
+    /// three if there are any, each percent-encoded.
     ///
     /// - Parameters:
     ///   - url: the link; one that cannot be read is handed over as `malformed`.

@@ -2,7 +2,8 @@ import Foundation
 package import GRDB
 package import RepriseCore
 
-/// What taps, actions and links turned out to be, for people, and which of them the app has presented.
+/// What taps, actions and links turned out to be, for people, and which of them the app has
+/// presented.
 package enum RouteLog {
     package static func recorded(
         _ id: EntryID, _ arrival: RouteArrival, _ info: ReminderInfo?, at now: WallTime,

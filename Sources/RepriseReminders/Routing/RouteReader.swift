@@ -12,7 +12,8 @@ public import RepriseCore
 /// ]
 /// ```
 ///
-/// Readers are asked in their order about what has none of the formats of Reprise; the first that knows it has said it.
+/// Readers are asked in their order about what has none of the formats of Reprise; the first that
+/// knows it has said it.
 public struct RouteReader: Sendable {
     /// What a reader says of a payload.
     public enum Reading: Hashable, Sendable {
@@ -32,7 +33,8 @@ public struct RouteReader: Sendable {
     ///
     /// - Parameters:
     ///   - name: for the log.
-    ///   - read: must not wait, and must bear anything: the payload is a JSON object of at most 4,096 bytes and 16 levels.
+    ///   - read: must not wait, and must bear anything: the payload is a JSON object of at most
+    ///     4,096 bytes and 16 levels.
     public init(_ name: String, _ read: @escaping @Sendable (_ info: [UInt8]) -> Reading) {
         self.name = name
         self.read = read

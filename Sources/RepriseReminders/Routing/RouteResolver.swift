@@ -48,7 +48,8 @@ package final class RouteResolver: Sendable {
 
     /// Resolves what came in as things stand now.
     ///
-    /// - Throws: what the store throws, or that it did not answer in time; then it is to be tried again.
+    /// - Throws: what the store throws, or that it did not answer in time; then it is to be tried
+    ///   again.
     package func resolve(_ arrival: RouteArrival) async throws -> ResolvedRoute {
         switch rules.read(arrival) {
         case .decided(let resolved): resolved

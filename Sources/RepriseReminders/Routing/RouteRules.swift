@@ -1,7 +1,8 @@
 package import RepriseCore
 import RepriseJournal
 
-/// The decisions of routing, without a store or a clock: what is read, when a look-up counts, and what it means.
+/// The decisions of routing, without a store or a clock: what is read, when a look-up counts, and
+/// what it means.
 package struct RouteRules: Sendable {
     /// What is to be done about something that came in.
     package enum Step: Hashable, Sendable {

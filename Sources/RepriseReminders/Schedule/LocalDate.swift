@@ -14,7 +14,8 @@ public struct LocalDate: Hashable, Sendable {
         self.day = day
     }
 
-    /// Reads a day as it is written, `2026-11-21`, which need not exist either; nil if it is written in any other way.
+    /// Reads a day as it is written, `2026-11-21`, which need not exist either; nil if it is
+    /// written in any other way.
     ///
     /// - Parameter text: four digits, two and two, with hyphens between them.
     public init?(_ text: some StringProtocol) {
@@ -84,7 +85,8 @@ extension LocalDate: Codable {
 extension LocalDate {
     /// The day's number, counted from 1970-01-01, which is 0; for a day that exists.
     ///
-    /// Years begin in March here, so that the leap day is the last of a year: then the months before a day have as many days in every year.
+    /// Years begin in March here, so that the leap day is the last of a year: then the months
+    /// before a day have as many days in every year.
     var number: Int64 {
         let shifted = Int64(month <= 2 ? year - 1 : year)
         let era = shifted.floored(by: 400)

@@ -2,7 +2,8 @@ public import RepriseCore
 
 /// One time that a schedule rings.
 public struct Occurrence: Hashable, Sendable {
-    /// The wall clock's time that the rule names, before quiet hours and a clock that is set move it: its identity, as in `2026-11-21T07:30`.
+    /// The wall clock's time that the rule names, before quiet hours and a clock that is set move
+    /// it: its identity, as in `2026-11-21T07:30`.
     public var local: String
     /// When it rings.
     public var at: WallTime

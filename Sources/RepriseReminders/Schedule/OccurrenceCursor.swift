@@ -24,8 +24,9 @@ struct Ring: Hashable, Sendable {
 
 /// Goes through the occurrences of a schedule, earliest first.
 ///
-/// The days of the rule are laid out one by one. What is laid out waits until no later day can have anything before it: a clock that is
-/// set forward, or quiet hours, put an occurrence behind those of the next day.
+/// The days of the rule are laid out one by one. What is laid out waits until no later day can have
+/// anything before it: a clock that is set forward, or quiet hours, put an occurrence behind those
+/// of the next day.
 struct OccurrenceCursor: Sendable {
     /// So many days of a rule without an occurrence end it.
     ///
@@ -48,7 +49,8 @@ struct OccurrenceCursor: Sendable {
         self.rule = rule
         self.clock = clock
         self.after = after
-        // A year before the calendar begins, and one after it ends: a clock of any zone is past them.
+        // A year before the calendar begins, and one after it ends: a clock of any zone is past
+        // them.
         let seconds = min(
             max(after.milliseconds.floored(by: 1_000), -62_167_219_200), 253_433_923_200)
         let today = (seconds + clock.offset(at: seconds)).floored(by: 86_400)
@@ -80,7 +82,8 @@ struct OccurrenceCursor: Sendable {
         guard ring.time > after else { return }
         let index = waiting.firstIndex { $0.at >= ring.at } ?? waiting.endIndex
         if index < waiting.endIndex, waiting[index].at == ring.at {
-            // Two that fall on the same minute are one: the later of them by the rule, which is the one that was not moved, if any was not.
+            // Two that fall on the same minute are one: the later of them by the rule, which is the
+            // one that was not moved, if any was not.
             if waiting[index].local < local { waiting[index] = ring }
         } else {
             waiting.insert(ring, at: index)

@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 
 extension Schedule {
-    /// Looks whether it makes sense: whether every day and time in it exists, and whether it ever rings.
+    /// Looks whether it makes sense: whether every day and time in it exists, and whether it ever
+    /// rings.
     ///
     /// It does not look at today: a schedule that is over makes sense.
     ///

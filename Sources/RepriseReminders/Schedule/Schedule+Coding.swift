@@ -6,8 +6,9 @@ import RepriseCore
 /// {"v": 1, "days": {"on": "week", "weekdays": [1, 4]}, "times": ["07:30", "21:00"], "zone": "Europe/Berlin"}
 /// ```
 ///
-/// Version 1. `start`, `end`, `skipped`, `quiet` and `zone` are left away where there are none; without `zone` it is the device's. Sets are
-/// written in order, so that equal schedules are equal texts. What was written before there were versions is read, too.
+/// Version 1. `start`, `end`, `skipped`, `quiet` and `zone` are left away where there are none;
+/// without `zone` it is the device's. Sets are written in order, so that equal schedules are equal
+/// texts. What was written before there were versions is read, too.
 extension Schedule: Codable {
     private static let version = 1
 
@@ -54,7 +55,8 @@ extension Schedule: Codable {
 extension Schedule.Days: Codable {
     private enum Key: String, CodingKey { case on, day, weekdays, days, from }
 
-    /// The word by which each is known: a closed list, that a new version adds to with a new number.
+    /// The word by which each is known: a closed list, that a new version adds to with a new
+    /// number.
     private enum Word: String, Codable { case once, day, week, every }
 
     /// Reads what any version has written.
@@ -77,7 +79,8 @@ extension Schedule.Days: Codable {
         }
     }
 
-    /// Writes `{"on": "once", "day": …}`, `{"on": "day"}`, `{"on": "week", "weekdays": […]}` or `{"on": "every", "days": …, "from": …}`.
+    /// Writes `{"on": "once", "day": …}`, `{"on": "day"}`, `{"on": "week", "weekdays": […]}` or
+    /// `{"on": "every", "days": …, "from": …}`.
     public func encode(to encoder: any Encoder) throws {
         var fields = encoder.container(keyedBy: Key.self)
         switch self {
@@ -132,7 +135,8 @@ extension Schedule.Zone: Codable {
     private enum FormerKey: String, CodingKey { case device, fixed }
     private enum FormerValue: String, CodingKey { case first = "_0" }
 
-    /// Reads a name of the time zone database, or null for the device's; and what was written before there were versions.
+    /// Reads a name of the time zone database, or null for the device's; and what was written
+    /// before there were versions.
     ///
     /// - Throws: `DecodingError`.
     public init(from decoder: any Decoder) throws {

@@ -1,8 +1,9 @@
 extension Schedule {
-    /// Hours of this schedule in which nothing rings, the first included and the last not; they may pass midnight.
+    /// Hours of this schedule in which nothing rings, the first included and the last not; they may
+    /// pass midnight.
     ///
-    /// They go by the wall clock that the schedule goes by. A person's own, for all that is pushed, are `QuietHours` of the module
-    /// RepriseWire, which name a zone.
+    /// They go by the wall clock that the schedule goes by. A person's own, for all that is pushed,
+    /// are `QuietHours` of the module RepriseWire, which name a zone.
     public struct QuietHours: Hashable, Sendable, Codable {
         /// What becomes of what falls into them.
         public enum Then: String, Hashable, Sendable, Codable {

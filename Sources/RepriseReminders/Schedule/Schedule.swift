@@ -7,11 +7,13 @@
 /// for occurrence in schedule.occurrences(after: now, in: .current).prefix(3) { print(occurrence.local) }
 /// ```
 ///
-/// What a schedule says is about the rule's own days and times: `start`, `end` and `skipped` too, also where quiet hours then move an
-/// occurrence to the next day. Quiet hours look at the wall clock when it would ring.
+/// What a schedule says is about the rule's own days and times: `start`, `end` and `skipped` too,
+/// also where quiet hours then move an occurrence to the next day. Quiet hours look at the wall
+/// clock when it would ring.
 ///
-/// Times are those of a wall clock. One that does not exist, because the clock is set forward over it, rings as much later as the
-/// clock was set forward (02:30 becomes 03:30); one that exists twice rings the first time alone.
+/// Times are those of a wall clock. One that does not exist, because the clock is set forward over
+/// it, rings as much later as the clock was set forward (02:30 becomes 03:30); one that exists
+/// twice rings the first time alone.
 public struct Schedule: Hashable, Sendable {
     /// On which days.
     public enum Days: Hashable, Sendable {

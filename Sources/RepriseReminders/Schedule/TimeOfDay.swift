@@ -11,7 +11,8 @@ public struct TimeOfDay: Hashable, Sendable {
         self.minute = minute
     }
 
-    /// Reads a time as it is written, `07:30`, which need not exist either; nil if it is written in any other way.
+    /// Reads a time as it is written, `07:30`, which need not exist either; nil if it is written in
+    /// any other way.
     ///
     /// - Parameter text: two digits and two, with a colon between them.
     public init?(_ text: some StringProtocol) {

@@ -3,7 +3,8 @@ import RepriseCore
 
 /// A wall clock in a time zone: from what it shows to the moment when it does.
 ///
-/// The zone is asked for offsets alone. They are not kept: an answer of `TimeZone` takes 60 ns on Linux, less than a dictionary's.
+/// The zone is asked for offsets alone. They are not kept: an answer of `TimeZone` takes 60 ns on
+/// Linux, less than a dictionary's.
 struct ZoneClock: Sendable {
     /// What a wall clock shows, and when.
     struct Moment: Hashable {
@@ -27,7 +28,8 @@ struct ZoneClock: Sendable {
         Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(seconds))))
     }
 
-    /// When the clock shows `wall`: the first time, and if it never does, as much later as it is set forward.
+    /// When the clock shows `wall`: the first time, and if it never does, as much later as it is
+    /// set forward.
     func moment(_ wall: Int64) -> Moment {
         let before = offset(at: wall - Self.reach)
         let after = offset(at: wall + Self.reach)

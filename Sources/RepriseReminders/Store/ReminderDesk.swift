@@ -51,10 +51,12 @@ package struct ReminderDesk: Sendable {
 
     /// Writes a mark in a transaction that is under way; one about the same occurrence is replaced.
     ///
-    /// The last word counts, by when it was said: a day that is skipped ends the snoozes of before that would ring on it, and a snooze that
-    /// comes to be written after such a skip has ended already. Where there is no room, skips of days that are over make some.
+    /// The last word counts, by when it was said: a day that is skipped ends the snoozes of before
+    /// that would ring on it, and a snooze that comes to be written after such a skip has ended
+    /// already. Where there is no room, skips of days that are over make some.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError` for the caller to let pass.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError` for the caller to let
+    ///   pass.
     package static func mark(_ mark: ReminderMark, in db: Database, at now: WallTime) throws {
         guard try isRoom(in: db) || makesRoom(in: db, at: now) else {
             throw RepriseError(

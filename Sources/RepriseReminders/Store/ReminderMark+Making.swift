@@ -18,9 +18,11 @@ extension ReminderMark {
             until: now.advanced(by: wait), said: now)
     }
 
-    /// What is left of this day, wherever the device is, does not ring: of one reminder, or of all that the entity has.
+    /// What is left of this day, wherever the device is, does not ring: of one reminder, or of all
+    /// that the entity has.
     ///
-    /// Its ``occurrence`` is a day alone, as in `2026-11-21`, and its ``reminder`` is empty for all of them. It ends when the day does.
+    /// Its ``occurrence`` is a day alone, as in `2026-11-21`, and its ``reminder`` is empty for all
+    /// of them. It ends when the day does.
     package static func skipOfToday(
         _ entity: String, reminder: String?, at now: WallTime, in zone: TimeZone
     ) -> ReminderMark {
@@ -41,7 +43,8 @@ extension ReminderMark {
             said: now)
     }
 
-    /// The same, of a calendar that was set by so much: a snooze keeps its length, and a day stays that day.
+    /// The same, of a calendar that was set by so much: a snooze keeps its length, and a day stays
+    /// that day.
     package func moved(by step: Duration) -> ReminderMark {
         var mark = self
         mark.said = said?.advanced(by: step)
@@ -52,7 +55,8 @@ extension ReminderMark {
     /// Whether it is about a day, not about one occurrence.
     package var isOfDay: Bool { what == .skip && !occurrence.contains("T") }
 
-    /// From the first moment of the day to its last, for a skip of a day: of the day before it nothing is skipped, if the calendar is set back.
+    /// From the first moment of the day to its last, for a skip of a day: of the day before it
+    /// nothing is skipped, if the calendar is set back.
     ///
     /// - Parameter zone: the device's; where its day is another one by now, the day had 24 hours.
     /// - Returns: nothing rings in it.
@@ -74,14 +78,16 @@ extension ReminderMark {
             && snooze.isSaid(before: self)
     }
 
-    /// Whether the other one is the last word; of what was said at the same moment that is the one written last.
+    /// Whether the other one is the last word; of what was said at the same moment that is the one
+    /// written last.
     package func isSaid(before other: ReminderMark) -> Bool {
         (said?.milliseconds ?? .min) < (other.said?.milliseconds ?? .min)
     }
 
     /// Whether nothing of it can ring or be kept from ringing any more.
     ///
-    /// A skip is kept for a week after its day: if the calendar is set back, the day comes again and is still skipped.
+    /// A skip is kept for a week after its day: if the calendar is set back, the day comes again
+    /// and is still skipped.
     func isOver(at now: WallTime) -> Bool {
         switch what {
         case .skip: until.advanced(by: .seconds(ReminderDoorLimits.skipSeconds)) <= now

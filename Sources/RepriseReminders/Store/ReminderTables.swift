@@ -77,7 +77,8 @@ enum ReminderTables {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// A snooze and a skip may be written in another order than they were said in: an action waits for the app's store.
+    /// A snooze and a skip may be written in another order than they were said in: an action waits
+    /// for the app's store.
     static let second = "ALTER TABLE reminderMark ADD COLUMN said INTEGER"
 
     /// - Returns: whether there is more.

@@ -16,7 +16,8 @@ package enum AccessLimits {
     package static let betweenFetches: Duration = .seconds(30)
     /// As long as there are no keys at all it is asked for sooner.
     package static let betweenFirstFetches: Duration = .seconds(5)
-    /// A key set that is older is asked for again: a key that its owner has withdrawn does not count for ever.
+    /// A key set that is older is asked for again: a key that its owner has withdrawn does not
+    /// count for ever.
     package static let keysStay: Duration = .seconds(600)
     /// How long a fetch may take.
     package static let fetch: Duration = .seconds(10)

@@ -11,7 +11,8 @@ package protocol Authenticating: Sendable {
     ///
     /// - Parameter token: nil if the request has none.
     /// - Returns: the user that the token names.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if there is no token or it is not one of ours; `.tokenExpired` if it was one;
-    ///   `.unavailable` if there are no keys to check it with.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if there is no token or it is not one
+    ///   of ours; `.tokenExpired` if it was one; `.unavailable` if there are no keys to check it
+    ///   with.
     func principal(of token: AccessToken?) async throws -> Principal
 }

@@ -1,8 +1,10 @@
-/// Base64 with the alphabet for URLs and without padding (RFC 4648 §5), in its one canonical spelling.
+/// Base64 with the alphabet for URLs and without padding (RFC 4648 §5), in its one canonical
+/// spelling.
 enum Base64URL {
     /// Reads it.
     ///
-    /// - Parameter text: nothing but the alphabet; a spelling whose last bits are not zero is another text with the same meaning, and refused.
+    /// - Parameter text: nothing but the alphabet; a spelling whose last bits are not zero is
+    ///   another text with the same meaning, and refused.
     /// - Returns: the bytes; nil if the text is no such.
     static func decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []

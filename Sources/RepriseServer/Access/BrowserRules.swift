@@ -3,9 +3,10 @@ import RepriseWire
 
 /// Which web pages may use a server, through the browser of somebody who can reach it.
 ///
-/// A browser lets any page open a WebSocket to any address and says in `Origin` which page it is; and a page whose name is made to point
-/// here (DNS rebinding) even counts as ours. There are no cookies, so a page gains nothing where tokens are asked for; where access is
-/// open, these rules are all that keeps it out.
+/// A browser lets any page open a WebSocket to any address and says in `Origin` which page it is;
+/// and a page whose name is made to point here (DNS rebinding) even counts as ours. There are no
+/// cookies, so a page gains nothing where tokens are asked for; where access is open, these rules
+/// are all that keeps it out.
 package struct BrowserRules: Hashable, Sendable {
     private let origins: Set<String>
     /// Only names that nobody else can point here are taken for ours.
@@ -36,8 +37,8 @@ package struct BrowserRules: Hashable, Sendable {
     ///   - found: its `Origin` headers; a request that no page makes has none.
     ///   - host: its `Host`.
     ///   - isSecure: whether it came over TLS.
-    ///   - mustBeOurs: whether it changes something or opens a connection. What is only read stays unread by a foreign page: there are no
-    ///     `Access-Control` headers.
+    ///   - mustBeOurs: whether it changes something or opens a connection. What is only read stays
+    ///     unread by a foreign page: there are no `Access-Control` headers.
     /// - Returns: nil if it may.
     package func refusal(
         origins found: [String], host: String?, isSecure: Bool, mustBeOurs: Bool
@@ -56,7 +57,8 @@ package struct BrowserRules: Hashable, Sendable {
         host.flatMap { Self.normal((isSecure ? "https://" : "http://") + $0) }
     }
 
-    /// A name can be made to point here by whoever answers for it: its registrar, or a stranger in the local network.
+    /// A name can be made to point here by whoever answers for it: its registrar, or a stranger in
+    /// the local network.
     private func isOurName(_ host: String) -> Bool {
         guard let name = Self.name(host) else { return false }
         return LoopbackName.isOne(name) || Self.isAddress(name)

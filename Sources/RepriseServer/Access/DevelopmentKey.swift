@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// The key of a server for development: made once, kept in its data folder, readable by its user alone.
+/// The key of a server for development: made once, kept in its data folder, readable by its user
+/// alone.
 package enum DevelopmentKey {
     private static let name = "development.key"
 

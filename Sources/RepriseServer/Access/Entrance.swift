@@ -1,7 +1,8 @@
 package import Logging
 package import RepriseCore
 
-/// All that stands between the network and a server: who may come in, from which pages, and over what.
+/// All that stands between the network and a server: who may come in, from which pages, and over
+/// what.
 package struct Entrance: Sendable {
     /// Finds out who comes; nil where access is open.
     package let authenticator: (any Authenticating)?

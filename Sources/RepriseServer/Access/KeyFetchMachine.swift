@@ -1,7 +1,9 @@
-/// Decides when a set of keys that others keep is asked for: `empty ⇄ fetching → holding ⇄ fetching`.
+/// Decides when a set of keys that others keep is asked for:
+/// `empty ⇄ fetching → holding ⇄ fetching`.
 ///
-/// Whoever sends tokens chooses the names in them, so an unknown name is no reason to ask more often than every
-/// ``AccessLimits/betweenFetches``. A fetch that fails changes nothing: the keys that were good stay.
+/// Whoever sends tokens chooses the names in them, so an unknown name is no reason to ask more
+/// often than every ``AccessLimits/betweenFetches``. A fetch that fails changes nothing: the keys
+/// that were good stay.
 package struct KeyFetchMachine: Sendable {
     package enum Answer: Sendable {
         case found(SigningKey)

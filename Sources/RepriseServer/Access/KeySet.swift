@@ -11,8 +11,9 @@ package struct KeySet: Sendable {
 
     /// The key that a token claims to be signed with.
     ///
-    /// A key without a name counts for tokens with any name. A token that names no key is only looked at if there is just one of its
-    /// algorithm: trying all would let whoever sends garbage choose how much work it makes.
+    /// A key without a name counts for tokens with any name. A token that names no key is only
+    /// looked at if there is just one of its algorithm: trying all would let whoever sends garbage
+    /// choose how much work it makes.
     ///
     /// - Parameter header: what the token says.
     /// - Returns: nil if there is no such key.
@@ -25,8 +26,10 @@ package struct KeySet: Sendable {
     /// Reads keys in one of the forms that a file may have.
     ///
     /// - Parameters:
-    ///   - text: a JSON Web Key Set, a PEM (a public or private key, or a certificate, on P-256), or a secret in base64.
-    ///   - isPublished: whether the text came from a public place: then a secret in it is none, and not taken.
+    ///   - text: a JSON Web Key Set, a PEM (a public or private key, or a certificate, on P-256),
+    ///     or a secret in base64.
+    ///   - isPublished: whether the text came from a public place: then a secret in it is none, and
+    ///     not taken.
     /// - Returns: at least one key.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, without any of the text.
     package static func read(_ text: [UInt8], isPublished: Bool = false) async throws -> KeySet {
@@ -68,7 +71,8 @@ package struct KeySet: Sendable {
 extension KeySet {
     /// Reads a JSON Web Key Set (RFC 7517 §5).
     ///
-    /// Keys of other kinds, and keys for other uses, are left out: providers publish them side by side.
+    /// Keys of other kinds, and keys for other uses, are left out: providers publish them side by
+    /// side.
     init(jwks json: [UInt8], isPublished: Bool) async throws {
         let members = try Self.members(of: json)
         var keys: [SigningKey] = []

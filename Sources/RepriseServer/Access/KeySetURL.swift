@@ -23,7 +23,8 @@ package struct KeySetURL: Hashable, Sendable {
         url = text
     }
 
-    /// Fetches the set: within ``AccessLimits/fetch``, without following redirects, and no more than ``AccessLimits/keyBytes``.
+    /// Fetches the set: within ``AccessLimits/fetch``, without following redirects, and no more
+    /// than ``AccessLimits/keyBytes``.
     ///
     /// - Parameter time: from connecting to the last byte.
     /// - Returns: what came.
@@ -34,7 +35,8 @@ package struct KeySetURL: Hashable, Sendable {
         configuration.timeout.connect = TimeAmount(time)
         // Whoever has asked waits; the machine asks again in its own time.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // One client a fetch: they are rare, and so nothing has to be shut down when the server ends.
+        // One client a fetch: they are rare, and so nothing has to be shut down when the server
+        // ends.
         let client = HTTPClient(
             eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),
             configuration: configuration)
@@ -44,7 +46,8 @@ package struct KeySetURL: Hashable, Sendable {
         return try result.get()
     }
 
-    /// The client's own timeout ends with the head of the answer: a body that comes a byte at a time would take for ever.
+    /// The client's own timeout ends with the head of the answer: a body that comes a byte at a
+    /// time would take for ever.
     private func get(_ client: HTTPClient, _ time: Duration) async throws -> [UInt8] {
         try await withThrowingTaskGroup(of: [UInt8].self) { group in
             group.addTask { try await ask(client, time) }

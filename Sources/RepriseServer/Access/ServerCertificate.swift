@@ -18,7 +18,8 @@ package final class ServerCertificate: Sendable {
     /// - Parameters:
     ///   - files: where they are.
     ///   - logger: is told when they are read, and when the certificate ends.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, saying which file is wrong and how.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, saying which file is wrong and
+    ///   how.
     package init(_ files: TLSFiles, logger: Logger) throws {
         self.files = files
         self.logger = logger

@@ -12,7 +12,8 @@ package struct SignedToken: Sendable {
     /// Takes a token apart.
     ///
     /// - Parameter token: the token.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if its parts or its header are not what they must be.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if its parts or its header are not
+    ///   what they must be.
     package init(_ token: AccessToken) throws {
         let parts = token.secret.utf8.split(
             separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -29,8 +30,8 @@ package struct SignedToken: Sendable {
 
 /// What a token says about its signature (RFC 7515 §4).
 ///
-/// It comes from whoever made the token: it chooses among our keys and nothing else. Keys, and places where keys are, that stand in a
-/// header (`jwk`, `jku`, `x5c`, `x5u`) are not looked at.
+/// It comes from whoever made the token: it chooses among our keys and nothing else. Keys, and
+/// places where keys are, that stand in a header (`jwk`, `jku`, `x5c`, `x5u`) are not looked at.
 package struct TokenHeader: Hashable, Sendable {
     package let algorithm: TokenAlgorithm
     /// The name of the key.
@@ -48,7 +49,8 @@ package struct TokenHeader: Hashable, Sendable {
 
     private init(_ fields: Envelope) throws {
         let scanner = fields.scanner
-        // RFC 7515 §4.1.11: who does not know what is critical must refuse; we know nothing that is.
+        // RFC 7515 §4.1.11: who does not know what is critical must refuse; we know nothing that
+        // is.
         guard (try? fields.value("crit")) == nil else {
             throw RepriseError(.unauthorized, "The token asks for an extension.")
         }

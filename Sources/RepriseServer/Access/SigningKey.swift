@@ -4,8 +4,8 @@ import RepriseCore
 
 /// A key that tokens are signed with, for one algorithm and no other.
 ///
-/// The algorithm belongs to the key. So a token that names another algorithm finds no key, and the public half of an ES256 key is never
-/// taken for the secret of HS256.
+/// The algorithm belongs to the key. So a token that names another algorithm finds no key, and the
+/// public half of an ES256 key is never taken for the secret of HS256.
 package struct SigningKey: Sendable {
     package let algorithm: TokenAlgorithm
     /// Its `kid`.

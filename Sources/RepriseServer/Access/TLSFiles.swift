@@ -8,7 +8,8 @@ public struct TLSFiles: Hashable, Sendable {
     /// Names the files.
     ///
     /// - Parameters:
-    ///   - certificate: the path of the certificate and those that vouch for it, in PEM, its own first.
+    ///   - certificate: the path of the certificate and those that vouch for it, in PEM, its own
+    ///     first.
     ///   - key: the path of its private key, in PEM.
     public init(certificate: String, key: String) {
         self.certificate = certificate

@@ -11,7 +11,8 @@ package struct TokenIssuer: Sendable {
     /// - Parameters:
     ///   - key: one that can sign.
     ///   - audience: the `aud` of its tokens.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the key is only the public half.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the key is only the public
+    ///   half.
     package init(key: SigningKey, audience: String = "reprise") throws {
         guard key.canSign else {
             throw RepriseError(

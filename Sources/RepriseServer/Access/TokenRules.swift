@@ -18,7 +18,8 @@ package struct TokenRules: Hashable, Sendable {
     ///   - claims: what the token says.
     ///   - now: this server's calendar.
     /// - Returns: the user.
-    /// - Throws: ``RepriseCore/RepriseError`` `.tokenExpired`, or `.unauthorized` for what no waiting mends.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tokenExpired`, or `.unauthorized` for what no
+    ///   waiting mends.
     package func principal(of claims: TokenClaims, now: WallTime) throws -> Principal {
         guard claims.audiences.contains(audience) else {
             throw RepriseError(.unauthorized, "The token is not for this server (aud).")

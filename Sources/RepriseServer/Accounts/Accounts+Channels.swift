@@ -29,8 +29,9 @@ extension Accounts {
 
     /// Makes a channel or changes it; its maker is its owner, and has joined at `head`.
     ///
-    /// A channel that is there is for its owners and for admins. One that has messages and no record (from before the server asked who is
-    /// who) is for admins alone: else any user could make himself the owner of what others wrote.
+    /// A channel that is there is for its owners and for admins. One that has messages and no
+    /// record (from before the server asked who is who) is for admins alone: else any user could
+    /// make himself the owner of what others wrote.
     ///
     /// - Parameters:
     ///   - name: the channel.
@@ -39,7 +40,8 @@ extension Accounts {
     ///   - time: now.
     ///   - head: the channel's newest sequence.
     /// - Returns: the channel as it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` for who may not, `.malformed`, `.tooLarge`, `.full` at ``AccountLimits/channelsMade``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` for who may not, `.malformed`,
+    ///   `.tooLarge`, `.full` at ``AccountLimits/channelsMade``.
     @discardableResult
     package func setChannel(
         _ name: ChannelName, _ settings: ChannelSettings, by who: Principal, at time: WallTime,
@@ -88,7 +90,8 @@ extension Accounts {
         return ChannelChange(record: record, affectsAccess: affectsAccess)
     }
 
-    /// The channels of which a user is a member, or for nil all that were made, in the order of their names.
+    /// The channels of which a user is a member, or for nil all that were made, in the order of
+    /// their names.
     package func channels(
         of user: UserID?, after: ChannelName?, limit: Int
     ) async throws -> [ChannelRecord] {

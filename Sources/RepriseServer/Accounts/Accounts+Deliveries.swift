@@ -7,7 +7,8 @@ package struct Delivery: Hashable, Sendable {
     package enum State: String, Hashable, Sendable, CaseIterable {
         /// In the log, and no farther that the server knows of.
         case stored
-        /// A provider has taken a push of it, or of a later one of the channel, for one of the member's devices.
+        /// A provider has taken a push of it, or of a later one of the channel, for one of the
+        /// member's devices.
         case pushed
         /// On one of the member's devices.
         case delivered
@@ -19,7 +20,8 @@ package struct Delivery: Hashable, Sendable {
 }
 
 extension Accounts {
-    /// How far a message has come, in the order of the members' names; members who joined behind it are left out.
+    /// How far a message has come, in the order of the members' names; members who joined behind it
+    /// are left out.
     package func deliveries(
         of seq: Int64, in channel: ChannelName, after: UserID?, limit: Int
     ) async throws -> [Delivery] {

@@ -18,7 +18,8 @@ extension Accounts {
     ///
     /// Beyond ``AccountLimits/devices`` the one not seen for longest is forgotten.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge` beyond ``AccountLimits/platformBytes``, `.malformed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge` beyond ``AccountLimits/platformBytes``,
+    ///   `.malformed`.
     package func setDevice(_ device: Device, of user: UserID) async throws {
         guard (device.platform?.utf8.count ?? 0) <= AccountLimits.platformBytes else {
             throw RepriseError(
@@ -29,7 +30,8 @@ extension Accounts {
         }
         try await write { db in
             try Self.makeRoom(for: device.id, of: user, db)
-            // Who signs in on another's phone has its token now; what is meant for the other must not be shown there.
+            // Who signs in on another's phone has its token now; what is meant for the other must
+            // not be shown there.
             if let token = device.pushToken {
                 try db.execute(
                     sql: "UPDATE devices SET push_token = NULL WHERE push_token = ?",

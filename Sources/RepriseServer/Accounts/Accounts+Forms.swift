@@ -5,7 +5,8 @@ package import RepriseWire
 
 /// Catalogues of forms: the current one of each company, and those before it.
 extension Accounts {
-    /// What a request asks of the current catalogue before it changes or answers anything (RFC 9110 §13.1).
+    /// What a request asks of the current catalogue before it changes or answers anything (RFC 9110
+    /// §13.1).
     package enum FormsCondition: Hashable, Sendable {
         case none
         /// It is one of these, or for nil any at all: `If-Match`.
@@ -47,12 +48,14 @@ extension Accounts {
         }
     }
 
-    /// Makes a catalogue the current one; of those before it ``AccountLimits/formsVersions`` are kept.
+    /// Makes a catalogue the current one; of those before it ``AccountLimits/formsVersions`` are
+    /// kept.
     ///
     /// The same bytes as a former version are that version again: this is how one goes back.
     ///
     /// - Returns: what came of it.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the condition is not met, `.malformed` if another catalogue has this version.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the condition is not met, `.malformed`
+    ///   if another catalogue has this version.
     package func setForms(
         _ new: StoredForms, of company: ChannelName, if condition: FormsCondition = .none
     ) async throws -> FormsChange {

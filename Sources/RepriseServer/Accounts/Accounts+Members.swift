@@ -34,7 +34,8 @@ extension Accounts {
 
     /// Adds a member, or changes the role of one who is there and keeps `joined` and `since`.
     ///
-    /// A channel that nobody made gets a record by that, as a public one without an owner, where such channels are public.
+    /// A channel that nobody made gets a record by that, as a public one without an owner, where
+    /// such channels are public.
     ///
     /// - Parameters:
     ///   - user: who joins.
@@ -44,8 +45,9 @@ extension Accounts {
     ///   - who: asks; nil for the server itself.
     ///   - time: now.
     /// - Returns: the member as it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if there is no such channel, `.full` at ``AccountLimits/members``, and at
-    ///   ``AccountLimits/membersMade`` unless an admin asks, or somebody for himself.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if there is no such channel, `.full` at
+    ///   ``AccountLimits/members``, and at ``AccountLimits/membersMade`` unless an admin asks, or
+    ///   somebody for himself.
     @discardableResult
     package func setMember(
         _ user: UserID, role: Member.Role, joined: Int64, in channel: ChannelName,

@@ -69,7 +69,8 @@ extension Accounts {
         }
     }
 
-    /// The quiet hours of a user: those of a device for it alone, those of no device for all that have none of their own.
+    /// The quiet hours of a user: those of a device for it alone, those of no device for all that
+    /// have none of their own.
     package func quietHours(
         of user: UserID
     ) async throws -> [(device: EntryID?, hours: QuietHours)] {

@@ -6,12 +6,13 @@ import Synchronization
 extension Accounts {
     /// Moves positions forward; one that would go back changes nothing, and costs no commit.
     ///
-    /// What a device has received counts for that device only while it is registered: see ``sawDevice(_:of:at:)``.
+    /// What a device has received counts for that device only while it is registered: see
+    /// ``sawDevice(_:of:at:)``.
     ///
     /// - Parameter move: within the channel's head.
     /// - Returns: where the user stands then, durably.
-    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/waitingWrites``; what the disk throws: then it may be stored
-    ///   or not, and asking again is harmless.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/waitingWrites``; what the
+    ///   disk throws: then it may be stored or not, and asking again is harmless.
     package func move(_ move: PositionMove) async throws -> ServerFrame.Position {
         let queued = pushQueued.withLock { $0 }
         let (position, pushes) = try await write { db in
@@ -59,7 +60,8 @@ extension Accounts {
         return position
     }
 
-    /// Where the users of a channel stand: `first` before the others, even at 0, and they in the order of their names.
+    /// Where the users of a channel stand: `first` before the others, even at 0, and they in the
+    /// order of their names.
     ///
     /// Of a private channel the members alone; at most `limit` in all.
     package func positions(
@@ -96,12 +98,14 @@ extension Accounts {
         standingMoved.withLock { $0 = body }
     }
 
-    /// The channels of users, each with the last message before those that can be unread; at most ``PushLimits/badgeChannels`` a user.
+    /// The channels of users, each with the last message before those that can be unread; at most
+    /// ``PushLimits/badgeChannels`` a user.
     ///
     /// - Parameters:
     ///   - users: each with the channels that are asked about, or nil for all.
     ///   - limit: no user is begun with beyond so many channels.
-    /// - Returns: for the users from the first on those of the channels of which each is a member, of one moment.
+    /// - Returns: for the users from the first on those of the channels of which each is a member,
+    ///   of one moment.
     /// - Throws: ``RepriseCore/RepriseError``.
     package func unreadStarts(
         _ users: [(UserID, channels: [ChannelName]?)], atMost limit: Int = .max

@@ -34,7 +34,8 @@ package struct PushSettled: Hashable, Sendable {
 }
 
 extension Accounts {
-    /// Who hears of pushes that other changes queue: reading on one device queues a `dismiss` for the others.
+    /// Who hears of pushes that other changes queue: reading on one device queues a `dismiss` for
+    /// the others.
     package func onPushQueued(_ queued: PushQueued?) { pushQueued.withLock { $0 = queued } }
 
     /// How many pushes of a service wait.
@@ -46,14 +47,16 @@ extension Accounts {
         }
     }
 
-    /// The pushes of a service whose time has come, in the order in which it came, with all that decides about them.
+    /// The pushes of a service whose time has come, in the order in which it came, with all that
+    /// decides about them.
     ///
     /// - Parameters:
     ///   - service: the service.
     ///   - now: the calendar.
     ///   - limit: how many.
     ///   - held: rows that the caller has in hand, which are passed over.
-    /// - Returns: the pushes, rows that cannot be read, and when the soonest of those that are not due yet is.
+    /// - Returns: the pushes, rows that cannot be read, and when the soonest of those that are not
+    ///   due yet is.
     /// - Throws: ``RepriseCore/RepriseError``.
     package func duePushes(
         _ service: PushService, now: WallTime, limit: Int, except held: Set<Int64> = []
@@ -139,7 +142,8 @@ extension Accounts {
         WHERE q.id = ?1
         """
 
-    /// Makes everything due that waits for a moment farther off than any wait is: the calendar has been put back.
+    /// Makes everything due that waits for a moment farther off than any wait is: the calendar has
+    /// been put back.
     package func hurryPushes(_ service: PushService, now: WallTime) async throws {
         let farthest = now.advanced(by: PushLimits.retryAfterLongest + .seconds(60))
         try await write { db in
@@ -195,9 +199,11 @@ extension Accounts {
         }
     }
 
-    /// Queues what takes banners away and puts the badge right on the user's other devices, after he has read on one.
+    /// Queues what takes banners away and puts the badge right on the user's other devices, after
+    /// he has read on one.
     ///
-    /// Within the transaction that moves the position. Only for devices that were pushed a message that is read now.
+    /// Within the transaction that moves the position. Only for devices that were pushed a message
+    /// that is read now.
     ///
     /// - Returns: how many were queued.
     static func queueDismissals(
@@ -268,7 +274,8 @@ extension DuePush {
     }
 }
 
-/// What is written down of each push, prepared once for all of a batch: a message to a large channel has a hundred thousand of them.
+/// What is written down of each push, prepared once for all of a batch: a message to a large
+/// channel has a hundred thousand of them.
 private struct SettleStatements {
     private var again: FastStatement
     private var note: FastStatement

@@ -30,8 +30,9 @@ package struct PushCandidate: Hashable, Sendable {
 
 /// The queue of pushes, filled by walks over the members of channels.
 ///
-/// The log is the queue of messages, so that no message is forgotten between its commit and a push's: a walk goes from where the last one
-/// ended, and where it is stands in the same transaction as the pushes that it has queued.
+/// The log is the queue of messages, so that no message is forgotten between its commit and a
+/// push's: a walk goes from where the last one ended, and where it is stands in the same
+/// transaction as the pushes that it has queued.
 extension Accounts {
     /// Begins with a service: what was stored before is not pushed.
     ///
@@ -118,7 +119,8 @@ extension Accounts {
         }
     }
 
-    /// Queues pushes about messages for the next members of a channel, and notes in the same transaction that it has.
+    /// Queues pushes about messages for the next members of a channel, and notes in the same
+    /// transaction that it has.
     ///
     /// - Parameters:
     ///   - walk: where it stands; the walk after this step comes back in it.

@@ -6,8 +6,9 @@ import Synchronization
 
 /// Channels, members, devices and positions: `accounts.sqlite`, beside the log.
 ///
-/// Nothing is kept in memory, so nothing is ever ahead of the disk. Every change is durable when its call returns; changes that come
-/// together are committed together. Every failure is a ``RepriseCore/RepriseError``.
+/// Nothing is kept in memory, so nothing is ever ahead of the disk. Every change is durable when
+/// its call returns; changes that come together are committed together. Every failure is a
+/// ``RepriseCore/RepriseError``.
 ///
 /// ```swift
 /// let accounts = try Accounts.open(at: "/var/lib/reprise", implicitChannels: false)
@@ -29,10 +30,11 @@ package final class Accounts: Sendable {
     ///
     /// - Parameters:
     ///   - path: the data folder.
-    ///   - implicitChannels: whether a channel that nobody made is a public one. Such a channel has no record and no owner.
+    ///   - implicitChannels: whether a channel that nobody made is a public one. Such a channel has
+    ///     no record and no owner.
     /// - Returns: the accounts; nobody else can open them until ``close()`` or the process's end.
-    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.corrupt`, `.notWritable`, `.diskFull`,
-    ///   `.diskFailed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
+    ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`.
     package static func open(at path: String, implicitChannels: Bool) throws -> Accounts {
         let folder = try LogFolder(path, .accounts)
         do {
@@ -56,15 +58,17 @@ package final class Accounts: Sendable {
         writer = GroupedWriter(pool)
     }
 
-    /// Calls `body` after each durable change of what users may do: with a user if only that one's access changed.
+    /// Calls `body` after each durable change of what users may do: with a user if only that one's
+    /// access changed.
     ///
-    /// In the order of the commits and before the change's call returns; it must not block. Whoever keeps a grant takes part in this before
-    /// asking for it, or a change in between is missed.
+    /// In the order of the commits and before the change's call returns; it must not block. Whoever
+    /// keeps a grant takes part in this before asking for it, or a change in between is missed.
     package func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void) {
         accessChanged.withLock { $0 = body }
     }
 
-    /// Makes sure that these accounts belong to the log beside them: in another one their positions say nothing.
+    /// Makes sure that these accounts belong to the log beside them: in another one their positions
+    /// say nothing.
     ///
     /// - Parameters:
     ///   - epoch: the log's.
@@ -97,7 +101,8 @@ package final class Accounts: Sendable {
         }
     }
 
-    /// Takes what was deleted or replaced, and still lies in a file, out of it: names, titles, push tokens.
+    /// Takes what was deleted or replaced, and still lies in a file, out of it: names, titles, push
+    /// tokens.
     package func eraseDeleted() async throws {
         _ = try await writer.afterCommits { try ServerDatabase.accounts.emptyWriteAheadLog($0) }
     }

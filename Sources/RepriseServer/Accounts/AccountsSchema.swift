@@ -2,13 +2,19 @@ import GRDB
 
 /// The tables of the accounts.
 ///
-/// - `channels`: the records. `members` counts the rows in `members`, so that nobody counts them again for each receipt.
-/// - `members`, `positions`: clustered by channel and user. `device_positions`: by user and device, because they leave with a device.
+/// - `channels`: the records. `members` counts the rows in `members`, so that nobody counts them
+///   again for each receipt.
+/// - `members`, `positions`: clustered by channel and user. `device_positions`: by user and device,
+///   because they leave with a device.
 /// - `forms`: catalogues; the greatest `n` of a company is the current one.
-/// - `push_services`: those that have begun; `push_walks`: how far each has gone through a channel's messages, and, while `target` is set, behind
-///   which member it is on the way there. `push_queue`: the pushes that wait; there is at most one of a kind but `alert` for a device and channel.
-/// - `its_log`: the epoch of the log that the positions belong to; no row before the first start beside one.
-/// - `mutes`, `quiet_hours`: what users do not want to hear of, and when; a device's own quiet hours come before those of no device.
+/// - `push_services`: those that have begun; `push_walks`: how far each has gone through a
+///   channel's messages, and, while `target` is set, behind which member it is on the way there.
+///   `push_queue`: the pushes that wait; there is at most one of a kind but `alert` for a device
+///   and channel.
+/// - `its_log`: the epoch of the log that the positions belong to; no row before the first start
+///   beside one.
+/// - `mutes`, `quiet_hours`: what users do not want to hear of, and when; a device's own quiet
+///   hours come before those of no device.
 enum AccountsSchema {
     static func migrator() -> DatabaseMigrator {
         var migrator = DatabaseMigrator()

@@ -4,7 +4,8 @@ package import RepriseCore
 package struct PushToken: Hashable, Sendable, CustomStringConvertible {
     package let text: String
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it is empty, `.tooLarge` beyond ``AccountLimits/pushTokenBytes``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it is empty, `.tooLarge` beyond
+    ///   ``AccountLimits/pushTokenBytes``.
     package init(_ text: String) throws {
         guard !text.isEmpty else { throw RepriseError(.malformed, "A push token is not empty.") }
         guard text.utf8.count <= AccountLimits.pushTokenBytes else {

@@ -5,7 +5,8 @@ import Synchronization
 
 /// Commits what waits together: writes that come while a commit runs share the next one.
 ///
-/// The log has `Committer` for that, which also keeps what belongs together and tells who listens. Here every write stands for itself.
+/// The log has `Committer` for that, which also keeps what belongs together and tells who listens.
+/// Here every write stands for itself.
 package final class GroupedWriter: Sendable {
     /// Writes, and returns what is to be done once that is durable, or is known to have failed.
     private typealias Write = @Sendable (Database) throws -> @Sendable (RepriseError?) -> Void
@@ -32,12 +33,15 @@ package final class GroupedWriter: Sendable {
         self.waitingLimit = waitingLimit
     }
 
-    /// Runs `body` in a durable transaction with others, then `committed` on the writer's queue; cancelling the caller stops neither.
+    /// Runs `body` in a durable transaction with others, then `committed` on the writer's queue;
+    /// cancelling the caller stops neither.
     ///
-    /// A `RepriseError` that `body` throws is its own and leaves the others alone, so it is thrown before anything is written. Any other
-    /// error undoes the whole transaction, and all who shared it hear of it.
+    /// A `RepriseError` that `body` throws is its own and leaves the others alone, so it is thrown
+    /// before anything is written. Any other error undoes the whole transaction, and all who shared
+    /// it hear of it.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.full` if too much waits, `.closed`; what `body` or the disk throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` if too much waits, `.closed`; what `body` or
+    ///   the disk throws.
     package func write<Value: Sendable>(
         committed: @escaping @Sendable (Value) -> Void = { _ in },
         _ body: @escaping @Sendable (Database) throws -> Value

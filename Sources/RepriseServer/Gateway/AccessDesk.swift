@@ -1,9 +1,11 @@
 package import RepriseWire
 
-/// Decides which requests of a connection may be looked at now, and which wait because nobody knows yet what the user may do in their channel.
+/// Decides which requests of a connection may be looked at now, and which wait because nobody knows
+/// yet what the user may do in their channel.
 ///
-/// What a user may do in a channel (`Grant`) is asked once and remembered until it changes. The requests of a channel keep their order;
-/// those of other channels don't wait for them. What allows nothing is not remembered: the channel may be made, or the user let in, later.
+/// What a user may do in a channel (`Grant`) is asked once and remembered until it changes. The
+/// requests of a channel keep their order; those of other channels don't wait for them. What allows
+/// nothing is not remembered: the channel may be made, or the user let in, later.
 package struct AccessDesk<Request, Grant> {
     /// What is to be asked; the answer is to name the ticket.
     package struct Question: Hashable, Sendable {
@@ -27,12 +29,14 @@ package struct AccessDesk<Request, Grant> {
     /// How many requests wait.
     package private(set) var waitingCount = 0
 
-    /// - Parameter remembered: the most answers that are remembered; at the bound all are forgotten, and asked again when they are needed.
+    /// - Parameter remembered: the most answers that are remembered; at the bound all are
+    ///   forgotten, and asked again when they are needed.
     package init(remembered: Int) { self.remembered = remembered }
 
     /// A request came; one that is `first` is asked about before the others.
     ///
-    /// - Returns: what is known, and then it is to be looked at now; nil if it waits, see ``nextQuestions(_:)``.
+    /// - Returns: what is known, and then it is to be looked at now; nil if it waits, see
+    ///   ``nextQuestions(_:)``.
     package mutating func arrived(
         _ request: Request, in channel: ChannelName, first isFirst: Bool = false
     ) -> Grant? {
@@ -77,7 +81,8 @@ package struct AccessDesk<Request, Grant> {
     /// - Parameters:
     ///   - question: which.
     ///   - grant: what the user may do; nil if that is nothing, or could not be found out.
-    /// - Returns: what waited for it, in order; empty if the answer is of before a change and was asked again.
+    /// - Returns: what waited for it, in order; empty if the answer is of before a change and was
+    ///   asked again.
     package mutating func answered(_ question: Question, _ grant: Grant?) -> [Request] {
         guard case .asking(question.ticket, let waiting) = entries[question.channel] else {
             return []

@@ -16,7 +16,8 @@ package protocol ChannelAccounts: Sendable {
 
     func memberCount(of channel: ChannelName) async throws -> Int
 
-    /// Calls `body` after each durable change of what users may do: with a user if only his access changed.
+    /// Calls `body` after each durable change of what users may do: with a user if only his access
+    /// changed.
     func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void)
 
     /// A device has connected.

@@ -3,7 +3,8 @@ import NIOCore
 import RepriseCore
 import RepriseWire
 
-/// What the user of the connection may do: asked once a channel, before anything of that channel is looked at.
+/// What the user of the connection may do: asked once a channel, before anything of that channel is
+/// looked at.
 extension ConnectionHandler {
     func request(_ request: ChannelRequest, in channel: ChannelName) {
         guard gateway.asksWho else { return perform(request, in: channel, .success(.everything)) }
@@ -144,7 +145,8 @@ extension ConnectionHandler {
 
     // MARK: Refusing
 
-    /// Refuses a subscription, one that is asked for by the request of this number or one that is open.
+    /// Refuses a subscription, one that is asked for by the request of this number or one that is
+    /// open.
     func refuse(
         _ channel: ChannelName, _ code: RefusalCode, _ message: String,
         retryAfter: Duration? = nil, number: Int64? = nil
@@ -178,7 +180,8 @@ extension ConnectionHandler {
         }
     }
 
-    /// So many channels are asked about in one turn with the accounts, so that others get theirs soon.
+    /// So many channels are asked about in one turn with the accounts, so that others get theirs
+    /// soon.
     private static var questionsAtOnce: Int { 32 }
     private static var forbidden: String { "This channel is not there, or not for this user." }
     private static var unavailable: String { "The server cannot look at this now." }

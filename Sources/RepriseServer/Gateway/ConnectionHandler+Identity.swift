@@ -2,7 +2,8 @@ import Logging
 import RepriseCore
 import RepriseWire
 
-/// Whose connection it is: the user by the token, the device by the hello, of whose connections the newest one counts.
+/// Whose connection it is: the user by the token, the device by the hello, of whose connections the
+/// newest one counts.
 extension ConnectionHandler {
     func identify(_ token: AccessToken?) {
         let shard = switchboard.shard
@@ -29,7 +30,8 @@ extension ConnectionHandler {
         readAgain()
     }
 
-    /// Ends the device's older connections, whichever loops they are on; it is welcomed when all have said that they are over.
+    /// Ends the device's older connections, whichever loops they are on; it is welcomed when all
+    /// have said that they are over.
     func takeOver(as device: EntryID) {
         let key = Gateway.Roster.Key(user: principal.user, device: device)
         self.key = key

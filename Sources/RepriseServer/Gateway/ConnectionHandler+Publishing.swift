@@ -13,7 +13,8 @@ extension ConnectionHandler {
         publishes.append(message)
     }
 
-    /// Submits what came in one turn together: one entry in the committer's queue, one flush for the answers.
+    /// Submits what came in one turn together: one entry in the committer's queue, one flush for
+    /// the answers.
     func submitPublishes() {
         guard !publishes.isEmpty else { return }
         let messages = publishes

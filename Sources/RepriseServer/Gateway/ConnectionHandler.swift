@@ -5,9 +5,11 @@ import NIOWebSocket
 import RepriseCore
 import RepriseWire
 
-/// One WebSocket connection: the effects of what `ConnectionMachine` and the `SubscriptionMachine`s decide.
+/// One WebSocket connection: the effects of what `ConnectionMachine` and the `SubscriptionMachine`s
+/// decide.
 ///
-/// Everything here runs on the connection's event loop. Nothing is allocated for what a connection does not do.
+/// Everything here runs on the connection's event loop. Nothing is allocated for what a connection
+/// does not do.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
@@ -37,7 +39,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var outbound: ChannelHandlerContext?
     private var isUnflushed = false
     private var isReadHeld = false
-    /// Whether the peer has broken the framing, so that not even its close frame can be found any more.
+    /// Whether the peer has broken the framing, so that not even its close frame can be found any
+    /// more.
     private var isUnreadable = false
     /// What is echoed once all that came before the peer's close frame is answered.
     private var echo = CloseCode.normal
@@ -343,8 +346,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         readAgain()  // for the peer's close frame
     }
 
-    /// The peer's answer cannot be read: it is told the end with the close frame (RFC 6455 §7.1.7), but still read, because closing a
-    /// socket with unread bytes would take the close frame away from it.
+    /// The peer's answer cannot be read: it is told the end with the close frame (RFC 6455 §7.1.7),
+    /// but still read, because closing a socket with unread bytes would take the close frame away
+    /// from it.
     private func endOfOutput() -> EventLoopPromise<Void> {
         let sent = switchboard.shard.loop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenSuccess {

@@ -1,11 +1,13 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides about one WebSocket connection: `awaitingHello → identifying → takingOver → open → draining → closing`, and `leaving` in the
+/// Decides about one WebSocket connection:
+/// `awaitingHello → identifying → takingOver → open → draining → closing`, and `leaving` in the
 /// place of `draining` once the peer has said that it closes.
 ///
-/// A close is begun once, for whichever reason came first. After it nothing that the peer sends is looked at, but it is
-/// still read: closing a socket with unread bytes would take the close frame away from the peer.
+/// A close is begun once, for whichever reason came first. After it nothing that the peer sends is
+/// looked at, but it is still read: closing a socket with unread bytes would take the close frame
+/// away from the peer.
 package struct ConnectionMachine: Sendable {
     package enum Action: Equatable, Sendable {
         /// Send an `error` frame and a close frame.
@@ -21,7 +23,8 @@ package struct ConnectionMachine: Sendable {
     package enum Verdict: Equatable, Sendable {
         /// Find out whose token it is.
         case identify(AccessToken?)
-        /// End the older connections of the device; answered by `takeOver(from:now:)` with how many there are.
+        /// End the older connections of the device; answered by `takeOver(from:now:)` with how many
+        /// there are.
         case takeOver(EntryID)
         case welcome
         /// Say that the fresh token was taken.
@@ -124,7 +127,8 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// The most bytes that a frame of the peer's may have now, and the fragments of a message together.
+    /// The most bytes that a frame of the peer's may have now, and the fragments of a message
+    /// together.
     package var frameLimit: Int {
         switch phase {
         case .awaitingHello, .identifying, .takingOver: WireLimits.bytesBeforeWelcome
@@ -135,7 +139,8 @@ package struct ConnectionMachine: Sendable {
     /// Whose connection it is.
     package var principal: Principal { asksWho ? session.principal ?? .nobody : .open }
 
-    /// Whether frames wait because a token is being looked at, or an older connection of the device has not ended.
+    /// Whether frames wait because a token is being looked at, or an older connection of the device
+    /// has not ended.
     ///
     /// The socket is not read meanwhile, so what waits is what came with the token.
     package var mustWait: Bool {
@@ -217,7 +222,8 @@ package struct ConnectionMachine: Sendable {
 
     /// The device's older connections are being ended.
     ///
-    /// Nothing is taken from it before they have stopped to take anything: its device goes on with what was unanswered there.
+    /// Nothing is taken from it before they have stopped to take anything: its device goes on with
+    /// what was unanswered there.
     ///
     /// - Parameters:
     ///   - count: how many of them there are; each is answered by `olderEnded(now:)`.
@@ -261,7 +267,8 @@ package struct ConnectionMachine: Sendable {
         return violated(.goingAway, Self.goodbye, now: now)
     }
 
-    /// The server is shutting down: what was accepted is answered, then the peer is told to come back later.
+    /// The server is shutting down: what was accepted is answered, then the peer is told to come
+    /// back later.
     package mutating func quiesceRequested(now: Duration) -> Action? {
         switch phase {
         case .open where publishesInFlight > 0:
@@ -377,7 +384,8 @@ package struct ConnectionMachine: Sendable {
     }
 
     private mutating func afterSilence(_ limits: Limits, _ now: Duration) -> Action? {
-        // Counted from the ping: after a halt of our own everybody seems silent, and gets the chance to answer.
+        // Counted from the ping: after a halt of our own everybody seems silent, and gets the
+        // chance to answer.
         if let pinged {
             guard now - pinged >= limits.idle - limits.pingAfter else { return nil }
             return violated(.idle, "Nothing came for too long.", now: now)

@@ -3,8 +3,8 @@ package import RepriseWire
 
 /// Knows which connections each device has, so that a newer one takes over from those before it.
 ///
-/// What an older connection still carries would otherwise be stored behind what the newer one has brought, or after its device
-/// was told that it is refused.
+/// What an older connection still carries would otherwise be stored behind what the newer one has
+/// brought, or after its device was told that it is refused.
 package struct DeviceRoster<Connection: Equatable & Sendable>: Sendable {
     /// A device of a user; of nobody, where the server does not ask.
     package struct Key: Hashable, Sendable {
@@ -23,7 +23,8 @@ package struct DeviceRoster<Connection: Equatable & Sendable>: Sendable {
 
     /// The device has said hello on a connection.
     ///
-    /// - Returns: its older ones, all of which must have stopped to take anything before this one is welcomed.
+    /// - Returns: its older ones, all of which must have stopped to take anything before this one
+    ///   is welcomed.
     package mutating func arrived(_ connection: Connection, as key: Key) -> [Connection] {
         let older = connections[key] ?? []
         connections[key] = older + [connection]

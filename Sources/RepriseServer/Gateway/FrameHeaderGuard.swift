@@ -1,10 +1,12 @@
 package import NIOCore
 import RepriseWire
 
-/// Stands before NIO's frame decoder and refuses a frame by its header, before the decoder buffers it.
+/// Stands before NIO's frame decoder and refuses a frame by its header, before the decoder buffers
+/// it.
 ///
-/// The decoder has one bound for the life of a connection and takes a length in any form. Here the bound is the connection's of the
-/// moment, and a length must be written as shortly as it can be (RFC 6455 §5.2). After a violation nothing is passed on.
+/// The decoder has one bound for the life of a connection and takes a length in any form. Here the
+/// bound is the connection's of the moment, and a length must be written as shortly as it can be
+/// (RFC 6455 §5.2). After a violation nothing is passed on.
 package final class FrameHeaderGuard: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -19,8 +21,9 @@ package final class FrameHeaderGuard: ChannelInboundHandler {
     private var scanner = FrameHeaderScanner()
     private var isBroken = false
 
-    /// - Parameter limit: the most bytes of the next frame, at least ``RepriseWire/WireLimits/bytesBeforeWelcome``; the last answer
-    ///   is asked for when all frames before it are handed on.
+    /// - Parameter limit: the most bytes of the next frame, at least
+    ///   ``RepriseWire/WireLimits/bytesBeforeWelcome``; the last answer is asked for when all
+    ///   frames before it are handed on.
     package init(limit: @escaping () -> Int) { self.limit = limit }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -16,7 +16,8 @@ extension Gateway {
 
     /// Counts one more connection of the user, if there may be one more.
     ///
-    /// The newest is the one that is refused: those that work are not taken from a person who opens another window.
+    /// The newest is the one that is refused: those that work are not taken from a person who opens
+    /// another window.
     func admits(_ user: UserID) -> Bool {
         users.withLock { users in
             guard users[user, default: 0] < limits.connectionsPerUser else { return false }
@@ -64,7 +65,8 @@ extension Gateway {
         }
     }
 
-    /// Makes a receipt durable, clamped to the head, and tells everybody who is to know; or tells `shard` that it failed.
+    /// Makes a receipt durable, clamped to the head, and tells everybody who is to know; or tells
+    /// `shard` that it failed.
     func move(
         _ receipt: ClientFrame.Receipt, of user: UserID, on device: EntryID?, by id: UInt64,
         through shard: Shard

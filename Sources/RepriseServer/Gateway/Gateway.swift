@@ -39,12 +39,14 @@ package final class Gateway: Sendable {
     ///   - hub: the one that `committer` hands events to.
     ///   - log: what catch-ups read.
     ///   - committer: what stores.
-    ///   - admission: who finds out who comes and who knows what they may do; nil where access is open. Never one without
-    ///     the other: who was asked for his name must not be allowed everything because nobody knows what he may do.
+    ///   - admission: who finds out who comes and who knows what they may do; nil where access is
+    ///     open. Never one without the other: who was asked for his name must not be allowed
+    ///     everything because nobody knows what he may do.
     ///   - metrics: what counts.
     ///   - clock: tells the time.
     ///   - logger: gets connection ids and reasons.
-    ///   - descriptors: how many files and sockets the process may have open; nil if that is not known.
+    ///   - descriptors: how many files and sockets the process may have open; nil if that is not
+    ///     known.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
         admission: Admission? = nil,
@@ -87,7 +89,8 @@ package final class Gateway: Sendable {
     /// Whether the server is shutting down.
     package var isQuiescing: Bool { state.withLock { $0.isQuiescing } }
 
-    /// The server is shutting down: connections that come from now on are sent away, and nothing is stored but what waits for its commit.
+    /// The server is shutting down: connections that come from now on are sent away, and nothing is
+    /// stored but what waits for its commit.
     package func quiesce() {
         state.withLock { $0.isQuiescing = true }
         committer.shutdown()

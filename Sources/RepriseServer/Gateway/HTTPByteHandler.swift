@@ -1,8 +1,10 @@
 import NIOCore
 
-/// Stands between the transport and the HTTP parser: gives the parser one request at a time, and counts what is unsent.
+/// Stands between the transport and the HTTP parser: gives the parser one request at a time, and
+/// counts what is unsent.
 ///
-/// What `HTTPConnectionMachine` decides is performed by `HTTPRequestHandler`, which stands behind the parser.
+/// What `HTTPConnectionMachine` decides is performed by `HTTPRequestHandler`, which stands behind
+/// the parser.
 final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -2,9 +2,10 @@ package import NIOCore
 
 /// Decides when an HTTP connection reads its next request, and when it ends.
 ///
-/// `head → body → answering → head…`: one request at a time, and the next only when the answer has been sent, so that a peer
-/// that asks and does not read costs the memory of one answer. `closing` throws away what comes behind the last answer, so
-/// that a reset does not overtake it; `upgraded` leaves the rest to the WebSocket handlers.
+/// `head → body → answering → head…`: one request at a time, and the next only when the answer has
+/// been sent, so that a peer that asks and does not read costs the memory of one answer. `closing`
+/// throws away what comes behind the last answer, so that a reset does not overtake it; `upgraded`
+/// leaves the rest to the WebSocket handlers.
 package struct HTTPConnectionMachine: Sendable {
     package struct Limits: Hashable, Sendable {
         /// How long the first head may take, and any other once its first byte has come.
@@ -83,7 +84,8 @@ package struct HTTPConnectionMachine: Sendable {
 
     /// How many bytes the parser may be given now.
     ///
-    /// Of a body in chunks only the parser knows the end; what it reads beyond is kept, so that is little.
+    /// Of a body in chunks only the parser knows the end; what it reads beyond is kept, so that is
+    /// little.
     package var feedable: Int {
         switch phase {
         case .head: .max
@@ -187,7 +189,8 @@ package struct HTTPConnectionMachine: Sendable {
 
     /// An answer begins.
     ///
-    /// - Returns: whether the connection ends behind it; one whose request is not whole does, because the rest may never come.
+    /// - Returns: whether the connection ends behind it; one whose request is not whole does,
+    ///   because the rest may never come.
     package mutating func answerBegan(isLast: Bool) -> Bool {
         isAnswerBegun = true
         if case .body = phase { mustClose = true }
@@ -278,7 +281,8 @@ package struct HTTPConnectionMachine: Sendable {
         return min(phaseEnd ?? look, look)
     }
 
-    /// Looks at the time; of `waiting` bytes that the transport holds, fewer than before are progress.
+    /// Looks at the time; of `waiting` bytes that the transport holds, fewer than before are
+    /// progress.
     package mutating func ticked(buffered waiting: Int, now: NIODeadline) -> Action? {
         if unsent > 0 {
             if waiting < buffered { progress = now }

@@ -4,7 +4,8 @@ import NIOCore
 import RepriseCore
 import Synchronization
 
-/// The plain HTTP connections of a server: how many, from where, and how much waits for their peers.
+/// The plain HTTP connections of a server: how many, from where, and how much waits for their
+/// peers.
 ///
 /// A WebSocket is none of them once its handshake is done.
 final class HTTPConnections: Sendable {
@@ -17,8 +18,8 @@ final class HTTPConnections: Sendable {
         /// A connection with fewer unsent bytes is not looked at.
         let quietBytes = 65_536
 
-        /// Of the files that the process may have open half are left for WebSockets and the log, and one address gets no more
-        /// than a quarter of the other half.
+        /// Of the files that the process may have open half are left for WebSockets and the log,
+        /// and one address gets no more than a quarter of the other half.
         init(_ limits: ServerLimits, descriptors: Int?) {
             let descriptors = descriptors ?? .max
             all = min(limits.httpConnections, max(16, descriptors / 2))

@@ -7,12 +7,13 @@ import NIOWebSocket
 import RepriseCore
 import RepriseWire
 
-/// Sorts the requests of a connection: a WebSocket handshake makes a `ConnectionHandler` of it, whether it is the first
-/// request or a later one; anything else goes to Hummingbird's router.
+/// Sorts the requests of a connection: a WebSocket handshake makes a `ConnectionHandler` of it,
+/// whether it is the first request or a later one; anything else goes to Hummingbird's router.
 ///
-/// Hummingbird's handlers are added for the first request that is the router's, so a connection that begins as a WebSocket
-/// never pays for them. They cannot be removed again: where a later request is a handshake the WebSocket handlers are put
-/// before this one, and this one keeps everything from those behind it.
+/// Hummingbird's handlers are added for the first request that is the router's, so a connection
+/// that begins as a WebSocket never pays for them. They cannot be removed again: where a later
+/// request is a handshake the WebSocket handlers are put before this one, and this one keeps
+/// everything from those behind it.
 final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -220,7 +221,8 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Answers
 
-    /// Answers a request that is not fit for the router; the connection ends, because its author speaks another language.
+    /// Answers a request that is not fit for the router; the connection ends, because its author
+    /// speaks another language.
     private func refuse(_ message: String, _ status: HTTPResponse.Status = .badRequest) {
         guard let context else { return }
         let response = HTTPFailure(status, "malformed", message)
@@ -412,5 +414,6 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 }
 
-/// A route has begun to read the body of a request that waits for leave to send it (RFC 9110 §10.1.1).
+/// A route has begun to read the body of a request that waits for leave to send it (RFC 9110
+/// §10.1.1).
 struct BodyAwaited: Sendable {}

@@ -4,8 +4,9 @@ package import RepriseWire
 
 /// Puts messages together from WebSocket frames, and names what breaks RFC 6455.
 ///
-/// It holds bytes only between the fragments of a message. The handlers before it have refused frames that are too long or
-/// wrong by their header, and control frames that are long or in fragments.
+/// It holds bytes only between the fragments of a message. The handlers before it have refused
+/// frames that are too long or wrong by their header, and control frames that are long or in
+/// fragments.
 package struct MessageAssembler: Sendable {
     package enum Outcome: Equatable, Sendable {
         /// A whole text message now stands in the caller's buffer.

@@ -14,7 +14,8 @@ package enum PublishAnswer {
         }
     }
 
-    /// The answer to a message that the committer refused, or of which it does not know whether it is stored.
+    /// The answer to a message that the committer refused, or of which it does not know whether it
+    /// is stored.
     package static func frame(to message: NewMessage, _ error: RepriseError) -> ServerFrame {
         refusal(of: message, error.code == .full ? .overloaded : .unavailable, error.message)
     }

@@ -1,6 +1,7 @@
 package import RepriseWire
 
-/// Decides which receipts of a connection are made durable when: one move a channel at a time, and what comes meanwhile is one more.
+/// Decides which receipts of a connection are made durable when: one move a channel at a time, and
+/// what comes meanwhile is one more.
 ///
 /// So a client that sends a receipt for each of a thousand messages costs a few writes.
 package struct ReceiptDesk: Sendable {

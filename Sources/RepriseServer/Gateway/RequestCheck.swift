@@ -1,7 +1,8 @@
 package import NIOHTTP1
 import RepriseWire
 
-/// What the head of a request must have before anybody looks at what it asks for (RFC 9112 §3.2, §6.1).
+/// What the head of a request must have before anybody looks at what it asks for (RFC 9112 §3.2,
+/// §6.1).
 package enum RequestCheck {
     /// Why the request is bad; nil if it is not.
     package static func fault(in head: HTTPRequestHead) -> String? {

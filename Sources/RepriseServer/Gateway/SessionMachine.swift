@@ -13,7 +13,8 @@ package struct SessionMachine: Sendable {
 
     /// Who it is; nil as long as nobody knows.
     package private(set) var principal: Principal?
-    /// Whether a token is being looked at; what comes meanwhile waits, and is judged by what comes of it.
+    /// Whether a token is being looked at; what comes meanwhile waits, and is judged by what comes
+    /// of it.
     package private(set) var isAsking = false
     /// The uptime at which the token stops to count.
     package private(set) var ends: Duration?

@@ -2,7 +2,8 @@ package import Logging
 package import RepriseCore
 import Synchronization
 
-/// A warning that a peer can cause as often as he likes, and that is logged no more than every 10 s.
+/// A warning that a peer can cause as often as he likes, and that is logged no more than every 10
+/// s.
 package final class ThrottledWarning: Sendable {
     package static let pause: Duration = .seconds(10)
 

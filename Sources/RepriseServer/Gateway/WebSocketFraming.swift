@@ -4,8 +4,8 @@ package import RepriseWire
 
 /// The server's side of RFC 6455 framing: final, unmasked frames.
 ///
-/// Frames are framed here and not by NIO's encoder, so that one buffer serves every subscriber and a page of a catch-up
-/// is one write.
+/// Frames are framed here and not by NIO's encoder, so that one buffer serves every subscriber and
+/// a page of a catch-up is one write.
 package enum WebSocketFraming {
     /// Appends the header of a frame (RFC 6455 §5.2).
     package static func writeHeader(

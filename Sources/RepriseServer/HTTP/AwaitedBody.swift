@@ -2,9 +2,11 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// A body that its sender holds back until he is told to send it (`Expect: 100-continue`, RFC 9110 §10.1.1).
+/// A body that its sender holds back until he is told to send it (`Expect: 100-continue`, RFC 9110
+/// §10.1.1).
 ///
-/// He is told when somebody reads it, so a request that is refused without its body is refused before it is sent.
+/// He is told when somebody reads it, so a request that is refused without its body is refused
+/// before it is sent.
 struct AwaitedBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 

@@ -1,11 +1,14 @@
 import Hummingbird
 import NIOCore
 
-/// The pieces of a request's body, to be read by the handler and, if it stops early, on by the writer of its answer.
+/// The pieces of a request's body, to be read by the handler and, if it stops early, on by the
+/// writer of its answer.
 ///
-/// Hummingbird ends the process if a body is iterated twice, so there is one iterator and it is handed on.
+/// Hummingbird ends the process if a body is iterated twice, so there is one iterator and it is
+/// handed on.
 final class BodyPieces: @unchecked Sendable {
-    // Unchecked, because the iterator is used by one task: the handler has returned before the answer is written.
+    // Unchecked, because the iterator is used by one task: the handler has returned before the
+    // answer is written.
     private var iterator: RequestBody.AsyncIterator
     /// What a cancelled caller has left behind: the piece that it waited for is the next caller's.
     private var reading: Task<ByteBuffer?, any Error>?
@@ -19,8 +22,8 @@ final class BodyPieces: @unchecked Sendable {
         return try await reading.value
     }
 
-    /// The next piece, for a caller that may be cancelled without losing what comes: a cancelled iterator would end, and with it
-    /// the connection before its answer.
+    /// The next piece, for a caller that may be cancelled without losing what comes: a cancelled
+    /// iterator would end, and with it the connection before its answer.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled.
     func nextUnlessCancelled() async throws -> ByteBuffer? {

@@ -4,7 +4,8 @@ import RepriseCore
 
 /// Reads a request's body piece by piece, within a bound of bytes and of time.
 ///
-/// The time is looked at whenever something arrives; a peer that sends nothing at all meets the connection's idle timeout.
+/// The time is looked at whenever something arrives; a peer that sends nothing at all meets the
+/// connection's idle timeout.
 struct BodyReader {
     /// What is left of the body.
     let pieces: BodyPieces
@@ -61,7 +62,8 @@ struct BodyReader {
         return piece
     }
 
-    /// A peer that ends in the middle, or sends chunks that are none, has made a mistake; the server has not.
+    /// A peer that ends in the middle, or sends chunks that are none, has made a mistake; the
+    /// server has not.
     private mutating func nextPiece(
         _ take: (BodyPieces) async throws -> ByteBuffer?
     ) async throws -> ByteBuffer? {

@@ -36,7 +36,8 @@ struct HTTPCall: Sendable {
 
     // MARK: The query
 
-    /// A parameter of the query; one that is there twice is refused, because another reader may take the other.
+    /// A parameter of the query; one that is there twice is refused, because another reader may
+    /// take the other.
     func query(_ name: Substring) throws -> String? {
         let values = request.uri.queryParameters[values: name]
         guard values.count <= 1 else {

@@ -6,7 +6,8 @@ import RepriseWire
 /// A refusal as HTTP says it: a status and `{"error":{"code","message"}}`.
 package struct HTTPFailure: Error, Sendable, HTTPResponseError {
     package let status: HTTPResponse.Status
-    /// For programs; the names are those of ``RepriseWire/RefusalCode`` where the wire knows the case too.
+    /// For programs; the names are those of ``RepriseWire/RefusalCode`` where the wire knows the
+    /// case too.
     package let code: String
     /// For people.
     package let message: String
@@ -141,8 +142,9 @@ extension Response {
 
     /// The same response, for a request whose body was not read to its end.
     ///
-    /// The answer goes out at once, because the peer may wait for it before it sends on. Then up to `limit` bytes are thrown
-    /// away, so that a peer that sends first and reads then does not lose the answer to a reset; then the connection ends.
+    /// The answer goes out at once, because the peer may wait for it before it sends on. Then up to
+    /// `limit` bytes are thrown away, so that a peer that sends first and reads then does not lose
+    /// the answer to a reset; then the connection ends.
     func endingConnection(with rest: BodyPieces, discarding limit: Int) -> Response {
         var response = self
         response.headers[.connection] = "close"

@@ -7,7 +7,8 @@ package struct HTTPLimits: Hashable, Sendable {
     /// The most fields of a request's head (431).
     package static let headFields = 256
 
-    /// The most bytes of one message with its envelope: a JSON body (413), or a line of NDJSON (an error of that line).
+    /// The most bytes of one message with its envelope: a JSON body (413), or a line of NDJSON (an
+    /// error of that line).
     package var messageBytes = WireLimits.bodyBytes + 4_096
     /// The most bytes of any other JSON body (413).
     package var objectBytes = 16_384
@@ -23,9 +24,11 @@ package struct HTTPLimits: Hashable, Sendable {
     package var messageTime: Duration = .seconds(30)
     /// How long an NDJSON body may take to arrive (408).
     package var streamTime: Duration = .seconds(300)
-    /// How many bytes of a refused body are read, so that the answer reaches a client that sends first and reads then.
+    /// How many bytes of a refused body are read, so that the answer reaches a client that sends
+    /// first and reads then.
     package var discardedBytes = 2 << 20
-    /// How long a stream waits for room in the committer's queue before its lines are refused as `overloaded`.
+    /// How long a stream waits for room in the committer's queue before its lines are refused as
+    /// `overloaded`.
     package var queueTime: Duration = .seconds(5)
     /// How many messages a page of history has, and how many it may have.
     package var historyDefault = 100

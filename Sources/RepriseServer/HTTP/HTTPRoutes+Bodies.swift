@@ -7,8 +7,9 @@ import RepriseWire
 extension HTTPRoutes {
     /// Answers a request whose body is one JSON object.
     ///
-    /// `empty` is what no body at all means; nil refuses it. `check` throws for who may not, and is asked before the body is read; `read`
-    /// takes what it needs of the object, and `answer` does it.
+    /// `empty` is what no body at all means; nil refuses it. `check` throws for who may not, and is
+    /// asked before the body is read; `read` takes what it needs of the object, and `answer` does
+    /// it.
     func withObject<Value>(
         _ call: HTTPCall, empty: Value? = nil, check: () async throws -> Void = {},
         read: (Envelope) throws -> Value, _ answer: (Value) async throws -> Response
@@ -39,7 +40,8 @@ extension HTTPRoutes {
         return type.trimmingCharacters(in: .whitespaces).lowercased()
     }
 
-    /// Reads a body within bounds; who sends far beyond them gets its answer, and then the connection ends.
+    /// Reads a body within bounds; who sends far beyond them gets its answer, and then the
+    /// connection ends.
     func reading(
         _ request: Request, _ byteLimit: Int, _ time: Duration,
         _ answer: (inout BodyReader) async throws -> Response

@@ -81,7 +81,8 @@ extension HTTPRoutes {
         }
     }
 
-    /// A stream is held back where one message too many is refused, for as long as its body may take.
+    /// A stream is held back where one message too many is refused, for as long as its body may
+    /// take.
     private func waitForLeave(
         _ who: Principal, toPublish count: Int, until deadline: ContinuousClock.Instant
     ) async throws {

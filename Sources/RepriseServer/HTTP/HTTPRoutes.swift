@@ -12,8 +12,8 @@ import RepriseWire
 /// router.refuseOtherMethods()
 /// ```
 ///
-/// Every error is `{"error":{"code","message"}}`. Who asks is found out before anything else; what he may do, before the
-/// body is read.
+/// Every error is `{"error":{"code","message"}}`. Who asks is found out before anything else; what
+/// he may do, before the body is read.
 package struct HTTPRoutes: Sendable {
     /// Whom a route is for.
     enum Asking {
@@ -113,7 +113,8 @@ extension HTTPRequest.Method {
 }
 
 extension Router {
-    /// Adds a 405 with `Allow` for the methods that a path does not have; call it when every route is there.
+    /// Adds a 405 with `Allow` for the methods that a path does not have; call it when every route
+    /// is there.
     package func refuseOtherMethods() {
         var known: [String: (path: RouterPath, methods: [HTTPRequest.Method])] = [:]
         for route in routes {

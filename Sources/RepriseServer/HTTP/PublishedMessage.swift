@@ -1,11 +1,11 @@
 import RepriseCore
 import RepriseWire
 
-/// A message as HTTP brings it: `{"id":…,"after":…,"edits":…,"deletes":…,"body":…}`, of which only `body` is required, and for
-/// a deletion not even that.
+/// A message as HTTP brings it: `{"id":…,"after":…,"edits":…,"deletes":…,"body":…}`, of which only
+/// `body` is required, and for a deletion not even that.
 ///
-/// Without an id the server makes one and the answer names it; then sending again after a failure may store twice, so
-/// whoever retries gives an id. Other fields are ignored, as in frames.
+/// Without an id the server makes one and the answer names it; then sending again after a failure
+/// may store twice, so whoever retries gives an id. Other fields are ignored, as in frames.
 enum PublishedMessage {
     /// What one JSON text is.
     enum Reading {

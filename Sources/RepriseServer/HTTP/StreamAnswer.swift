@@ -4,8 +4,8 @@ import RepriseWire
 
 /// Collects the answer to an NDJSON request: one line for each that came, in order.
 ///
-/// Its size is bounded by the number of lines. The status is 200 if all is stored, that of the first refusal if nothing is,
-/// and 207 if some is.
+/// Its size is bounded by the number of lines. The status is 200 if all is stored, that of the
+/// first refusal if nothing is, and 207 if some is.
 struct StreamAnswer {
     private(set) var bytes: [UInt8] = []
     private(set) var lineCount = 0
@@ -20,7 +20,8 @@ struct StreamAnswer {
         end(json)
     }
 
-    /// A line that is not stored: `{"line":17,"id":…,"error":{…}}`, without the id if none could be read.
+    /// A line that is not stored: `{"line":17,"id":…,"error":{…}}`, without the id if none could be
+    /// read.
     mutating func refused(_ failure: HTTPFailure, id: EntryID?) {
         var json = JSONWriter(reserving: 160)
         json.object { answer in

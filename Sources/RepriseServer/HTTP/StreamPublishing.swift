@@ -5,8 +5,8 @@ import RepriseWire
 
 /// Stores the lines of an NDJSON body while they arrive.
 ///
-/// One batch is being stored while the next is read; nothing is read beyond that, so a fast peer is held back by TCP and
-/// memory stays the same however long the body is.
+/// One batch is being stored while the next is read; nothing is read beyond that, so a fast peer is
+/// held back by TCP and memory stays the same however long the body is.
 struct StreamPublishing {
     private typealias Outcome = Result<[AppendResult], RepriseError>
 
@@ -20,8 +20,9 @@ struct StreamPublishing {
     private var lineCount = 0
     private var storing: (batch: [PublishedMessage.Reading], task: Task<Outcome, Never>)?
 
-    /// `check` is asked before each commit, with how many messages it has, because a stream may last minutes: it waits for as long as
-    /// the publisher is too fast, and throws once he may no longer publish.
+    /// `check` is asked before each commit, with how many messages it has, because a stream may
+    /// last minutes: it waits for as long as the publisher is too fast, and throws once he may no
+    /// longer publish.
     init(
         _ publisher: Publisher, _ committer: Committer, _ limits: HTTPLimits,
         check: @escaping @Sendable (Int) async throws -> Void
@@ -34,8 +35,9 @@ struct StreamPublishing {
 
     /// Reads and stores everything, and answers line by line.
     ///
-    /// A body beyond its bounds is cut: what came before is stored and answered, and one line more says why. The end of the
-    /// server cancels the task and cuts it too; what was not being stored then is refused.
+    /// A body beyond its bounds is cut: what came before is stored and answered, and one line more
+    /// says why. The end of the server cancels the task and cuts it too; what was not being stored
+    /// then is refused.
     mutating func run(_ body: inout BodyReader) async -> StreamAnswer {
         var lines = LineReader(limit: limits.messageBytes)
         do {
@@ -150,7 +152,8 @@ struct StreamPublishing {
         }
     }
 
-    /// Stores a batch; while the queue is full it waits, because a stream has a peer that can be held back.
+    /// Stores a batch; while the queue is full it waits, because a stream has a peer that can be
+    /// held back.
     private static func store(
         _ messages: [NewMessage], with committer: Committer, for time: Duration
     ) async -> Outcome {

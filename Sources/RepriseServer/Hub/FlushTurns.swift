@@ -1,8 +1,9 @@
 /// Decides who is flushed in one turn of an event loop, and whether there is to be another.
 ///
-/// A flush is a call of the system, and a commit may owe one to thousands. Were all of them flushed in one turn, nothing would be read
-/// meanwhile, and what is published would wait for the whole of it before it could even be committed. So a turn has a few; and what
-/// comes for somebody who still waits goes out with the same call.
+/// A flush is a call of the system, and a commit may owe one to thousands. Were all of them flushed
+/// in one turn, nothing would be read meanwhile, and what is published would wait for the whole of
+/// it before it could even be committed. So a turn has a few; and what comes for somebody who still
+/// waits goes out with the same call.
 package struct FlushTurns<Connection> {
     /// How many are flushed in one turn: less than a millisecond's worth.
     package static var most: Int { 64 }

@@ -1,7 +1,7 @@
 package import RepriseWire
 
-/// Decides which heads a heartbeat tells to whom: those that changed since the last one, and only to who was sent all that they
-/// count.
+/// Decides which heads a heartbeat tells to whom: those that changed since the last one, and only
+/// to who was sent all that they count.
 package struct Heartbeats<Connection: Hashable> {
     private let interval: Duration
     private var nextAt: Duration
@@ -20,8 +20,9 @@ package struct Heartbeats<Connection: Hashable> {
 
     /// Time has passed.
     ///
-    /// A channel stays changed for the next heartbeat if one of its subscribers still waits for events below its head. `subscribers` gives
-    /// each subscriber of a channel, with the head that it may be told.
+    /// A channel stays changed for the next heartbeat if one of its subscribers still waits for
+    /// events below its head. `subscribers` gives each subscriber of a channel, with the head that
+    /// it may be told.
     ///
     /// - Returns: the heads to tell; nil if it is not time yet.
     package mutating func ticked<Subscribers: Sequence>(

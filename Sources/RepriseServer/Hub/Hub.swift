@@ -20,8 +20,9 @@ package final class Hub: Sendable {
 
     /// Hands durable events over; called in commit order, by one task.
     ///
-    /// Whether anybody listens is asked after the commit, and a subscriber is entered before it asks the log where the channel
-    /// stands. So an event that is skipped here is in the answer that the subscriber gets.
+    /// Whether anybody listens is asked after the commit, and a subscriber is entered before it
+    /// asks the log where the channel stands. So an event that is skipped here is in the answer
+    /// that the subscriber gets.
     package func committed(_ events: [ServerFrame.Event]) {
         let wanted = interest.withLock { interest in
             var wanted: Set<ChannelName> = []

@@ -1,9 +1,11 @@
 package import RepriseWire
 
-/// Decides what waits for an event loop: letters in the order in which they came, and not too many live events.
+/// Decides what waits for an event loop: letters in the order in which they came, and not too many
+/// live events.
 ///
-/// All that waits is handled in one turn. Live events beyond the bound are not taken in; instead those who listen are told to ask
-/// the log, once for each channel, because a queue must not grow when commits are faster than fan-out.
+/// All that waits is handled in one turn. Live events beyond the bound are not taken in; instead
+/// those who listen are told to ask the log, once for each channel, because a queue must not grow
+/// when commits are faster than fan-out.
 package struct LetterBox<Letter> {
     private let waitingBytes: Int
     private var letters: [Letter] = []

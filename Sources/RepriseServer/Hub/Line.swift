@@ -1,4 +1,5 @@
-/// Who waits, in the order in which they came; joining and being next cost the same however long the line is.
+/// Who waits, in the order in which they came; joining and being next cost the same however long
+/// the line is.
 package struct Line<Element> {
     private var elements: [Element?] = []
     private var start = 0

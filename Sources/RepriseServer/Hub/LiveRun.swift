@@ -3,8 +3,8 @@ package import RepriseWire
 
 /// Events of one channel from one commit, encoded once for all who listen.
 ///
-/// Each of them is a complete frame, one behind the other in one buffer: a subscriber costs one write however many events
-/// there are.
+/// Each of them is a complete frame, one behind the other in one buffer: a subscriber costs one
+/// write however many events there are.
 package struct LiveRun: Sendable {
     package let channel: ChannelName
     /// What lies before the first event.
@@ -32,7 +32,8 @@ package struct LiveRun: Sendable {
 
     /// Encodes the events of the `wanted` channels, in commit order.
     ///
-    /// A run ends behind the event that reaches `bytesPerRun`, which bounds by how much a write can exceed a connection's cap.
+    /// A run ends behind the event that reaches `bytesPerRun`, which bounds by how much a write can
+    /// exceed a connection's cap.
     package static func encode(
         _ events: [ServerFrame.Event], of wanted: Set<ChannelName>, bytesPerRun: Int = 131_072
     ) -> [LiveRun] {

@@ -3,9 +3,11 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// Reads the log and the accounts for connections, and encodes what it finds, away from the event loops.
+/// Reads the log and the accounts for connections, and encodes what it finds, away from the event
+/// loops.
 ///
-/// So many read at a time; the others wait in line, and a connection stands in it once: see ``ReadSlots``.
+/// So many read at a time; the others wait in line, and a connection stands in it once: see
+/// ``ReadSlots``.
 final class LogReader: Sendable {
     /// For which subscription something is read.
     struct Request: Sendable {
@@ -133,7 +135,8 @@ final class LogReader: Sendable {
             of: request.channel, first: user, limit: WireLimits.positions)
         let stored = positions.first { $0.user == user }?.read ?? 0
         let start = Unread.start(read: stored, joined: request.unreadAfter, floor: 0)
-        // A device that counts by itself begins where we do; nobody else is told that this was read.
+        // A device that counts by itself begins where we do; nobody else is told that this was
+        // read.
         if let own = positions.firstIndex(where: { $0.user == user }) {
             positions[own].read = start
         }

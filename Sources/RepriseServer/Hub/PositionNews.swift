@@ -1,7 +1,7 @@
 package import RepriseWire
 
-/// Decides when the subscribers of a channel are told that a user's positions have moved: at once, and then at most once a tick, the
-/// newest.
+/// Decides when the subscribers of a channel are told that a user's positions have moved: at once,
+/// and then at most once a tick, the newest.
 ///
 /// So a reader who scrolls through a thousand messages costs the others a handful of frames.
 package struct PositionNews: Sendable {
@@ -11,7 +11,8 @@ package struct PositionNews: Sendable {
         package var position: ServerFrame.Position
         /// The connection that has been told already: as the answer to its receipt.
         package var except: UInt64?
-        /// Whether the channel is too large for all to be told: only the user's own connections are.
+        /// Whether the channel is too large for all to be told: only the user's own connections
+        /// are.
         package var isPrivate: Bool
 
         package init(
@@ -37,7 +38,8 @@ package struct PositionNews: Sendable {
     private let limit: Int
     private var entries: [Key: Entry] = [:]
 
-    /// - Parameter limit: the most users and channels that are remembered for a tick; beyond it each move is told at once.
+    /// - Parameter limit: the most users and channels that are remembered for a tick; beyond it
+    ///   each move is told at once.
     package init(limit: Int = 16_384) { self.limit = limit }
 
     /// A move is durable.

@@ -29,8 +29,9 @@ package final class RateLimiter: Sendable {
 
 /// The buckets of those who were active lately.
 ///
-/// A bucket that was not used for as long as it takes to fill is as good as a new one, and is forgotten: there are two generations, and the
-/// older one is dropped when that time has passed. So memory is bounded by who was active, without a sweep.
+/// A bucket that was not used for as long as it takes to fill is as good as a new one, and is
+/// forgotten: there are two generations, and the older one is dropped when that time has passed. So
+/// memory is bounded by who was active, without a sweep.
 package struct Buckets: Sendable {
     private let rate: TokenBucket.Rate
     private var young: [UserID: TokenBucket] = [:]

@@ -1,7 +1,9 @@
-/// Decides who uses the log's readers: so many at a time, the others in the order in which they asked.
+/// Decides who uses the log's readers: so many at a time, the others in the order in which they
+/// asked.
 ///
-/// A connection asks for one read at a time (``ReadTurns``), so first come, first served is fair between connections: with a thousand
-/// channels to catch up one has the same share as another with a single channel.
+/// A connection asks for one read at a time (``ReadTurns``), so first come, first served is fair
+/// between connections: with a thousand channels to catch up one has the same share as another with
+/// a single channel.
 package struct ReadSlots<Read> {
     private let slots: Int
     private var busy = 0

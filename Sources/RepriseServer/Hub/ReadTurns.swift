@@ -1,10 +1,12 @@
-/// Decides which subscription of a connection reads the log: one at a time, in turns, and never more than two pages ahead of what
-/// the transport has taken.
+/// Decides which subscription of a connection reads the log: one at a time, in turns, and never
+/// more than two pages ahead of what the transport has taken.
 ///
-/// So a thousand subscriptions of one connection cost the log no more than one, and none of them starves another. Those that a
-/// person looks at (`first`) are the exception: they go before all others, until they are caught up.
+/// So a thousand subscriptions of one connection cost the log no more than one, and none of them
+/// starves another. Those that a person looks at (`first`) are the exception: they go before all
+/// others, until they are caught up.
 package struct ReadTurns<Reader> {
-    /// Pages that may be written before the transport has taken them: one is sent while the next is read.
+    /// Pages that may be written before the transport has taken them: one is sent while the next is
+    /// read.
     private static var pagesAhead: Int { 2 }
 
     private var first = Line<Reader>()
@@ -14,7 +16,8 @@ package struct ReadTurns<Reader> {
 
     package init() {}
 
-    /// A subscription asks for its turn; it is to ask once, see ``SubscriptionMachine/asksForTurn()``.
+    /// A subscription asks for its turn; it is to ask once, see
+    /// ``SubscriptionMachine/asksForTurn()``.
     package mutating func asked(_ reader: Reader, first isFirst: Bool = false) {
         if isFirst { first.join(reader) } else { others.join(reader) }
     }

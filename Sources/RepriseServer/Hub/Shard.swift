@@ -5,7 +5,8 @@ import Synchronization
 
 /// What other threads see of an event loop's part of the hub: a letter box.
 ///
-/// Whatever waits is handled in one turn of the loop, and each connection is flushed once for all of it: see `FlushTurns`.
+/// Whatever waits is handled in one turn of the loop, and each connection is flushed once for all
+/// of it: see `FlushTurns`.
 final class Shard: Sendable {
     /// Letters in the order in which they came.
     enum Letter: Sendable {
@@ -20,7 +21,8 @@ final class Shard: Sendable {
         case moveFailed(UInt64, ClientFrame.Receipt)
         case typing(TypingBoard.Told)
         case identified(UInt64, Result<Principal, RepriseError>)
-        /// A connection's device has connected again; the newer one is told when the older takes nothing more.
+        /// A connection's device has connected again; the newer one is told when the older takes
+        /// nothing more.
         case replace(UInt64, by: Gateway.Place)
         case olderEnded(UInt64)
         case cutAll

@@ -8,11 +8,13 @@ final class Subscription {
     var grant: Grant
     /// Whether a person looks at the channel: it is caught up before the connection's others.
     var isFirst: Bool
-    /// The number of the request that the next `subscribed` answers; nil if it had none, or has its answer.
+    /// The number of the request that the next `subscribed` answers; nil if it had none, or has its
+    /// answer.
     var number: Int64?
     /// Whether positions have moved that it was not told.
     var owesPositions = false
-    /// Whether the state that is being read is to be told with the positions, whatever else it says.
+    /// Whether the state that is being read is to be told with the positions, whatever else it
+    /// says.
     var tellsPositions = false
     /// When the open catch-up began; nil if none is open.
     var catchUpBegan: Duration?
@@ -30,7 +32,8 @@ final class Subscription {
             epoch: request.epoch, coverage: request.coverage, joined: grant.joined)
     }
 
-    /// A user's position as this connection is told it: its own is never before where the user joined.
+    /// A user's position as this connection is told it: its own is never before where the user
+    /// joined.
     func seen(_ position: ServerFrame.Position) -> ServerFrame.Position {
         guard position.user == connection.principal.user else { return position }
         var own = position

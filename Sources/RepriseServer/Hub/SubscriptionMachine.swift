@@ -1,14 +1,17 @@
 package import RepriseWire
 
-/// Decides what one subscription is sent: `opening → catchingUp → live`, and again from `opening` when it missed something.
+/// Decides what one subscription is sent: `opening → catchingUp → live`, and again from `opening`
+/// when it missed something.
 ///
-/// Why there is no gap: it is registered for live events before the log is asked where the channel stands. An event
-/// committed before the answer is at or below the target, and the catch-up has it; one that comes live before the answer
-/// raises the target; one that comes after is sent live. So every event is in exactly one of the two.
+/// Why there is no gap: it is registered for live events before the log is asked where the channel
+/// stands. An event committed before the answer is at or below the target, and the catch-up has it;
+/// one that comes live before the answer raises the target; one that comes after is sent live. So
+/// every event is in exactly one of the two.
 ///
-/// A subscription that may not be written to (too much is unsent) is *demoted*: live events are only counted, and
-/// everything missed is answered from the log once the driver reads for it again. The same happens while it is in question whether
-/// the user may read the channel at all: nothing is sent until the answer is there.
+/// A subscription that may not be written to (too much is unsent) is *demoted*: live events are
+/// only counted, and everything missed is answered from the log once the driver reads for it again.
+/// The same happens while it is in question whether the user may read the channel at all: nothing
+/// is sent until the answer is there.
 package struct SubscriptionMachine: Sendable {
     package enum Action: Equatable, Sendable {
         case sendSubscribed(ChannelState, reset: Bool)
@@ -135,7 +138,8 @@ package struct SubscriptionMachine: Sendable {
         return prev == sent ? .send : .sendAfter(sent)
     }
 
-    /// Whether it has not been told yet where the channel stands, since it asked or since it had to ask again.
+    /// Whether it has not been told yet where the channel stands, since it asked or since it had to
+    /// ask again.
     package var isOpening: Bool { if case .opening = phase { true } else { false } }
 
     /// Whether nothing is missing but what comes.
@@ -216,7 +220,8 @@ package struct SubscriptionMachine: Sendable {
             }
             return start(state, missing: coverage.complement(through: state.head))
         case .device(let epoch, let coverage):
-            // Positions of another epoch mean nothing here. Positions without an epoch must be called void.
+            // Positions of another epoch mean nothing here. Positions without an epoch must be
+            // called void.
             let isVoid = epoch == nil && !coverage.isEmpty
             return start(state, missing: Self.everything(of: state), reset: isVoid)
         }
@@ -224,7 +229,8 @@ package struct SubscriptionMachine: Sendable {
 
     /// A page was read that answers everything missing up to `answered`.
     ///
-    /// - Returns: nil if the page is stale, or answers nothing, and must not be sent; otherwise what to do after it was sent.
+    /// - Returns: nil if the page is stale, or answers nothing, and must not be sent; otherwise
+    ///   what to do after it was sent.
     package mutating func pageRead(
         through answered: Int64, epoch: Epoch, ticket: UInt32
     ) -> [Action]? {

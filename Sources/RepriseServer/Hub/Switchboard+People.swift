@@ -45,9 +45,11 @@ extension Switchboard {
         subscription.connection.tell(frame, to: subscription)
     }
 
-    /// What a subscription is told of positions that were read from the disk: not less than what was told meanwhile.
+    /// What a subscription is told of positions that were read from the disk: not less than what
+    /// was told meanwhile.
     ///
-    /// - Returns: the frame, and whether the count in it is that of an older position and is to be read again.
+    /// - Returns: the frame, and whether the count in it is that of an older position and is to be
+    ///   read again.
     func newest(
         _ read: LogReader.Positions, for subscription: Subscription
     ) -> (frame: ByteBuffer, isStale: Bool) {
@@ -85,7 +87,8 @@ extension Switchboard {
         if let told { gateway.hub.typing(told) }
     }
 
-    /// Told to others only, and to nobody who has more unsent than is good: it would be old when it came.
+    /// Told to others only, and to nobody who has more unsent than is good: it would be old when it
+    /// came.
     func tell(_ told: TypingBoard.Told) {
         guard let subscribers = channels[told.channel]?.all,
             subscribers.count <= gateway.limits.typingSubscribers

@@ -13,7 +13,8 @@ final class Switchboard {
     /// The time, as of the last turn of the timer.
     private(set) var time: Duration
 
-    /// Live events that were written in this turn; counted here, because a counter that all threads share costs more.
+    /// Live events that were written in this turn; counted here, because a counter that all threads
+    /// share costs more.
     var eventsSent = 0
 
     var connections: [UInt64: ConnectionHandler] = [:]

@@ -1,13 +1,16 @@
 package import RepriseWire
 
-/// Remembers how far an event loop has told each user's positions, so that none that it tells goes back.
+/// Remembers how far an event loop has told each user's positions, so that none that it tells goes
+/// back.
 ///
-/// Moves are durable in one order and are heard of in any: two answers of the disk overtake each other, and so do a move and a state that was
-/// read before it. A connection lives on one loop; so where each position is told through this, each connection sees it grow.
+/// Moves are durable in one order and are heard of in any: two answers of the disk overtake each
+/// other, and so do a move and a state that was read before it. A connection lives on one loop; so
+/// where each position is told through this, each connection sees it grow.
 package struct ToldPositions: Sendable {
     /// How many are remembered before the older half may be forgotten.
     package static let limit = 131_072
-    /// How long each is remembered at least, if there are not more: far longer than anything is on its way from the disk to the loop.
+    /// How long each is remembered at least, if there are not more: far longer than anything is on
+    /// its way from the disk to the loop.
     package static let life: Duration = .seconds(60)
 
     private struct Key: Hashable, Sendable {

@@ -2,8 +2,9 @@ package import RepriseWire
 
 /// Decides who is said to type in the channels of one event loop, and when that ends.
 ///
-/// A person types while any of the person's connections does: until it says stop, leaves the channel, disconnects, or has not said so again
-/// for 10 s. Nothing of it is durable, and nothing of it is waited for.
+/// A person types while any of the person's connections does: until it says stop, leaves the
+/// channel, disconnects, or has not said so again for 10 s. Nothing of it is durable, and nothing
+/// of it is waited for.
 package struct TypingBoard: Sendable {
     /// What the other subscribers of the channel are told.
     package struct Told: Hashable, Sendable {
@@ -40,7 +41,8 @@ package struct TypingBoard: Sendable {
     private let lasts: Duration
     private let mayRepeatAfter: Duration
     private var channels: [ChannelName: [UserID: [UInt64: Source]]] = [:]
-    /// When to look at whom: all wait equally long, so the order of coming is the order of being due.
+    /// When to look at whom: all wait equally long, so the order of coming is the order of being
+    /// due.
     private var due = Line<(at: Duration, place: Place)>()
 
     /// - Parameters:
@@ -59,7 +61,8 @@ package struct TypingBoard: Sendable {
     /// Whether nobody has typed lately.
     package var isEmpty: Bool { channels.isEmpty }
 
-    /// A connection that subscribes to the channel says that its user types, goes on, or has stopped.
+    /// A connection that subscribes to the channel says that its user types, goes on, or has
+    /// stopped.
     package mutating func typed(
         _ isTyping: Bool, by user: UserID, at connection: UInt64, in channel: ChannelName,
         now: Duration
@@ -79,7 +82,8 @@ package struct TypingBoard: Sendable {
         return Told(channel: channel, user: user, isTyping: true)
     }
 
-    /// A connection has left the channel: by its own will, by a removed membership, or because it ended.
+    /// A connection has left the channel: by its own will, by a removed membership, or because it
+    /// ended.
     package mutating func left(
         _ connection: UInt64, of user: UserID, in channel: ChannelName
     ) -> Told? {

@@ -1,4 +1,5 @@
-/// Which connections to look at when: one timer serves all of them, and one that is idle costs nothing in between.
+/// Which connections to look at when: one timer serves all of them, and one that is idle costs
+/// nothing in between.
 package struct Wheel {
     package let tick: Duration
     private var slots: [Int: [UInt64]] = [:]
@@ -22,7 +23,8 @@ package struct Wheel {
 
     /// Turns to `now`.
     ///
-    /// - Returns: what is due, with the turn it was entered for; an older turn than the connection's newest is to be ignored.
+    /// - Returns: what is due, with the turn it was entered for; an older turn than the
+    ///   connection's newest is to be ignored.
     package mutating func advance(to now: Duration) -> [(id: UInt64, turn: Int)] {
         let target = Int((now - start) / tick)
         var due: [(UInt64, Int)] = []

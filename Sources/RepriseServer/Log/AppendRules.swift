@@ -2,12 +2,15 @@ import Crypto
 package import RepriseCore
 package import RepriseWire
 
-/// Decides what becomes of a message that is to be stored: the log's rules, wherever it keeps its rows.
+/// Decides what becomes of a message that is to be stored: the log's rules, wherever it keeps its
+/// rows.
 ///
-/// An id belongs to whoever it was stored for first. Another user who publishes it is refused with `conflict`, and so is its owner in another
-/// channel; both refusals read the same, so that neither tells where the id is.
+/// An id belongs to whoever it was stored for first. Another user who publishes it is refused with
+/// `conflict`, and so is its owner in another channel; both refusals read the same, so that neither
+/// tells where the id is.
 ///
-/// An edit or a deletion is a message like any other, with one more question: may this one change that one?
+/// An edit or a deletion is a message like any other, with one more question: may this one change
+/// that one?
 ///
 /// | the message it names | an edit | a deletion |
 /// |---|---|---|
@@ -33,7 +36,8 @@ package enum AppendRules {
     /// What is known of an id.
     package struct Known: Hashable, Sendable {
         package let position: Position
-        /// Whose it is, as ``AppendRules/owner(_:)`` says it; nil if nobody was asked, or a former version has stored it.
+        /// Whose it is, as ``AppendRules/owner(_:)`` says it; nil if nobody was asked, or a former
+        /// version has stored it.
         package let owner: Int64?
 
         package init(_ position: Position, owner: Int64?) {
@@ -61,7 +65,8 @@ package enum AppendRules {
     package enum Decision: Hashable, Sendable {
         /// Nothing is stored.
         case answer(AppendResult)
-        /// It is stored; a deletion blanks its target and the target's edits in the same transaction.
+        /// It is stored; a deletion blanks its target and the target's edits in the same
+        /// transaction.
         case store(MessageChange<Int64>?)
         /// It deletes a message that never came: that one is stored first, as a deleted one.
         case bury(EntryID)
@@ -134,7 +139,8 @@ package enum AppendRules {
         return hash.reduce(Int64(0)) { $0 << 8 | Int64($1) }
     }
 
-    /// Whose an id is from now on that a deletion buries: who deletes it; or nobody's, if that one may delete anybody's message in the channel.
+    /// Whose an id is from now on that a deletion buries: who deletes it; or nobody's, if that one
+    /// may delete anybody's message in the channel.
     package static func owner(ofBuriedBy deletion: NewMessage) -> UserID? {
         deletion.mayChangeOthers ? nil : deletion.from
     }

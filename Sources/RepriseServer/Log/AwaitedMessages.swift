@@ -1,9 +1,11 @@
 import GRDB
 import RepriseCore
 
-/// Which messages were buried and have not come yet: their ids are known, but they are no predecessors.
+/// Which messages were buried and have not come yet: their ids are known, but they are no
+/// predecessors.
 ///
-/// A device may hold such a message behind another one that waits. Were it taken as stored, what follows it would pass both.
+/// A device may hold such a message behind another one that waits. Were it taken as stored, what
+/// follows it would pass both.
 struct AwaitedMessages: Sendable {
     typealias Position = AppendRules.Position
 

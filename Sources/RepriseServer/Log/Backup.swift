@@ -5,20 +5,23 @@ import RepriseWire
 
 /// Copies a data folder while a server uses it, and puts such a copy in place.
 ///
-/// Works beside a running server, in its process or in another: SQLite's own snapshots are copied, never files.
+/// Works beside a running server, in its process or in another: SQLite's own snapshots are copied,
+/// never files.
 ///
 /// ```swift
 /// try Backup.make(of: "/var/lib/reprise", to: "/backup/monday")
 /// try Backup.restore(from: "/backup/monday", to: "/var/lib/reprise")  // the folder is empty, no server runs
 /// ```
 ///
-/// **What is consistent with what.** The log is one moment, later than the call. The accounts are one moment after that, so that every
-/// channel of the copied log is there with its settings and its members, and who was removed by then stays removed. What the
-/// accounts know of messages that came between the two moments (positions, and the heads at which members joined) is cut back to the
-/// copied log; else a restored channel's next messages would be taken for read.
+/// **What is consistent with what.** The log is one moment, later than the call. The accounts are
+/// one moment after that, so that every channel of the copied log is there with its settings and
+/// its members, and who was removed by then stays removed. What the accounts know of messages that
+/// came between the two moments (positions, and the heads at which members joined) is cut back to
+/// the copied log; else a restored channel's next messages would be taken for read.
 ///
-/// **Restoring.** Sequences that devices have seen may be given again. So a restored log has a new epoch, and the copy itself has one too,
-/// in case somebody puts the files in place by hand. Only its first use is safe then: a second needs `reprise serve --restored`.
+/// **Restoring.** Sequences that devices have seen may be given again. So a restored log has a new
+/// epoch, and the copy itself has one too, in case somebody puts the files in place by hand. Only
+/// its first use is safe then: a second needs `reprise serve --restored`.
 package enum Backup {
     /// What was copied.
     package struct Report: Hashable, Sendable {
@@ -30,15 +33,19 @@ package enum Backup {
     /// Copies a data folder's log and accounts.
     ///
     /// - Parameters:
-    ///   - data: the data folder; a server may be using it. Writes go on meanwhile, and the log's WAL grows until the copy is done.
-    ///   - path: where the copy goes: a folder that is empty or not there yet. It is complete once `messages.sqlite` is in it.
+    ///   - data: the data folder; a server may be using it. Writes go on meanwhile, and the log's
+    ///     WAL grows until the copy is done.
+    ///   - path: where the copy goes: a folder that is empty or not there yet. It is complete once
+    ///     `messages.sqlite` is in it.
     /// - Returns: what was copied; both files have been checked.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if there is something at `path` already, `.notAJournal` if there is no log,
-    ///   `.corrupt` if the check of the copy fails, `.diskFull`, `.notWritable`, `.diskFailed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if there is something at `path`
+    ///   already, `.notAJournal` if there is no log, `.corrupt` if the check of the copy fails,
+    ///   `.diskFull`, `.notWritable`, `.diskFailed`.
     @discardableResult
     package static func make(of data: String, to path: String) throws -> Report {
         try LogFolder.expectDatabase(in: data, to: "back up")
-        // Who looks into a log in use takes part in its locks, so it is not opened for reading only.
+        // Who looks into a log in use takes part in its locks, so it is not opened for reading
+        // only.
         return try copy(from: data, isReadOnly: false, to: path)
     }
 
@@ -129,7 +136,8 @@ package enum Backup {
         }
     }
 
-    /// Takes positions back that the log in a folder has not reached; which log it is, the accounts learn anew.
+    /// Takes positions back that the log in a folder has not reached; which log it is, the accounts
+    /// learn anew.
     static func cutBack(_ accounts: some DatabaseWriter, to folder: String) throws {
         try accounts.writeWithoutTransaction { db in
             try db.execute(
@@ -146,7 +154,8 @@ package enum Backup {
                         (SELECT head FROM log.channels WHERE name = \(table).channel), 0))
                         """)
             }
-            // A walk on its way beyond the head begins again, and what waits to be pushed of messages that are not there is none.
+            // A walk on its way beyond the head begins again, and what waits to be pushed of
+            // messages that are not there is none.
             let head = "coalesce((SELECT head FROM log.channels WHERE name = channel), 0)"
             try db.execute(
                 sql: """

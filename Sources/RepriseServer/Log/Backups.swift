@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// The folder for backups that a running server makes when it is asked to: one at a time, each in a folder named by the time.
+/// The folder for backups that a running server makes when it is asked to: one at a time, each in a
+/// folder named by the time.
 actor Backups {
     private let data: String
     private let folder: URL

@@ -15,7 +15,8 @@ package struct LogChanges: Hashable, Sendable {
 
 /// Remembers which channels of a log have changed, numbered in order, as far back as there is room.
 ///
-/// It says nothing of what a channel holds: whoever counts messages asks it first and reads afterwards, and so misses nothing.
+/// It says nothing of what a channel holds: whoever counts messages asks it first and reads
+/// afterwards, and so misses nothing.
 ///
 /// ```swift
 /// let number = changes.last

@@ -1,7 +1,8 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides what waits to be stored, what is stored together, and who hears what of it; `Committer` acts.
+/// Decides what waits to be stored, what is stored together, and who hears what of it; `Committer`
+/// acts.
 ///
 /// `Reply` is how a submitter is answered: it is carried along and never looked at.
 package struct CommitQueue<Reply> {

@@ -5,8 +5,9 @@ import Synchronization
 
 /// The one place where messages become durable.
 ///
-/// Whatever waits is taken as one batch, stored by one transaction, handed to the subscribers and then acknowledged. While
-/// that goes on the next batch collects, so that the cost of a commit is shared by all that arrive during one.
+/// Whatever waits is taken as one batch, stored by one transaction, handed to the subscribers and
+/// then acknowledged. While that goes on the next batch collects, so that the cost of a commit is
+/// shared by all that arrive during one.
 ///
 /// ```swift
 /// let committer = Committer(log: log) { events in hub.fanOut(events) }
@@ -51,7 +52,8 @@ package final class Committer: Sendable {
     ///   - log: nobody else may append to it.
     ///   - limits: the bounds.
     ///   - onCommit: gets the stored events in commit order, before the replies; must not block.
-    ///   - onFailure: gets the channels of a batch of which nobody knows whether it was stored, before the replies.
+    ///   - onFailure: gets the channels of a batch of which nobody knows whether it was stored,
+    ///     before the replies.
     package init(
         log: any MessageLog, limits: Limits = Limits(),
         onCommit: @escaping @Sendable ([ServerFrame.Event]) -> Void,
@@ -65,13 +67,14 @@ package final class Committer: Sendable {
 
     /// Queues messages that belong together: they go into one transaction, in this order.
     ///
-    /// Failures: `full` if the queue is at its limit (nothing is stored; tell the peer `overloaded`), `unavailable` if storing
-    /// failed (nothing is known; the peer retries with the same ids), `closed` after ``shutdown()``.
+    /// Failures: `full` if the queue is at its limit (nothing is stored; tell the peer
+    /// `overloaded`), `unavailable` if storing failed (nothing is known; the peer retries with the
+    /// same ids), `closed` after ``shutdown()``.
     ///
     /// - Parameters:
     ///   - messages: valid, and few enough to share a batch with others.
-    ///   - reply: gets one result a message, once they are durable and `onCommit` has returned; may be called before `submit`
-    ///     returns.
+    ///   - reply: gets one result a message, once they are durable and `onCommit` has returned; may
+    ///     be called before `submit` returns.
     package func submit(_ messages: [NewMessage], reply: @escaping Reply) {
         let submission = Submission(messages: messages, reply: reply)
         let (error, waiter) = state.withLock { state in
@@ -92,7 +95,8 @@ package final class Committer: Sendable {
         return try result.get()
     }
 
-    /// Stores what is submitted, until ``shutdown()`` is called and all that was accepted before it is answered.
+    /// Stores what is submitted, until ``shutdown()`` is called and all that was accepted before it
+    /// is answered.
     ///
     /// Cancelling it means the same as `shutdown()`. Called once.
     package func run() async {
@@ -105,7 +109,8 @@ package final class Committer: Sendable {
         }
     }
 
-    /// Accepts nothing from now on, so that ``run()`` ends once the rest is answered; a second call does nothing.
+    /// Accepts nothing from now on, so that ``run()`` ends once the rest is answered; a second call
+    /// does nothing.
     package func shutdown() {
         let waiter = state.withLock { state in
             state.queue.close()

@@ -1,7 +1,8 @@
 import RepriseCore
 import RepriseWire
 
-/// What was counted unread in long channels, so that asking again does not look at the same messages again.
+/// What was counted unread in long channels, so that asking again does not look at the same
+/// messages again.
 ///
 /// It may be forgotten at any time.
 struct CountedUnread: Sendable {

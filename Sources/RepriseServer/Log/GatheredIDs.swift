@@ -5,7 +5,8 @@ import RepriseCore
 struct GatheredIDs: Sendable {
     typealias Known = AppendRules.Known
 
-    /// Where they are stored in order of arrival: one table fills while the other is sealed, so that it can be emptied as a whole.
+    /// Where they are stored in order of arrival: one table fills while the other is sealed, so
+    /// that it can be emptied as a whole.
     enum Table: String {
         case first = "recent_ids"
         case second = "recent_ids2"

@@ -1,9 +1,10 @@
 import RepriseCore
 
-/// Says of an id that it is surely not in a run, or that it may be: a Bloom filter whose bits for one id lie in one word.
+/// Says of an id that it is surely not in a run, or that it may be: a Bloom filter whose bits for
+/// one id lie in one word.
 ///
-/// It is stored, so the hash must be the same in every process. Who forges ids that hit all filters makes his own
-/// publishes slow and nothing wrong.
+/// It is stored, so the hash must be the same in every process. Who forges ids that hit all filters
+/// makes his own publishes slow and nothing wrong.
 struct IDFilter: Hashable, Sendable {
     /// 16 bits for each id of a full run: about four false "may be" in a thousand.
     private static let wordCount = KnownIDs.runLength / 4

@@ -2,23 +2,27 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Which ids the log has stored, where, and for whom: what makes publishing idempotent, whatever is trimmed.
+/// Which ids the log has stored, where, and for whom: what makes publishing idempotent, whatever is
+/// trimmed.
 ///
-/// Random ids in one B-tree cost a page of 4 KiB written for each message once the tree is large (measured: 40,000 messages/s
-/// at a million ids, and falling). So they are kept as a log-structured tree keeps keys: the newest in memory and, in order
-/// of arrival, in a table; when ``runLength`` have come together they are sealed: written to `ids` as one sorted run, from left to
-/// right. A filter for each run says where a look-up need not look.
+/// Random ids in one B-tree cost a page of 4 KiB written for each message once the tree is large
+/// (measured: 40,000 messages/s at a million ids, and falling). So they are kept as a
+/// log-structured tree keeps keys: the newest in memory and, in order of arrival, in a table; when
+/// ``runLength`` have come together they are sealed: written to `ids` as one sorted run, from left
+/// to right. A filter for each run says where a look-up need not look.
 ///
-/// Sealing goes in slices, one in each commit that stores something, while the next ids come together in a second table. A
-/// run whose last slice is written gets its row in `id_runs`, and its table is emptied in that commit. So a run in `ids` without that row is one
-/// that is being sealed, and what it lacks are the ids of the older table behind its last one.
+/// Sealing goes in slices, one in each commit that stores something, while the next ids come
+/// together in a second table. A run whose last slice is written gets its row in `id_runs`, and its
+/// table is emptied in that commit. So a run in `ids` without that row is one that is being sealed,
+/// and what it lacks are the ids of the older table behind its last one.
 struct KnownIDs: Sendable {
     typealias Position = AppendRules.Position
     typealias Known = AppendRules.Known
 
     /// How many ids make a run unless it is said otherwise; memory holds up to twice as many.
     static let runLength = 65_536
-    /// In how many slices a run is sealed if commits are small; a commit that stores more than such a slice writes as many as it stores.
+    /// In how many slices a run is sealed if commits are small; a commit that stores more than such
+    /// a slice writes as many as it stores.
     ///
     /// So a run is sealed before the next has come together, whatever the commits are.
     private static let slices = 128
@@ -160,8 +164,8 @@ struct KnownIDs: Sendable {
             """)
     }
 
-    /// Ends a transaction: writes a slice of the run that is being sealed, and begins with the next one once enough ids have come
-    /// together; `newest` is the time of the newest message.
+    /// Ends a transaction: writes a slice of the run that is being sealed, and begins with the next
+    /// one once enough ids have come together; `newest` is the time of the newest message.
     mutating func seal(newest: WallTime, _ db: Database) throws {
         let inserted = insertedCount
         insertedCount = 0
@@ -222,7 +226,8 @@ struct KnownIDs: Sendable {
         return false
     }
 
-    /// A run of which everything is older than `limit` and no message is stored any more; it stays so.
+    /// A run of which everything is older than `limit` and no message is stored any more; it stays
+    /// so.
     static func forgettableRun(before limit: WallTime, _ db: Database) throws -> Int64? {
         try Int64.fetchOne(
             db,

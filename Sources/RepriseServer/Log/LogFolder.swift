@@ -4,14 +4,16 @@ import Synchronization
 
 /// The folder of a database and the lock that keeps a second server out of it.
 ///
-/// The system releases the lock when the process ends, however it ends, so there is nothing to clean up after a kill.
+/// The system releases the lock when the process ends, however it ends, so there is nothing to
+/// clean up after a kill.
 final class LogFolder: Sendable {
     let database: String
     private let lock: Mutex<Int32>
 
     /// Creates the folder where there is none, and takes the lock.
     ///
-    /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`, `.diskFailed`, `.journalOwned`.
+    /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`,
+    /// `.diskFailed`, `.journalOwned`.
     init(_ path: String, _ kind: ServerDatabase) throws {
         if kind.file == ServerDatabase.log.file { try Self.refuseJournal(in: path) }
         try Self.create(path)
@@ -28,7 +30,8 @@ final class LogFolder: Sendable {
 
     deinit { release() }
 
-    /// Refuses a folder that has no log in it, and makes none; `verb` says what was to be done with it.
+    /// Refuses a folder that has no log in it, and makes none; `verb` says what was to be done with
+    /// it.
     static func expectDatabase(in path: String, to verb: String) throws {
         let file = ServerDatabase.log.file + ".sqlite"
         guard !FileManager.default.fileExists(atPath: path + "/" + file) else { return }
@@ -52,7 +55,8 @@ final class LogFolder: Sendable {
     func release() {
         lock.withLock { file in
             guard file >= 0 else { return }
-            // Said aloud, because a child that is just being spawned still has the file, and with it the lock.
+            // Said aloud, because a child that is just being spawned still has the file, and with
+            // it the lock.
             flock(file, LOCK_UN)
             Foundation.close(file)
             file = -1
@@ -77,9 +81,11 @@ final class LogFolder: Sendable {
         }
     }
 
-    /// Makes the database readable for this user alone, and its companions, to which SQLite gives the database's mode.
+    /// Makes the database readable for this user alone, and its companions, to which SQLite gives
+    /// the database's mode.
     ///
-    /// One that is not there is made, empty, so that it is so from its first moment. What cannot be changed stays: SQLite says what is wrong with it.
+    /// One that is not there is made, empty, so that it is so from its first moment. What cannot be
+    /// changed stays: SQLite says what is wrong with it.
     private static func makePrivate(_ database: String) {
         for path in ["", "-wal", "-shm", "-journal"].map({ database + $0 }) {
             let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (path == database ? O_CREAT : 0)

@@ -2,10 +2,11 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// What the writer remembers between two commits, so that storing a message reads nothing from the disk.
+/// What the writer remembers between two commits, so that storing a message reads nothing from the
+/// disk.
 ///
-/// It is changed inside the transaction and kept only if that commits: `SQLiteMessageLog` throws it away otherwise, and
-/// the next transaction reads anew. So it is never ahead of the disk.
+/// It is changed inside the transaction and kept only if that commits: `SQLiteMessageLog` throws it
+/// away otherwise, and the next transaction reads anew. So it is never ahead of the disk.
 struct LogMemory: Sendable {
     /// How many head rows stay in memory.
     private static let channelLimit = 65_536

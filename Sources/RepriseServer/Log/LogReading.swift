@@ -74,10 +74,12 @@ struct LogReading {
         return tiling.page
     }
 
-    /// Counts what users have not read of channels, each up to ``RepriseWire/WireLimits/unreadCounted``.
+    /// Counts what users have not read of channels, each up to
+    /// ``RepriseWire/WireLimits/unreadCounted``.
     ///
-    /// It looks at the newest ``unreadLookedAt`` messages, so that the time is bounded for who has published all of them. Both statements are
-    /// prepared once for all: finding them again for each of ten thousand channels would cost as much as running them.
+    /// It looks at the newest ``unreadLookedAt`` messages, so that the time is bounded for who has
+    /// published all of them. Both statements are prepared once for all: finding them again for
+    /// each of ten thousand channels would cost as much as running them.
     func unread(_ asked: [UnreadQuestion], _ db: Database) throws -> [Unread] {
         var states = try FastStatement(db, Self.stateOfChannel)
         var rows = try FastStatement(db, Self.unreadInRange)
@@ -96,8 +98,9 @@ struct LogReading {
 
     /// Counts what a user has not read of one channel, from what was counted before.
     ///
-    /// A user who has published hundreds of thousands of messages, and so has not a single one unread, would have all of them looked at for each question.
-    /// With `known` only those are looked at that came since, and those that the user has read since.
+    /// A user who has published hundreds of thousands of messages, and so has not a single one
+    /// unread, would have all of them looked at for each question. With `known` only those are
+    /// looked at that came since, and those that the user has read since.
     ///
     /// - Returns: what is unread, and what to know the next time; nil if counting anew is cheap.
     func unread(
@@ -123,7 +126,8 @@ struct LogReading {
         max(question.after, state.floor, state.head - unreadLookedAt)
     }
 
-    /// Looks at all messages behind `start`, or at as many as have the most that are counted: then the count is that of a later start.
+    /// Looks at all messages behind `start`, or at as many as have the most that are counted: then
+    /// the count is that of a later start.
     private func counted(
         from start: Int64, _ state: ChannelState, of user: UserID, in key: Int64,
         _ rows: inout FastStatement
@@ -138,7 +142,8 @@ struct LogReading {
         return all
     }
 
-    /// What was counted, moved to where the user and the channel stand now; nil if that cannot be, or is more work than counting.
+    /// What was counted, moved to where the user and the channel stand now; nil if that cannot be,
+    /// or is more work than counting.
     private func moved(
         _ known: CountedUnread.Count, to start: Int64, _ state: ChannelState, of user: UserID,
         in key: Int64, _ rows: inout FastStatement, _ db: Database

@@ -6,11 +6,13 @@ import RepriseWire
 ///
 /// - `log`: one row, the epoch and a counter that `MessageLog/probe()` writes.
 /// - `channels`: the head rows. Trimming moves `floor`, `count` and `bytes`, never `head`.
-/// - `messages`: clustered by channel and sequence, because catch-up reads it in that order: an index over rows in order
-///   of arrival reads a tenth as fast. `prev` is null where it is `seq - 1`. `change` is null, 1 for an edit or 2 for a deletion of the
-///   message `target`; `deleted` is null or 1. The body stands last, so that counting what is unread reads none.
+/// - `messages`: clustered by channel and sequence, because catch-up reads it in that order: an
+///   index over rows in order of arrival reads a tenth as fast. `prev` is null where it is
+///   `seq - 1`. `change` is null, 1 for an edit or 2 for a deletion of the message `target`;
+///   `deleted` is null or 1. The body stands last, so that counting what is unread reads none.
 /// - `edits`: finds the edits of a message that is deleted; a plain message has no row in it.
-/// - `recent_ids`, `recent_ids2`, `id_runs`, `ids`: see `KnownIDs`; `awaited`: see `AwaitedMessages`.
+/// - `recent_ids`, `recent_ids2`, `id_runs`, `ids`: see `KnownIDs`; `awaited`: see
+///   `AwaitedMessages`.
 enum LogSchema {
     static func migrator(newEpoch: @escaping @Sendable () -> Epoch) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -38,7 +40,8 @@ enum LogSchema {
                     );
                     """)
         }
-        // Of what is there it is not known whose it is: as before, whoever publishes such an id again has a duplicate.
+        // Of what is there it is not known whose it is: as before, whoever publishes such an id
+        // again has a duplicate.
         migrator.registerMigration("5 owners of ids") { db in
             try db.execute(
                 sql: """
@@ -112,7 +115,8 @@ enum LogSchema {
             sql: "INSERT INTO log (one, epoch) VALUES (1, ?)", arguments: [epoch.text])
     }
 
-    /// The former table is copied, because a column can only be added behind the body: as much space as the log has is needed once more.
+    /// The former table is copied, because a column can only be added behind the body: as much
+    /// space as the log has is needed once more.
     @Sendable
     private static func addSenders(_ db: Database) throws {
         try db.execute(

@@ -1,16 +1,19 @@
 package import RepriseCore
 package import RepriseWire
 
-/// A message that somebody wants stored: what a `publish` asks for, by whichever way it came, and who asks.
+/// A message that somebody wants stored: what a `publish` asks for, by whichever way it came, and
+/// who asks.
 ///
-/// Here the body has been validated and is within ``RepriseWire/WireLimits/bodyBytes``; the log stores its bytes and never looks at
-/// them. The id is unique over the whole log: see `AppendResult/duplicate(seq:)`.
+/// Here the body has been validated and is within ``RepriseWire/WireLimits/bodyBytes``; the log
+/// stores its bytes and never looks at them. The id is unique over the whole log: see
+/// `AppendResult/duplicate(seq:)`.
 package struct NewMessage: Hashable, Sendable {
     /// What is asked for.
     package var publish: ClientFrame.Publish
     /// Who asks; nil where the server does not ask who is who.
     package var from: UserID?
-    /// Whether messages of others may be deleted too: an owner of the channel, an admin, or a server that asks nobody.
+    /// Whether messages of others may be deleted too: an owner of the channel, an admin, or a
+    /// server that asks nobody.
     package var mayChangeOthers: Bool
 
     package init(

@@ -3,13 +3,13 @@ import RepriseCore
 
 /// Fills an empty folder in such a way that a kill leaves no half of it that looks whole.
 ///
-/// Everything is made in a folder inside and moved out at the end, `messages.sqlite` last: it is the mark of a complete folder. Inside,
-/// because a data folder may be a file system of its own.
+/// Everything is made in a folder inside and moved out at the end, `messages.sqlite` last: it is
+/// the mark of a complete folder. Inside, because a data folder may be a file system of its own.
 enum Placement {
     /// Makes the folder if it is not there and runs `body` on a place inside it.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the folder is not empty, `.notWritable`; what `body` throws, and then
-    ///   the folder is empty again.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the folder is not empty,
+    ///   `.notWritable`; what `body` throws, and then the folder is empty again.
     static func fill<Value>(_ path: String, _ body: (String) throws -> Value) throws -> Value {
         let files = FileManager.default
         let existed = files.fileExists(atPath: path)

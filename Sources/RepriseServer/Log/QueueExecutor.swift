@@ -2,7 +2,8 @@ import Dispatch
 
 /// Runs tasks on a dispatch queue.
 ///
-/// A task that waits for work of that queue goes on where it was done: no thread is woken in between.
+/// A task that waits for work of that queue goes on where it was done: no thread is woken in
+/// between.
 final class QueueExecutor: TaskExecutor {
     private let queue: DispatchQueue
 

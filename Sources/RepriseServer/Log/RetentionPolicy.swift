@@ -26,6 +26,7 @@ package struct RetentionPolicy: Hashable, Sendable {
     }
 }
 
-/// Which of these channels have a policy of their own; asked for some at a time, so that no list of all is needed.
+/// Which of these channels have a policy of their own; asked for some at a time, so that no list of
+/// all is needed.
 package typealias RetentionOverrides =
     @Sendable ([ChannelName]) async throws -> [ChannelName: RetentionPolicy]

@@ -2,7 +2,8 @@ import GRDB
 package import RepriseCore
 package import RepriseWire
 
-/// What the log does, on the caller's thread: for the simulation, in which nothing waits. Not while something else uses the log.
+/// What the log does, on the caller's thread: for the simulation, in which nothing waits. Not while
+/// something else uses the log.
 extension SQLiteMessageLog {
     /// `append(_:)`, with the time that the messages get.
     ///

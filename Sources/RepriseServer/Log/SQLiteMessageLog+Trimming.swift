@@ -4,7 +4,8 @@ package import RepriseWire
 import Synchronization
 
 extension SQLiteMessageLog {
-    /// How many messages one transaction takes away: the writer waits no longer than for an ordinary batch.
+    /// How many messages one transaction takes away: the writer waits no longer than for an
+    /// ordinary batch.
     private static let trimBatch: Int64 = 4_096
     /// How many channels are looked at in one read.
     private static let channelBatch = 1_024
@@ -126,7 +127,8 @@ extension SQLiteMessageLog {
             arguments: [key, young ?? .max]) ?? 0
     }
 
-    /// The sequence of the message with which the oldest have `bytes` bytes of bodies or more; 0 if none need go.
+    /// The sequence of the message with which the oldest have `bytes` bytes of bodies or more; 0 if
+    /// none need go.
     private static func lastSequence(
         of key: Int64, bytes: Int64, _ db: Database
     ) throws -> Int64 {

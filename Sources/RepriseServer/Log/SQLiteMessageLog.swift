@@ -29,7 +29,8 @@ package final class SQLiteMessageLog: MessageLog {
         package var awaitedMessages = AwaitedMessages.most
         /// Whether the folder was restored from a backup, and so lacks what was stored after that.
         ///
-        /// Then a new epoch is minted before anything is read, because positions that devices hold may be given again.
+        /// Then a new epoch is minted before anything is read, because positions that devices hold
+        /// may be given again.
         package var isRestored = false
         /// Mints epochs.
         package var newEpoch: @Sendable () -> Epoch = { .random() }
@@ -56,8 +57,9 @@ package final class SQLiteMessageLog: MessageLog {
     ///   - path: the folder.
     ///   - configuration: how it is kept.
     /// - Returns: the log; nobody else can open this folder until ``close()`` or the process's end.
-    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`, `.corrupt`, `.notWritable`, `.diskFull`,
-    ///   `.diskFailed`. A damaged file is left as it is: on a server an operator decides.
+    /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
+    ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`. A damaged file is left as it is:
+    ///   on a server an operator decides.
     package static func open(
         at path: String, _ configuration: Configuration = Configuration()
     ) throws -> SQLiteMessageLog {
@@ -213,7 +215,8 @@ package final class SQLiteMessageLog: MessageLog {
     /// See ``changes(since:among:)``.
     func noteChange(in channel: ChannelName) { changes.withLock { $0.note(channel) } }
 
-    /// Runs `body` in one durable transaction on the writer's queue; cancelling the caller does not stop it.
+    /// Runs `body` in one durable transaction on the writer's queue; cancelling the caller does not
+    /// stop it.
     func commit<Value: Sendable>(
         _ body: @escaping @Sendable (inout LogMemory, Database) throws -> Value
     ) async throws -> Value {

@@ -1,7 +1,8 @@
 import GRDB
 import RepriseCore
 
-/// What the server's databases have in common: how each knows its own file, is brought to this version and is made durable.
+/// What the server's databases have in common: how each knows its own file, is brought to this
+/// version and is made durable.
 struct ServerDatabase: Sendable {
     /// Said in errors: "the log".
     let name: String
@@ -28,8 +29,8 @@ struct ServerDatabase: Sendable {
     func prepare(_ writer: some DatabaseWriter, _ migrator: DatabaseMigrator) throws {
         try writer.writeWithoutTransaction { db in
             let found = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            // The migrator makes its table in a transaction of its own, before the first that is ours: a server that
-            // was killed in between has left that table and nothing in it.
+            // The migrator makes its table in a transaction of its own, before the first that is
+            // ours: a server that was killed in between has left that table and nothing in it.
             let isEmpty =
                 try Int.fetchOne(
                     db,
@@ -49,7 +50,8 @@ struct ServerDatabase: Sendable {
         try migrator.migrate(writer)
     }
 
-    /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged writes with the power.
+    /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged writes
+    /// with the power.
     func makeDurable(_ db: Database) throws {
         // A larger cache and rarer checkpoints let a page that many commits change be written once.
         try db.execute(
@@ -68,10 +70,12 @@ struct ServerDatabase: Sendable {
         }
     }
 
-    /// Writes the write-ahead log into the database and empties it: what was deleted, and is overwritten in the one, is not in the other either.
+    /// Writes the write-ahead log into the database and empties it: what was deleted, and is
+    /// overwritten in the one, is not in the other either.
     ///
     /// - Parameter db: the writer, outside of a transaction.
-    /// - Returns: whether it is empty; somebody who reads an older state holds it, and then it is to be tried again.
+    /// - Returns: whether it is empty; somebody who reads an older state holds it, and then it is
+    ///   to be tried again.
     /// - Throws: a `DatabaseError`.
     func emptyWriteAheadLog(_ db: Database) throws -> Bool {
         // Whoever reads a backup may do so for minutes; the writer does not wait for that.
@@ -85,8 +89,9 @@ struct ServerDatabase: Sendable {
 
     /// Ends a pool that nobody uses any more, and leaves one file, with everything in it.
     ///
-    /// Whoever is the last to close writes the write-ahead log into the database, and a reader may not: the pool would close the writer
-    /// first. This fails only while a statement runs; then the process's end closes the files as safely, and the next to open finds the log.
+    /// Whoever is the last to close writes the write-ahead log into the database, and a reader may
+    /// not: the pool would close the writer first. This fails only while a statement runs; then the
+    /// process's end closes the files as safely, and the next to open finds the log.
     func close(_ pool: DatabasePool) {
         pool.invalidateReadOnlyConnections()
         try? pool.close()

@@ -1,9 +1,11 @@
 package import RepriseWire
 
-/// Decides how a page accounts for the ranges that are missing: by an event, or by a `gone`, each sequence once.
+/// Decides how a page accounts for the ranges that are missing: by an event, or by a `gone`, each
+/// sequence once.
 ///
-/// Ranges come in order through ``begin(_:)``, then the rows behind ``position``. What neither the floor nor a
-/// row accounts for was taken out of the log by hand; it is answered as `erased`, so that no device waits for it for ever.
+/// Ranges come in order through ``begin(_:)``, then the rows behind ``position``. What neither the
+/// floor nor a row accounts for was taken out of the log by hand; it is answered as `erased`, so
+/// that no device waits for it for ever.
 package struct Tiling {
     package private(set) var page: LogPage
     /// Everything asked for up to here is answered.

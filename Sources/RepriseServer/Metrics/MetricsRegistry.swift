@@ -1,7 +1,8 @@
 package import Metrics
 import Synchronization
 
-/// Keeps the metrics of one server and writes them as Prometheus reads them: a backend of swift-metrics.
+/// Keeps the metrics of one server and writes them as Prometheus reads them: a backend of
+/// swift-metrics.
 ///
 /// ```swift
 /// let registry = MetricsRegistry()

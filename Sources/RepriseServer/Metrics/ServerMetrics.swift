@@ -4,7 +4,8 @@ package import RepriseWire
 
 /// What a server counts; `docs/operations.md` says what each figure means and when to worry.
 ///
-/// Labels have few values that are known beforehand: never a channel, a user or what a client wrote.
+/// Labels have few values that are known beforehand: never a channel, a user or what a client
+/// wrote.
 package final class ServerMetrics: Sendable {
     package let registry: MetricsRegistry
     private let factory: any MetricsFactory
@@ -26,7 +27,8 @@ package final class ServerMetrics: Sendable {
     private let forms: [String: Counter]
     private let pushes: [PushService: [String: Counter]]
 
-    /// - Parameter factory: gets everything too, beside the registry: what the program bootstrapped swift-metrics with.
+    /// - Parameter factory: gets everything too, beside the registry: what the program bootstrapped
+    ///   swift-metrics with.
     package init(also factory: (any MetricsFactory)? = nil) {
         let registry = MetricsRegistry(descriptions: Self.descriptions)
         self.registry = registry

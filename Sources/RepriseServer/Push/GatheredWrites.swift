@@ -1,9 +1,10 @@
 package import NIOCore
 
-/// Stands between HTTP/2 and TLS and hands on together what was written in one turn of the event loop.
+/// Stands between HTTP/2 and TLS and hands on together what was written in one turn of the event
+/// loop.
 ///
-/// The HTTP client flushes three times a request, each time with a record of TLS and a call of the system. Many pushes are made in one
-/// turn, so that here their frames share both.
+/// The HTTP client flushes three times a request, each time with a record of TLS and a call of the
+/// system. Many pushes are made in one turn, so that here their frames share both.
 ///
 ///     HTTP/2 → GatheredWrites → TLS → socket
 package final class GatheredWrites: ChannelOutboundHandler, RemovableChannelHandler {

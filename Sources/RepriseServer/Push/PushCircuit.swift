@@ -2,7 +2,8 @@ import RepriseCore
 
 /// Decides whether a provider is asked at all: `asked → left alone → tried with one → asked`.
 ///
-/// After ``PushLimits/failuresToOpen`` failures in a row nothing is sent for a while; then one push finds out.
+/// After ``PushLimits/failuresToOpen`` failures in a row nothing is sent for a while; then one push
+/// finds out.
 struct PushCircuit: Sendable {
     enum Permission: Hashable {
         /// As many pushes as there may be.

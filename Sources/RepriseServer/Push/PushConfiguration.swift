@@ -4,7 +4,8 @@ public struct PushConfiguration: Hashable, Sendable {
     public var apns: APNsSettings?
     /// The services of browsers; nil pushes nothing there.
     public var webPush: WebPushSettings?
-    /// Whether pushes are only logged: everything but the sending is done, and what would have been sent counts as sent.
+    /// Whether pushes are only logged: everything but the sending is done, and what would have been
+    /// sent counts as sent.
     public var isDryRun = false
 
     /// Pushes nothing.

@@ -54,7 +54,8 @@ extension PushDispatcher {
             batch.map(\.entry.number), removed: removed, next: soonest.map { now + $0 })
     }
 
-    /// At the end: what was answered is written down, if the disk lets it; what is not is pushed once more.
+    /// At the end: what was answered is written down, if the disk lets it; what is not is pushed
+    /// once more.
     func settleRest() async {
         guard !unsettled.isEmpty else { return }
         try? await accounts.settlePushes(unsettled, now: clock.wall())

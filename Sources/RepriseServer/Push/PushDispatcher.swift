@@ -249,7 +249,8 @@ package actor PushDispatcher {
 
     private func send(_ due: DuePush, _ kind: PushHint.Kind, isQuiet: Bool) async {
         if let address = due.address, let until = died[address], until > clock.uptime() {
-            // What is known of it is older than its death; it is read again when that is written down.
+            // What is known of it is older than its death; it is read again when that is written
+            // down.
             let instead = PushMachine.Settlement.again(
                 after: PushLimits.waitsInMemory * 2, isAttempt: false)
             return ended(due, .accepted, instead: instead)
@@ -281,7 +282,8 @@ package actor PushDispatcher {
         signal.yield()
     }
 
-    /// Never an address, a text or a key; of a service that stays as it is, once in ``PushLimits/troubleTold``.
+    /// Never an address, a text or a key; of a service that stays as it is, once in
+    /// ``PushLimits/troubleTold``.
     private func tell(_ outcome: PushOutcome, lane: String, _ now: Duration) {
         guard let news = troubles.ended(outcome, lane: lane, now: now) else { return }
         let metadata: Logger.Metadata = [

@@ -47,7 +47,8 @@ package struct PushEntry: Hashable, Sendable {
     package var target: Target { Target(user: user, device: device) }
 }
 
-/// A push whose time has come, with all that decides whether it is still right to send it: of one moment.
+/// A push whose time has come, with all that decides whether it is still right to send it: of one
+/// moment.
 package struct DuePush: Hashable, Sendable {
     package var entry: PushEntry
     /// Nil for a device that is gone or has no address any more.
@@ -124,7 +125,8 @@ package enum PushRules {
         if due.read >= entry.seq { return .drop(.read) }
         if due.delivered >= entry.seq { return .drop(.delivered) }
         if due.isChannelMuted || due.isSenderMuted {
-            // A muted message counts as unread all the same. A browser must show something for each push, so there it is none.
+            // A muted message counts as unread all the same. A browser must show something for each
+            // push, so there it is none.
             return address.service == .apns ? .send(.badge, isQuiet: true) : .drop(.muted)
         }
         return .send(.alert, isQuiet: due.quietHours?.contains(now) ?? false)

@@ -20,7 +20,8 @@ package struct PushKey: Sendable, CustomStringConvertible {
     ///   - path: a PEM, as Apple's `.p8` files are and `openssl` writes.
     ///   - name: the setting that names it, for the remedy.
     /// - Returns: the key.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a file that cannot be read, is no key, or has one of another curve.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a file that cannot be read,
+    ///   is no key, or has one of another curve.
     package static func read(_ path: String, setting name: String) throws -> PushKey {
         guard let handle = FileHandle(forReadingAtPath: path) else {
             throw RepriseError(

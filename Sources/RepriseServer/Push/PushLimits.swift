@@ -16,11 +16,13 @@ package enum PushLimits {
     package static let queued = 10_000
     /// How many pushes are read from the disk at a time.
     package static let page = 512
-    /// So many answers are written down together, or those of so long; or at once, if nothing else is under way.
+    /// So many answers are written down together, or those of so long; or at once, if nothing else
+    /// is under way.
     package static let settledTogether = 256
     /// See ``settledTogether``: what was answered in it is sent again after a kill.
     package static let settledWithin: Duration = .milliseconds(50)
-    /// How long a push may wait in memory before it is read again: so old may be what is known of it.
+    /// How long a push may wait in memory before it is read again: so old may be what is known of
+    /// it.
     package static let waitsInMemory: Duration = .seconds(2)
     /// How many channels are looked through at a time when the server starts.
     package static let channelsPerPage = 500
@@ -68,7 +70,8 @@ package enum PushLimits {
     package static let mutes = 10_000
     /// The most channels whose unread messages a badge counts.
     package static let badgeChannels = 10_000
-    /// How many channels' counts are kept for badges, of all users together: with their names some 10 MB.
+    /// How many channels' counts are kept for badges, of all users together: with their names some
+    /// 10 MB.
     package static let badgeKept = 100_000
     /// A user who is kept takes the room of so many of them, beside their channels.
     package static let badgeUserRoom = 8
@@ -88,7 +91,8 @@ package enum PushLimits {
     package static let apnsPayloadBytes = 4_096
     /// The most bytes of a collapse id for APNs.
     package static let apnsCollapseBytes = 64
-    /// The most bytes of the text that is sealed for Web Push: with header, padding and tag it is one record of 4,096.
+    /// The most bytes of the text that is sealed for Web Push: with header, padding and tag it is
+    /// one record of 4,096.
     package static let webPushPayloadBytes = 3_993
     /// The age at which a provider token is renewed; Apple asks for 20 to 60 minutes.
     package static let apnsTokenAge: Duration = .seconds(50 * 60)

@@ -1,10 +1,12 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides when channels are walked for whom to push, which pushes are under way, and what becomes of each.
+/// Decides when channels are walked for whom to push, which pushes are under way, and what becomes
+/// of each.
 ///
-/// One for each service, so that one that is down holds up no other. It knows messages that were stored a few seconds ago, pushes that
-/// were read from the disk, and devices that were pushed lately: nothing for a device that is idle.
+/// One for each service, so that one that is down holds up no other. It knows messages that were
+/// stored a few seconds ago, pushes that were read from the disk, and devices that were pushed
+/// lately: nothing for a device that is idle.
 package struct PushMachine: Sendable {
     package enum Action: Hashable, Sendable {
         /// Look through all channels for what was stored and not walked.
@@ -15,7 +17,8 @@ package struct PushMachine: Sendable {
         case load(Int)
         /// Send the push of this row.
         case send(Int64)
-        /// Forget the pushes of these rows: they have waited so long that what was known of them may be wrong, and will be read again.
+        /// Forget the pushes of these rows: they have waited so long that what was known of them
+        /// may be wrong, and will be read again.
         case release([Int64])
         /// Leave the push of this row for later: the device has had enough for now.
         case postpone(Int64, Duration)
@@ -124,7 +127,8 @@ package struct PushMachine: Sendable {
         pausedUntil = now + PushLimits.afterFailure
     }
 
-    /// Rows were queued by somebody else, due after so long; they do not count for ``PushLimits/queued``.
+    /// Rows were queued by somebody else, due after so long; they do not count for
+    /// ``PushLimits/queued``.
     package mutating func othersQueued(dueAfter delay: Duration, now: Duration) {
         dueAgain(now + delay)
     }
@@ -208,7 +212,8 @@ package struct PushMachine: Sendable {
         }
     }
 
-    /// It is not the push's fault, so it is no attempt of its own; while the circuit keeps all others back, it needs no wait of its own.
+    /// It is not the push's fault, so it is no attempt of its own; while the circuit keeps all
+    /// others back, it needs no wait of its own.
     private mutating func laneFailed(
         _ lane: String, retryAfter: Duration?, again: Duration, _ attempts: Int, _ now: Duration,
         _ jitter: Double
@@ -289,7 +294,8 @@ package struct PushMachine: Sendable {
         while waitingStart < waiting.count, underWay < concurrency {
             let row = waiting[waitingStart]
             if let wait = circuits[row.lane]?.wait(now: now) {
-                // Who waits for the one provider there is waits here; the others must not wait behind it.
+                // Who waits for the one provider there is waits here; the others must not wait
+                // behind it.
                 guard !row.lane.isEmpty else { return }
                 waitingStart += 1
                 actions.append(.postpone(row.number, wait))

@@ -59,13 +59,15 @@ actor PushMaker {
 
     /// A later count has a later moment, whatever the calendar does meanwhile.
     private func badge(of user: UserID) async throws -> PushHint.Badge {
-        // The moment is that before counting: what is stored while it counts may or may not be in it.
+        // The moment is that before counting: what is stored while it counts may or may not be in
+        // it.
         counted = max(clock.wall(), WallTime(milliseconds: counted.milliseconds))
         let asOf = counted
         return PushHint.Badge(count: try await unread.count(of: user), asOf: asOf)
     }
 
-    /// Messages are pushed to many devices one after the other, so the last ones are kept for a moment.
+    /// Messages are pushed to many devices one after the other, so the last ones are kept for a
+    /// moment.
     private func message(_ entry: PushEntry) async throws -> Message {
         let key = Key(channel: entry.channel, seq: entry.seq, id: entry.message)
         let now = clock.uptime()

@@ -45,9 +45,11 @@ package enum PushOutcome: Hashable, Sendable {
     case dead(since: WallTime?)
     /// Not now, for this push or this device.
     case later(Duration?, String)
-    /// The provider takes none at all now, or not before a while: it is down, or does not answer. This push itself comes again after `again`.
+    /// The provider takes none at all now, or not before a while: it is down, or does not answer.
+    /// This push itself comes again after `again`.
     case unavailable(Duration?, String, again: Duration = .zero)
-    /// The provider does not take our word for who we are; a person has to see to it, and pushes wait for that.
+    /// The provider does not take our word for who we are; a person has to see to it, and pushes
+    /// wait for that.
     case unauthorized(String)
 }
 
@@ -56,12 +58,14 @@ package protocol PushProvider: Sendable {
     var service: PushService { get }
     /// How many pushes may be under way at a time.
     var concurrency: Int { get }
-    /// Sends one push and says what became of it, within ``PushLimits/answer``; cancelling it is `unavailable`.
+    /// Sends one push and says what became of it, within ``PushLimits/answer``; cancelling it is
+    /// `unavailable`.
     func send(_ push: Push) async -> PushOutcome
     /// Reads the key again, without touching a connection.
     ///
     /// - Returns: whether another key is used from now on.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for one that cannot be used: then the old one stays.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for one that cannot be used: then
+    ///   the old one stays.
     func reload() throws -> Bool
     /// Ends its connections.
     func close() async

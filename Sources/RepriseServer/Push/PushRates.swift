@@ -1,14 +1,17 @@
 import RepriseCore
 
-/// How much each device was pushed lately: a bucket for each, of which only the moment is kept at which it will be full again.
+/// How much each device was pushed lately: a bucket for each, of which only the moment is kept at
+/// which it will be full again.
 ///
-/// A device whose bucket is full is as one that was never pushed, so it is forgotten: two generations of devices are kept, each for as long
-/// as a bucket takes to fill. A message to a hundred thousand devices is as many entries, so an entry is two numbers.
+/// A device whose bucket is full is as one that was never pushed, so it is forgotten: two
+/// generations of devices are kept, each for as long as a bucket takes to fill. A message to a
+/// hundred thousand devices is as many entries, so an entry is two numbers.
 struct PushRates: Sendable {
     /// The time for one more, and for all that a bucket holds, in milliseconds.
     private static let each = Int64(1_000 / PushLimits.devicePerSecond)
     private static let all = Int64(PushLimits.deviceBurst) * each
-    /// By the hash of the device, so that there is no text in it; two devices of one hash would share a rate.
+    /// By the hash of the device, so that there is no text in it; two devices of one hash would
+    /// share a rate.
     private var young: [Int: Int64] = [:]
     private var old: [Int: Int64] = [:]
     private var began: Int64?

@@ -1,4 +1,5 @@
-/// Makes text from strangers fit for a banner: no controls, no unfinished change of direction, no more bytes than there is room for.
+/// Makes text from strangers fit for a banner: no controls, no unfinished change of direction, no
+/// more bytes than there is room for.
 package enum PushText {
     /// Changes of direction that may be open at a time; more are left out.
     private static let openDirections = 8
@@ -46,7 +47,8 @@ package enum PushText {
 
     /// The text of a banner within so many bytes of JSON text.
     ///
-    /// - Returns: the text, cut between two characters as people count them, and whether it was cut.
+    /// - Returns: the text, cut between two characters as people count them, and whether it was
+    ///   cut.
     package static func body(
         _ text: String, atMost bytes: Int
     ) -> (text: String, isCut: Bool) {

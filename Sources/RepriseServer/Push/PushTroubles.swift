@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// Decides what the log is told of push services that fail: each change once, and what stays as it is every now and then.
+/// Decides what the log is told of push services that fail: each change once, and what stays as it
+/// is every now and then.
 ///
 /// Three services that are down are three lines, not one for each push that waits for them.
 package struct PushTroubles: Sendable {
@@ -21,7 +22,8 @@ package struct PushTroubles: Sendable {
     /// When each was told last.
     private var told: [Key: Duration] = [:]
 
-    /// - Parameter limit: the most services that are remembered; at it all are forgotten, and told again.
+    /// - Parameter limit: the most services that are remembered; at it all are forgotten, and told
+    ///   again.
     package init(limit: Int = PushLimits.lanes) { self.limit = limit }
 
     /// A push has ended so.

@@ -1,7 +1,8 @@
 import RepriseCore
 import RepriseWire
 
-/// Which channels are to be walked for whom to push, and when: a message has its time to be received first.
+/// Which channels are to be walked for whom to push, and when: a message has its time to be
+/// received first.
 struct PushWalkOrder: Sendable {
     /// Messages of a channel that are taken together.
     private struct Slot {

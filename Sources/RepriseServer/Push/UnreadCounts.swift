@@ -2,11 +2,14 @@ import RepriseCore
 package import RepriseWire
 import Synchronization
 
-/// What users have not read of all their channels: counted once, then kept right by counting anew what has changed.
+/// What users have not read of all their channels: counted once, then kept right by counting anew
+/// what has changed.
 ///
-/// A message costs nothing here, however many members its channel has: the log notes that the channel has changed, and whoever is pushed next
-/// has this one channel counted again. What moves for one user alone (a position, a membership) is noted for the users that are kept. All of
-/// it is in memory, so nothing can be behind the disk: a new process, a restored log or a new epoch begins with nothing and counts.
+/// A message costs nothing here, however many members its channel has: the log notes that the
+/// channel has changed, and whoever is pushed next has this one channel counted again. What moves
+/// for one user alone (a position, a membership) is noted for the users that are kept. All of it is
+/// in memory, so nothing can be behind the disk: a new process, a restored log or a new epoch
+/// begins with nothing and counts.
 ///
 /// ```swift
 /// let counts = UnreadCounts(accounts: accounts, log: log)
@@ -39,7 +42,8 @@ package actor UnreadCounts {
     private var kept: [UserID: Kept] = [:]
     private var size = 0
     private var clock: Int64 = 0
-    /// Counts that are under way, one for a user: what two of them found at different moments could not be put together.
+    /// Counts that are under way, one for a user: what two of them found at different moments could
+    /// not be put together.
     private var counting: [UserID: Task<[UserID: Int64], any Error>] = [:]
     /// What has moved for the users that are kept or being counted.
     private let moved = Mutex<[UserID: Set<ChannelName>]>([:])
@@ -85,7 +89,8 @@ package actor UnreadCounts {
         return try await start([user]).value[user] ?? 0
     }
 
-    /// Counts for many users together, as far as that is necessary; what fails is counted when it is asked for.
+    /// Counts for many users together, as far as that is necessary; what fails is counted when it
+    /// is asked for.
     package func prepare(_ users: Set<UserID>) async {
         var rest = users
         while true {
@@ -148,7 +153,8 @@ package actor UnreadCounts {
             return moved[user]
         }
         guard let own = kept[user], let moved else {
-            // Asked before reading: the number is of no use where the log does not number its changes.
+            // Asked before reading: the number is of no use where the log does not number its
+            // changes.
             return Job(user: user, channels: nil, through: log.changes(since: .max).through)
         }
         let changes = log.changes(since: own.through, among: own.counts.keys)

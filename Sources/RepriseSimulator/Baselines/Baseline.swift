@@ -23,13 +23,16 @@ package struct Baseline: Sendable {
 
     /// Lets the simulation find what it loses or does twice.
     ///
-    /// A story is for people, so of the first few seeds that convict it the one with the shortest trace is told.
+    /// A story is for people, so of the first few seeds that convict it the one with the shortest
+    /// trace is told.
     ///
     /// - Parameters:
     ///   - seeds: where to look.
-    ///   - kinds: leave all faults but these out of the schedules; empty: leave them as they are drawn.
+    ///   - kinds: leave all faults but these out of the schedules; empty: leave them as they are
+    ///     drawn.
     ///   - count: how many convictions to choose from.
-    /// - Returns: the conviction, shrunk, with its trace, and how many seeds the first one took; nil: it stands acquitted.
+    /// - Returns: the conviction, shrunk, with its trace, and how many seeds the first one took;
+    ///   nil: it stands acquitted.
     package func convict(
         seeds: Range<UInt64> = Baseline.seeds, by kinds: [Fault.Kind] = [],
         choosingFrom count: Int = 8

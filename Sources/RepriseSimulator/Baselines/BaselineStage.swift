@@ -1,4 +1,5 @@
-/// What every baseline's run has in common: its devices' processes, faults, an end at which everything heals.
+/// What every baseline's run has in common: its devices' processes, faults, an end at which
+/// everything heals.
 struct BaselineStage {
     let simulation: Simulation
     let network: SimulatedNetwork
@@ -29,12 +30,14 @@ struct BaselineStage {
         simulation.run(until: simulation.schedule.length + rest)
     }
 
-    /// When each message comes, and for which device: even over the schedule, in order, none before `earliest`.
+    /// When each message comes, and for which device: even over the schedule, in order, none before
+    /// `earliest`.
     func moments(from earliest: Duration, purpose: String) -> [(at: Duration, device: Int)] {
         let schedule = simulation.schedule
         let span = max(.seconds(1), schedule.length - earliest)
         return (0..<schedule.messages).map { number in
-            // A source for each message, so that taking the last ones away changes nothing of the others.
+            // A source for each message, so that taking the last ones away changes nothing of the
+            // others.
             var random = simulation.random("\(purpose) \(number)")
             return (earliest + span * random.fraction(), random.index(schedule.devices))
         }

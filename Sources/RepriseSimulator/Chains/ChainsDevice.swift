@@ -74,7 +74,8 @@ final class ChainsApp {
     }
 }
 
-/// A device: its disk, the app on it with its versions, and now and then a second process that takes the journal over.
+/// A device: its disk, the app on it with its versions, and now and then a second process that
+/// takes the journal over.
 final class ChainsDevice {
     let process: SimulatedProcess
     let store: any DeviceStore

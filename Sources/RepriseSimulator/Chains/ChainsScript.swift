@@ -126,7 +126,8 @@ struct ChainsMessage {
     let at: Duration
     let what: What
 
-    /// `random` gives each message the same number of draws, so that a shorter schedule has the same first ones.
+    /// `random` gives each message the same number of draws, so that a shorter schedule has the
+    /// same first ones.
     init(_ index: Int, devices: Int, length: Duration, _ random: inout SeededRandom) {
         var draw = SeededRandom(seed: random.next())
         id = "c\(index)"

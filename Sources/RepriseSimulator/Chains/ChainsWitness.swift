@@ -3,9 +3,11 @@ import GRDB
 import RepriseChains
 import RepriseCore
 
-/// Sees what users and services see of a device's chains: what was acknowledged, which effects came with which keys, and what is durable.
+/// Sees what users and services see of a device's chains: what was acknowledged, which effects came
+/// with which keys, and what is durable.
 ///
-/// Its picture of the rows is read after every commit; what a row becomes is compared with what it was, and with the effects.
+/// Its picture of the rows is read after every commit; what a row becomes is compared with what it
+/// was, and with the effects.
 final class ChainsWitness {
     struct Task: Equatable {
         var name: String
@@ -251,7 +253,8 @@ final class ChainsWitness {
         }
     }
 
-    /// What has not succeeded ends when its effects are taken back, unless somebody has cancelled it twice.
+    /// What has not succeeded ends when its effects are taken back, unless somebody has cancelled
+    /// it twice.
     private func checkLeft(_ old: Picture?, _ new: Picture) {
         guard new.state == .failed || new.state == .cancelled, old?.state != new.state,
             new.reason?.hasPrefix(LiveChain.leftReason) != true, let script = scripts[new.id],

@@ -3,9 +3,11 @@ import RepriseChains
 import RepriseCore
 import RepriseJournal
 
-/// Chains on the shipping tables, whose tasks have effects that somebody counts: what the door for chains promises, whatever goes wrong.
+/// Chains on the shipping tables, whose tasks have effects that somebody counts: what the door for
+/// chains promises, whatever goes wrong.
 ///
-/// There is one tier: the rows of chains have no model, so whatever tier is asked for, the shipping journal is played.
+/// There is one tier: the rows of chains have no model, so whatever tier is asked for, the shipping
+/// journal is played.
 package struct ChainsWorkload: Workload {
     package init() {}
 
@@ -14,7 +16,8 @@ package struct ChainsWorkload: Workload {
 
     /// Within how long everything ends once nothing is wrong any more.
     private static let patience: Duration = .seconds(3_000)
-    /// A calendar that went back while the device had no power: no clock can tell, and waits are that much longer.
+    /// A calendar that went back while the device had no power: no clock can tell, and waits are
+    /// that much longer.
     private static let undetectable: Duration = .seconds(90_000)
 
     package func schedule(seed: UInt64) -> Schedule {

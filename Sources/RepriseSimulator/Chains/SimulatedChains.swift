@@ -3,7 +3,8 @@ import RepriseChains
 import RepriseCore
 import RepriseJournal
 
-/// In virtual time what `ChainsEngine` is in real time: the shipping decisions, rows and definitions, one event after the other.
+/// In virtual time what `ChainsEngine` is in real time: the shipping decisions, rows and
+/// definitions, one event after the other.
 ///
 /// What starts workers, tells them to stop and keeps chains in memory is transcribed.
 final class SimulatedChains {

@@ -2,7 +2,8 @@ import RepriseChains
 import RepriseCore
 import RepriseJournal
 
-/// A worker while it works: takes its time, has an effect that somebody outside sees, fails, hangs, and stops when it is told to, or not.
+/// A worker while it works: takes its time, has an effect that somebody outside sees, fails, hangs,
+/// and stops when it is told to, or not.
 final class SimulatedWork {
     let key: SimulatedChains.Key
     /// What it gives to a service that takes effects by their keys.

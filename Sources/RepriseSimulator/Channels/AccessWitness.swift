@@ -4,9 +4,11 @@ import RepriseWire
 
 /// Watches from outside who gets what.
 ///
-/// - Nobody is sent, or has in the end, what was published while he was no member of a private channel: neither what came before
-///   he joined, where that is hidden, nor what came after he was removed.
-/// - Nothing of the channel is sent once a removal is known to have been told, but for what was on its way.
+/// - Nobody is sent, or has in the end, what was published while he was no member of a private
+///   channel: neither what came before he joined, where that is hidden, nor what came after he was
+///   removed.
+/// - Nothing of the channel is sent once a removal is known to have been told, but for what was on
+///   its way.
 /// - What is told `gone(beforeJoin)` is that.
 final class AccessWitness {
     private struct Stay {
@@ -66,7 +68,8 @@ final class AccessWitness {
     private func compare() {
         for seat in stays.keys { end(seat) }
         for (seat, row) in accounts.members.rows {
-            // One whose sync had failed is there from when it was asked for, as its rows say: not from the restart.
+            // One whose sync had failed is there from when it was asked for, as its rows say: not
+            // from the restart.
             stays[seat, default: [:]][row.number] = Stay(
                 began: row.from, joined: row.member.joined)
         }

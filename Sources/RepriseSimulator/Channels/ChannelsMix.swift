@@ -5,8 +5,9 @@ import RepriseWire
 
 /// What takes part in a run of `channels`, and how often what is done.
 ///
-/// Nineteen of twenty runs are small and leave most things out, each others; one has everything at once. Many runs that differ
-/// find more than few that are all alike (Groce and others, *Swarm testing*, ISSTA 2012), and take a tenth of the time.
+/// Nineteen of twenty runs are small and leave most things out, each others; one has everything at
+/// once. Many runs that differ find more than few that are all alike (Groce and others, *Swarm
+/// testing*, ISSTA 2012), and take a tenth of the time.
 struct ChannelsMix {
     let isLarge: Bool
     let channels: Int

@@ -30,8 +30,8 @@ package struct ChannelsWorkload: Workload {
             [.tokensFail, .tokenSkew], most: ChannelsMix.isLarge(seed) ? 3 : 1, for: "tokens")
     }
 
-    /// How long after everything has healed all must be complete: the longest backoff of a reader and of the outbox (5 min),
-    /// several times over.
+    /// How long after everything has healed all must be complete: the longest backoff of a reader
+    /// and of the outbox (5 min), several times over.
     static let patience: Duration = .seconds(3_600)
 
     package func play(_ simulation: Simulation, on tier: Tier) {

@@ -113,7 +113,8 @@ final class ChannelsWorld {
         injector.schedule { [self] fault in special(fault) }
     }
 
-    /// Some in bursts, some alone; most from producers, some through the devices' outboxes; some twice.
+    /// Some in bursts, some alone; most from producers, some through the devices' outboxes; some
+    /// twice.
     private func scheduleMessages() {
         var random = simulation.random("messages")
         var changes = simulation.random("changes")
@@ -151,7 +152,8 @@ final class ChannelsWorld {
             body: Array(#"{"n":\#(number)}"#.utf8))
     }
 
-    /// Makes of a message an edit or a deletion: of one of its channel, whoever published that and whether it is there yet or not.
+    /// Makes of a message an edit or a deletion: of one of its channel, whoever published that and
+    /// whether it is there yet or not.
     private func change(
         _ message: Producers.Message, _ places: [ChannelName], _ random: inout SeededRandom
     ) -> Producers.Message {

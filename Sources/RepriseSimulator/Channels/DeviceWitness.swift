@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// Watches a device from outside: counts the effects, and in the end holds what the device has against what the server had.
+/// Watches a device from outside: counts the effects, and in the end holds what the device has
+/// against what the server had.
 final class DeviceWitness {
     private struct Effect: Hashable {
         var reader: String
@@ -91,7 +92,8 @@ final class DeviceWitness {
         return channels.allSatisfy { isComplete($0, log) }
     }
 
-    /// What a reader in order waits with, because a message before it is not there and its user was put out of the channel.
+    /// What a reader in order waits with, because a message before it is not there and its user was
+    /// put out of the channel.
     private func heldBehindHole(_ channel: ChannelName) -> Set<EntryID> {
         guard people?.isShutOut(device, of: channel) == true,
             let plan = device.plan.channels.first(where: { $0.name == channel }),
@@ -157,7 +159,8 @@ final class DeviceWitness {
                 + "\(ledger?.pending ?? -1), in the outbox \(outbox?.pending ?? -1)")
     }
 
-    /// Each sequence of the current log is one message here, or was here before the epoch changed, or is told lost.
+    /// Each sequence of the current log is one message here, or was here before the epoch changed,
+    /// or is told lost.
     private func checkMessages(
         _ contents: ChannelContents, _ channel: ChannelName, _ log: SimulatedServer
     ) {
@@ -214,7 +217,8 @@ final class DeviceWitness {
         return people.witness.hidden(from: user, in: channel)
     }
 
-    /// What the server shows after all edits and deletions, and no other body, is here; in whatever order they came.
+    /// What the server shows after all edits and deletions, and no other body, is here; in whatever
+    /// order they came.
     private func checkChanges(
         _ contents: ChannelContents, _ channel: ChannelName, _ log: SimulatedServer
     ) {
@@ -227,7 +231,8 @@ final class DeviceWitness {
         let events = log.messages(in: channel).filter { $0.seq > hidden }
         let deleted = events.filter(\.isDeleted)
         if !deleted.isEmpty { checkDeleted(deleted, contents, channel) }
-        // What a former epoch did to a message stays done here, although the server has forgotten it.
+        // What a former epoch did to a message stays done here, although the server has forgotten
+        // it.
         guard Set(contents.messages.map(\.epoch)).count == 1, server.epochCount == 1 else { return }
         let applied = AppliedState(
             contents.messages.filter { $0.seq > hidden }
@@ -239,7 +244,8 @@ final class DeviceWitness {
         checkList(contents, channel)
     }
 
-    /// On the shipping journal the list's own SQL shows what the rows say, in order; what waits to be sent is beside it.
+    /// On the shipping journal the list's own SQL shows what the rows say, in order; what waits to
+    /// be sent is beside it.
     private func checkList(_ contents: ChannelContents, _ channel: ChannelName) {
         guard let list = attempt({ try device.list(of: channel) }) else { return }
         let applied = AppliedState(
@@ -273,7 +279,8 @@ final class DeviceWitness {
         device.plan.channels.contains { $0.name == channel && $0.takesSnapshots }
     }
 
-    /// An app that loads snapshots has one behind all that was lost in this epoch, and one of this epoch if there was another.
+    /// An app that loads snapshots has one behind all that was lost in this epoch, and one of this
+    /// epoch if there was another.
     private func checkSnapshot(
         _ contents: ChannelContents, _ channel: ChannelName, _ state: RepriseServer.ChannelState
     ) {

@@ -31,8 +31,8 @@ final class HandlerFaults {
         return random.chance(0.03)
     }
 
-    /// The same for the same attempt: a transaction that could not be committed calls its handler again, and two stores that are
-    /// compared call it both.
+    /// The same for the same attempt: a transaction that could not be committed calls its handler
+    /// again, and two stores that are compared call it both.
     private func handling(
         _ device: SimulatedDevice, _ index: Int, _ reader: SimulatedDevice.ReaderPlan,
         _ message: Message

@@ -4,7 +4,8 @@ import RepriseWire
 
 /// Holds the readers of a device that go by sequence to that order.
 ///
-/// A message is handed over for the first time only behind all that were before, and none while one that has failed is to be tried again. (That none is left out is checked of all readers alike.)
+/// A message is handed over for the first time only behind all that were before, and none while one
+/// that has failed is to be tried again. (That none is left out is checked of all readers alike.)
 final class InOrderWitness {
     private struct Line: Hashable {
         var reader: String

@@ -4,8 +4,9 @@ import RepriseWire
 
 /// Watches the order of each device's messages in each channel.
 ///
-/// Who was told that a message is recorded and then publishes another never finds them stored the other way round: only one that
-/// was refused for good may be missing before its successors, and then it stays missing.
+/// Who was told that a message is recorded and then publishes another never finds them stored the
+/// other way round: only one that was refused for good may be missing before its successors, and
+/// then it stays missing.
 final class OrderWitness {
     private struct Line: Hashable {
         var device: String
@@ -14,7 +15,8 @@ final class OrderWitness {
 
     private struct Place {
         var line: Line
-        /// How many of the line were recorded, as far as its app knew, when this one was published first.
+        /// How many of the line were recorded, as far as its app knew, when this one was published
+        /// first.
         var before: Int
         /// Which of the recorded ones it is itself.
         var number: Int?

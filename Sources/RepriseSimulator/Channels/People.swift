@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// The users of a run in which the server asks who they are: their tokens, and the private channels that they are let into and put out of.
+/// The users of a run in which the server asks who they are: their tokens, and the private channels
+/// that they are let into and put out of.
 final class People {
     let accounts: SimulatedAccounts
     let witness: AccessWitness
@@ -78,7 +79,8 @@ final class People {
         }
     }
 
-    /// An app that knows better than the server what its user may do asks again: it may have been told before it was refused.
+    /// An app that knows better than the server what its user may do asks again: it may have been
+    /// told before it was refused.
     private func wantAgain(_ channel: ChannelName, on device: SimulatedDevice) {
         guard let user = device.user else { return }
         simulation.after(random.spread(.seconds(1), .seconds(10)), on: device.process) {
@@ -110,7 +112,8 @@ final class People {
     /// What is wanted of each seat that somebody is about to change.
     private var wishes: [SimulatedAccounts.Seat: Bool] = [:]
 
-    /// One who has changed his mind waits for the answer first: two requests could overtake each other.
+    /// One who has changed his mind waits for the answer first: two requests could overtake each
+    /// other.
     private func change(_ seat: SimulatedAccounts.Seat, to isMember: Bool) {
         if !isMember { invited.remove(seat) }
         guard wishes.updateValue(isMember, forKey: seat) == nil else { return }
@@ -130,7 +133,8 @@ final class People {
             if let newer = wishes[seat], newer != isMember { return attempt(seat, newer) }
             wishes[seat] = nil
             open -= 1
-            // An answer that was on its way while a backup took its place tells nobody anything any more.
+            // An answer that was on its way while a backup took its place tells nobody anything any
+            // more.
             if isMember, accounts.members.rows[seat] != nil { invite(seat) }
         }
     }

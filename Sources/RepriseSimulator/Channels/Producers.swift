@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// Those who publish: over HTTP, again with the same id until they are answered, and through the devices' outboxes.
+/// Those who publish: over HTTP, again with the same id until they are answered, and through the
+/// devices' outboxes.
 ///
 /// What they were told is kept here, outside of every log and journal.
 final class Producers {
@@ -43,7 +44,8 @@ final class Producers {
         open + entrusted.keys.count { !acknowledged.contains($0) && !refused.contains($0) }
     }
 
-    /// Publishes through a device's outbox: records until that has said that it is durable, and leaves the rest to the device.
+    /// Publishes through a device's outbox: records until that has said that it is durable, and
+    /// leaves the rest to the device.
     func publish(_ message: Message, through device: SimulatedDevice) {
         simulation.had(.outbox)
         switch message.change {
@@ -80,7 +82,8 @@ final class Producers {
         acknowledged.insert(id)
     }
 
-    /// A device heard that the server will never have its message: that may be said of a change, and where the user may not publish.
+    /// A device heard that the server will never have its message: that may be said of a change,
+    /// and where the user may not publish.
     func refused(_ id: EntryID, _ code: RefusalCode) {
         simulation.trace("producer", "\(id) is refused to its device: \(code)")
         refused.insert(id)

@@ -20,7 +20,8 @@ final class SnapshotApp {
     private let witness: ServerWitness
     private var random: SeededRandom
     private var states: [ChannelName: State] = [:]
-    /// The next load does not live to its end: after which part of its time, and for how long the app is dead.
+    /// The next load does not live to its end: after which part of its time, and for how long the
+    /// app is dead.
     private var dying: (bits: UInt64, length: Duration)?
 
     init(
@@ -74,7 +75,8 @@ final class SnapshotApp {
         }
     }
 
-    /// The state of the channel as the server has it now; nil if it cannot be had, or is not as new as it must be.
+    /// The state of the channel as the server has it now; nil if it cannot be had, or is not as new
+    /// as it must be.
     private func read(_ request: SimulatedDevice.SnapshotRequest) -> State? {
         guard server.process.state == .running else { return nil }
         let state = server.state(of: request.channel)

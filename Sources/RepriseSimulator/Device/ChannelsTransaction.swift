@@ -2,14 +2,16 @@ package import RepriseChannels
 package import RepriseCore
 package import RepriseWire
 
-/// The channels' part of a transaction on a device's store: what `ChannelStore` and `ReaderStore` do in the shipping journal.
+/// The channels' part of a transaction on a device's store: what `ChannelStore` and `ReaderStore`
+/// do in the shipping journal.
 package protocol ChannelsTransaction: AnyObject {
     func stored(_ channel: ChannelName) throws -> ChannelStore.Stored?
     /// Writes a batch if the logs are where memory believes them to be; says where they are then.
     func write(_ batch: StagedBatch, at positions: [ChannelName: LogPosition]) throws
         -> [ChannelName: LogPosition]
 
-    /// Takes the reader's place; what a process that has died may have had in a handler becomes an exception.
+    /// Takes the reader's place; what a process that has died may have had in a handler becomes an
+    /// exception.
     func begin(_ reader: ReaderRows, _ options: ReaderOptions, now: WallTime) throws
         -> ReaderStore.Position
     func page(_ reader: ReaderRows, after cursor: Int64) throws -> [Arrived]

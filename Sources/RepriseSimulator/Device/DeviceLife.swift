@@ -5,8 +5,8 @@ import RepriseWire
 
 /// One life of an app's process: what it knows, and the drivers of its machines.
 ///
-/// In virtual time what `ChannelsDriver`, `Outbox` and `Channels` are in real time. Each effect asks the process first whether it
-/// is still alive.
+/// In virtual time what `ChannelsDriver`, `Outbox` and `Channels` are in real time. Each effect
+/// asks the process first whether it is still alive.
 final class DeviceLife {
     unowned let device: SimulatedDevice
     let journal: SimulatedJournal
@@ -284,7 +284,8 @@ final class DeviceLife {
         }
     }
 
-    /// Gives the machine what has arrived, as long as it may read; then tells it of the end, if that has come.
+    /// Gives the machine what has arrived, as long as it may read; then tells it of the end, if
+    /// that has come.
     private func read() {
         guard let socket, process.state != .dead else { return }
         if !unread.isEmpty, machine.mayRead, !machine.isFatal {
@@ -298,7 +299,8 @@ final class DeviceLife {
         hangUp(code)
     }
 
-    /// The network of the simulation says when a connection ends, so a ping of one that has not is answered.
+    /// The network of the simulation says when a connection ends, so a ping of one that has not is
+    /// answered.
     private func probe(_ number: Int) {
         let probed = socket
         simulation.after(random.duration(.milliseconds(10), .seconds(8)), on: process) {

@@ -2,7 +2,8 @@ import RepriseChannels
 import RepriseCore
 import RepriseWire
 
-/// Drivers of the device that are wrong on purpose, as far as they change what passes between the machines and the world.
+/// Drivers of the device that are wrong on purpose, as far as they change what passes between the
+/// machines and the world.
 ///
 /// Nothing here happens in an honest run.
 struct DeviceMutations {

@@ -3,7 +3,8 @@ package import RepriseCore
 package import RepriseJournal
 package import RepriseWire
 
-/// An app on a device in virtual time: a process with the shipping machines, on a store that outlives it.
+/// An app on a device in virtual time: a process with the shipping machines, on a store that
+/// outlives it.
 ///
 /// ```swift
 /// let device = SimulatedDevice(
@@ -50,9 +51,11 @@ package final class SimulatedDevice {
 
     package struct ReaderPlan: Hashable {
         package enum Kind: Hashable {
-            /// The effect is in the store's own transaction: `AppTransaction.effects()` has it, as ``effectText``.
+            /// The effect is in the store's own transaction: `AppTransaction.effects()` has it, as
+            /// ``effectText``.
             case inside
-            /// The effect is outside; after a kill `options.onInterruption` says what becomes of it.
+            /// The effect is outside; after a kill `options.onInterruption` says what becomes of
+            /// it.
             case outside
             /// The effect is outside, and the app keeps the ids of what it has done with it.
             case outsideAsking
@@ -118,7 +121,8 @@ package final class SimulatedDevice {
     package var handsInOrder: (SimulatedDevice, ReaderPlan, Arrived, Handling) -> Void = {
         _, _, _, _ in
     }
-    /// What the handler of a reader does with a message; for a reader inside of a transaction the time is nought.
+    /// What the handler of a reader does with a message; for a reader inside of a transaction the
+    /// time is nought.
     package var handling: (SimulatedDevice, ReaderPlan, Message) -> Handling = { _, _, _ in
         .succeed(after: .zero)
     }
@@ -150,7 +154,8 @@ package final class SimulatedDevice {
     var applied: Set<String> = []
     /// nil while the process is dead, or its journal could not be opened yet.
     private(set) var life: DeviceLife?
-    /// Lives that ended: a kill falls into the middle of their code, which goes on until it asks whether it is alive.
+    /// Lives that ended: a kill falls into the middle of their code, which goes on until it asks
+    /// whether it is alive.
     private var former: [DeviceLife] = []
 
     package init(

@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// Lets the faults of a schedule loose that are the same for every workload: networks, processes, disks, clocks.
+/// Lets the faults of a schedule loose that are the same for every workload: networks, processes,
+/// disks, clocks.
 package struct FaultInjector {
     /// What a fault can be aimed at.
     package struct Machine {
@@ -83,7 +84,8 @@ package struct FaultInjector {
         servers.isEmpty ? [] : [servers[fault.target % servers.count]]
     }
 
-    /// Kills a machine's process before one of its next effects, and starts it again after the fault's length.
+    /// Kills a machine's process before one of its next effects, and starts it again after the
+    /// fault's length.
     private func kill(_ machine: Machine, _ fault: Fault, losingPower: Bool) {
         let (process, simulation, season) = (machine.process, simulation, season)
         let life = process.life

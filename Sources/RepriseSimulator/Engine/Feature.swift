@@ -1,4 +1,5 @@
-/// What a run can have besides faults: where runs differ, the share that has each of them is printed.
+/// What a run can have besides faults: where runs differ, the share that has each of them is
+/// printed.
 package enum Feature: String, CaseIterable, Hashable, Sendable {
     // Everything at once.
     case large

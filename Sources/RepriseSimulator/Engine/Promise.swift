@@ -4,7 +4,8 @@ package enum Promise: String, CaseIterable, Hashable, Sendable {
     case recorded
     /// Released by a signal: nothing is handed over while its gate is closed.
     case released
-    /// An entry is finished when its handler has succeeded, not before; one that fails comes again or is visibly dead.
+    /// An entry is finished when its handler has succeeded, not before; one that fails comes again
+    /// or is visibly dead.
     case acknowledged
     /// An effect takes place once where that is possible, and as often as declared elsewhere.
     case once

@@ -1,7 +1,8 @@
 /// What a seed stands for: how many devices and messages, and what goes wrong when.
 ///
-/// A pure value: the same schedule is the same run, byte for byte. ``reduced(devices:messages:faults:)`` makes a smaller
-/// one of it, which is how a failure is shrunk and how a shrunk one is replayed.
+/// A pure value: the same schedule is the same run, byte for byte.
+/// ``reduced(devices:messages:faults:)`` makes a smaller one of it, which is how a failure is
+/// shrunk and how a shrunk one is replayed.
 package struct Schedule: Hashable, Sendable {
     package var seed: UInt64
     package var devices: Int
@@ -86,7 +87,8 @@ package struct Schedule: Hashable, Sendable {
         return faults
     }
 
-    /// The same with up to `most` more faults, drawn for a purpose of their own: what was drawn before stays.
+    /// The same with up to `most` more faults, drawn for a purpose of their own: what was drawn
+    /// before stays.
     package func adding(_ kinds: [Fault.Kind], most: Int, for purpose: String) -> Schedule {
         var random = SeededRandom(seed: seed, purpose: "schedule of \(purpose)")
         var schedule = self

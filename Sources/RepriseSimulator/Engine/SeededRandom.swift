@@ -1,12 +1,14 @@
 /// A source of random numbers that gives the same ones for the same seed, on every machine.
 ///
-/// SplitMix64: Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014.
+/// SplitMix64: Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, OOPSLA
+/// 2014.
 package struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     package init(seed: UInt64) { state = seed }
 
-    /// A source of its own for `purpose`, so that drawing more for one purpose changes nothing for another.
+    /// A source of its own for `purpose`, so that drawing more for one purpose changes nothing for
+    /// another.
     package init(seed: UInt64, purpose: String) {
         // FNV-1a, because Swift's own hash differs from process to process.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -47,7 +49,8 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
     package mutating func spread(_ spread: Spread) -> Duration {
         var factor = 1.0
         var left = fraction()
-        // The ratio to the power of `left`, by halves, so that no mathematics library decides the last bit.
+        // The ratio to the power of `left`, by halves, so that no mathematics library decides the
+        // last bit.
         for step in spread.steps {
             left *= 2
             if left >= 1 {

@@ -1,7 +1,8 @@
 /// The disk under one store: says what becomes of each commit.
 ///
-/// What a commit is worth: a process that is killed loses nothing that was committed; a machine that loses power loses what
-/// was not synced; after a sync that failed nobody knows, until the next commit writes over it.
+/// What a commit is worth: a process that is killed loses nothing that was committed; a machine
+/// that loses power loses what was not synced; after a sync that failed nobody knows, until the
+/// next commit writes over it.
 package final class SimulatedDisk {
     package enum Fate: Hashable {
         case done

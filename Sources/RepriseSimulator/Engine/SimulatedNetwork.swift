@@ -1,11 +1,12 @@
 import RepriseCore
 import RepriseWire
 
-/// The network between devices and servers: connections that carry WebSocket messages, and what goes wrong on them.
+/// The network between devices and servers: connections that carry WebSocket messages, and what
+/// goes wrong on them.
 ///
-/// What TCP promises holds within a connection (in order, once, or not at all) but for the faults `reorder`, `drop` and
-/// `duplicate`: these stand for proxies and for servers that answer over several streams, and touch events and gones alone,
-/// which the protocol allows in any order.
+/// What TCP promises holds within a connection (in order, once, or not at all) but for the faults
+/// `reorder`, `drop` and `duplicate`: these stand for proxies and for servers that answer over
+/// several streams, and touch events and gones alone, which the protocol allows in any order.
 package final class SimulatedNetwork {
     /// What is wrong with the network of one process.
     final class Weather {

@@ -5,7 +5,8 @@ import RepriseCore
 ///
 /// Single-threaded. What happens at the same moment happens in the order in which it was asked for.
 package final class Simulation {
-    /// When something is due, and where it lies; the work itself stays in place while the heap moves keys.
+    /// When something is due, and where it lies; the work itself stays in place while the heap
+    /// moves keys.
     private struct Key: Comparable {
         let time: Int64
         let order: Int
@@ -40,7 +41,8 @@ package final class Simulation {
 
     /// What lets go of what refers to each other.
     private var endings: [() -> Void] = []
-    // Asked several times an event, and only here: no work is called while one of these is being changed.
+    // Asked several times an event, and only here: no work is called while one of these is being
+    // changed.
     @exclusivity(unchecked) private var stepsAtMoment = 0
     @exclusivity(unchecked) private var heap = Heap<Key>()
     @exclusivity(unchecked) private var slots: [Slot] = []
@@ -64,7 +66,8 @@ package final class Simulation {
 
     /// Runs `work` after `delay`, not before what was asked for earlier at that moment.
     ///
-    /// With a process: never, if this life of it has ended by then; once it is resumed, if it is suspended then.
+    /// With a process: never, if this life of it has ended by then; once it is resumed, if it is
+    /// suspended then.
     package func after(
         _ delay: Duration, on process: SimulatedProcess? = nil, _ work: @escaping () -> Void
     ) {

@@ -18,7 +18,8 @@ package enum Tier: Hashable, Sendable {
     }
 }
 
-/// Something to do in virtual time, with what may go wrong meanwhile and what must hold whatever goes wrong.
+/// Something to do in virtual time, with what may go wrong meanwhile and what must hold whatever
+/// goes wrong.
 package protocol Workload: Sendable {
     /// What `--workload` calls it.
     var name: String { get }

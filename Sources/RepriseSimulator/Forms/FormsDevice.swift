@@ -169,7 +169,8 @@ final class FormsDevice {
         closeWhatHangs(looks: 5)
     }
 
-    /// A page that hangs with a form on the screen is ended by the person who sees it, which may be a little after it has hung.
+    /// A page that hangs with a form on the screen is ended by the person who sees it, which may be
+    /// a little after it has hung.
     private func closeWhatHangs(looks: Int) {
         if forms?.isStuck == true {
             process.kill("is closed by its user")

@@ -3,7 +3,8 @@ import RepriseForms
 
 /// What takes part in a run of `forms`.
 ///
-/// As in ``ChannelsMix``: nineteen of twenty runs are small and leave most things out, each others; one has everything at once.
+/// As in ``ChannelsMix``: nineteen of twenty runs are small and leave most things out, each others;
+/// one has everything at once.
 struct FormsMix {
     /// What events are called; a name that is there twice is met twice as often.
     let names: [String]

@@ -90,7 +90,8 @@ package struct FormsModel {
         for index in showings.indices { showings[index].granted += milliseconds }
     }
 
-    /// No catalogue is kept in the simulation's journals, so that a day is the longest that anything counts.
+    /// No catalogue is kept in the simulation's journals, so that a day is the longest that
+    /// anything counts.
     mutating func prune(at now: WallTime, isPending: (EntryID) -> Bool) {
         let since = now.advanced(by: .seconds(-86_400)).milliseconds
         showings.removeAll { $0.granted <= since && !isPending($0.event) }

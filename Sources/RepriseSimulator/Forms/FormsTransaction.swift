@@ -4,7 +4,8 @@ package import RepriseForms
 import RepriseJournal
 package import RepriseWire
 
-/// The forms' part of a transaction on a device's store: what `FormsStore` does in the shipping journal.
+/// The forms' part of a transaction on a device's store: what `FormsStore` does in the shipping
+/// journal.
 package protocol FormsTransaction: AnyObject {
     /// `showing` is the id of the showing, if it is a new one.
     func leave(

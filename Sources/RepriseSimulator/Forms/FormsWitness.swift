@@ -3,7 +3,8 @@ import RepriseForms
 import RepriseJournal
 import RepriseWire
 
-/// Sees what is recorded and what appears on one device's screen, and believes neither the journal nor its counters.
+/// Sees what is recorded and what appears on one device's screen, and believes neither the journal
+/// nor its counters.
 final class FormsWitness {
     /// The app has asked that all that belonged to a user or a company ends.
     final class Clearing {
@@ -30,7 +31,8 @@ final class FormsWitness {
         /// The pages that it was given to; the last one is the newest.
         var pages: [SimulatedPage] = []
         var grants: Set<String> = []
-        /// Leave was given in a transaction; whether that was committed a process that dies then never hears.
+        /// Leave was given in a transaction; whether that was committed a process that dies then
+        /// never hears.
         var mayBeGranted = false
         var appearances: [Appearance] = []
         var isDeliveredLate = false
@@ -189,7 +191,8 @@ final class FormsWitness {
     }
 
     private func checkDurable(_ id: EntryID, _ showing: String) {
-        // What is being cleared at this moment may be gone from the journal and not yet from the screen.
+        // What is being cleared at this moment may be gone from the journal and not yet from the
+        // screen.
         guard let journal = journal(), !clearings.contains(where: { $0.covers.contains(id) })
         else { return }
         do {
@@ -312,7 +315,8 @@ final class FormsWitness {
             if !reason.hasPrefix("noMatch"), !reason.hasPrefix("suppressed") {
                 violated(.accounted, "\(entry.id) is applied for no reason: \(reason)")
             }
-            // Seen on a page that died before it could say so, and on the next nothing matched any more.
+            // Seen on a page that died before it could say so, and on the next nothing matched any
+            // more.
             if let last = record.appearances.last, last.page === record.pages.last {
                 violated(.accounted, "\(entry.id) is \(reason), and its form was seen")
             }

@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseForms
 import RepriseJournal
 
-/// Events that wait for a page, and a page that dies, hangs and forges: what the door for forms promises, whatever goes wrong.
+/// Events that wait for a page, and a page that dies, hangs and forges: what the door for forms
+/// promises, whatever goes wrong.
 package struct FormsWorkload: Workload {
     /// Nil: as the seed draws it.
     private let size: Schedule.Size?
@@ -14,7 +15,8 @@ package struct FormsWorkload: Workload {
     package let name = "forms"
     package let summary = "events that wait for a page; forms granted, shown and counted"
 
-    /// Within how long everything ends once nothing is wrong any more: delays of triggers, pages that rest, forms on the screen.
+    /// Within how long everything ends once nothing is wrong any more: delays of triggers, pages
+    /// that rest, forms on the screen.
     private static let patience: Duration = .seconds(1_800)
 
     package func schedule(seed: UInt64) -> Schedule {

@@ -31,7 +31,8 @@ struct FormsMessage {
     /// When each of its paths brings it.
     let arrivals: [Duration]
 
-    /// `random` gives each message the same number of draws, so that a shorter schedule has the same first ones.
+    /// `random` gives each message the same number of draws, so that a shorter schedule has the
+    /// same first ones.
     init(
         _ index: Int, devices: Int, length: Duration, _ mix: FormsMix,
         _ random: inout SeededRandom

@@ -3,8 +3,8 @@ import RepriseForms
 import RepriseJournal
 import RepriseWire
 
-/// In virtual time what `FormsDriver` is in real time: the shipping machine, one input after the other, each with all that
-/// follows from it.
+/// In virtual time what `FormsDriver` is in real time: the shipping machine, one input after the
+/// other, each with all that follows from it.
 final class SimulatedForms {
     enum Input {
         case lent([SimulatedLent])
@@ -42,7 +42,8 @@ final class SimulatedForms {
         machine = FormsMachine(events: FormsWorld.events)
     }
 
-    /// The page hangs, with what the host believes to be a form on the screen: who waits for it waits for ever.
+    /// The page hangs, with what the host believes to be a form on the screen: who waits for it
+    /// waits for ever.
     var isStuck: Bool { page?.isHung == true && machine.onScreen != nil }
 
     var isAlive: Bool { process.life == life && process.state != .dead }

@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseForms
 import RepriseWire
 
-/// The page of one web view, which does what forms.js does, and then some: it dies, hangs, is late, and says what it should not.
+/// The page of one web view, which does what forms.js does, and then some: it dies, hangs, is late,
+/// and says what it should not.
 final class SimulatedPage {
     /// An event in hand.
     struct Item {

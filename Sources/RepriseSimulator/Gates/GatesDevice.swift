@@ -1,7 +1,8 @@
 import RepriseCore
 import RepriseJournal
 
-/// A device: its disk, the app that should run on it, and now and then a second process that takes the journal over.
+/// A device: its disk, the app that should run on it, and now and then a second process that takes
+/// the journal over.
 final class GatesDevice {
     let index: Int
     let process: SimulatedProcess
@@ -198,7 +199,8 @@ final class GatesDevice {
         simulation.after(.seconds(10)) { [self] in sayTheTime(tries: tries - 1) }
     }
 
-    /// What a handler in the transaction throws: the same for the same attempt, as long as the trouble lasts.
+    /// What a handler in the transaction throws: the same for the same attempt, as long as the
+    /// trouble lasts.
     func insideFailure(_ entry: Entry) throws {
         guard trouble == .handlerThrows else { return }
         simulation.met(.handlerThrows)

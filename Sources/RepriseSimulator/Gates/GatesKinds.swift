@@ -37,7 +37,8 @@ struct GatesMessage {
     /// When each of its paths brings it.
     let arrivals: [Duration]
 
-    /// `random` gives each message the same number of draws, so that a shorter schedule has the same first ones.
+    /// `random` gives each message the same number of draws, so that a shorter schedule has the
+    /// same first ones.
     init(_ index: Int, devices: Int, length: Duration, _ random: inout SeededRandom) {
         var draw = SeededRandom(seed: random.next())
         id = EntryID(unchecked: "m\(index)")

@@ -1,7 +1,8 @@
 import RepriseCore
 import RepriseJournal
 
-/// Sees what goes in and what comes out of one device's journal, and believes neither the journal nor its counters.
+/// Sees what goes in and what comes out of one device's journal, and believes neither the journal
+/// nor its counters.
 final class GatesObserver {
     enum Answer: Equatable { case none, success, failure(isFinal: Bool) }
 
@@ -78,7 +79,8 @@ final class GatesObserver {
             return violated(.recorded, "\(entry.id) was handed over and never recorded")
         }
         checkGate(record, app)
-        // What it took before it lost the journal it may still hand over: the new owner counts that as interrupted.
+        // What it took before it lost the journal it may still hand over: the new owner counts that
+        // as interrupted.
         guard !app.isFormer else { return }
         checkLane(record, entry, app)
         if record.hasEnded { violated(.once, "\(entry.id) had ended and is handed over again") }
@@ -116,7 +118,8 @@ final class GatesObserver {
 
     /// What was acknowledged before this one was recorded at all is before it in its lane.
     ///
-    /// Where several of a lane may be in hand it is in hand, too, and the entry names the one before it.
+    /// Where several of a lane may be in hand it is in hand, too, and the entry names the one
+    /// before it.
     private func checkLane(_ record: Record, _ entry: Entry, _ app: GatesApp) {
         guard let lane = record.message.lane, let asked = record.firstAsked else { return }
         let window = record.message.kind.laneWindow
@@ -154,7 +157,8 @@ final class GatesObserver {
         if record.message.kind.onInterruption == .never {
             violated(.once, "\(id) took effect twice, and is declared never to")
         }
-        // Two owners at the same time are the one case in which an app must refuse the second by the id.
+        // Two owners at the same time are the one case in which an app must refuse the second by
+        // the id.
         if isIdempotent, !app.isFormer, !app.overlapped {
             violated(.once, "\(id) took effect twice although the app knew")
         }
@@ -176,7 +180,8 @@ final class GatesObserver {
     /// The server's time is written down in the transaction that is being made.
     func serverTimeTold() { wasTold = true }
 
-    /// What the journal must think of the calendar after a commit, as far as one can know from outside.
+    /// What the journal must think of the calendar after a commit, as far as one can know from
+    /// outside.
     private func watchCalendar() {
         let error = clock.error
         let step = error - lastError

@@ -2,16 +2,19 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 
-/// Producers that record, gates that open and close, handlers that fail: what the journal promises, whatever goes wrong.
+/// Producers that record, gates that open and close, handlers that fail: what the journal promises,
+/// whatever goes wrong.
 package struct GatesWorkload: Workload {
     package init() {}
 
     package let name = "gates"
     package let summary = "entries recorded by producers, held by gates, handed over to handlers"
 
-    /// Within how long everything ends once nothing is wrong any more: the longest of waits, answers and lanes.
+    /// Within how long everything ends once nothing is wrong any more: the longest of waits,
+    /// answers and lanes.
     private static let patience: Duration = .seconds(1_200)
-    /// A calendar that went back while the device had no power: no clock can tell, and waits are that much longer.
+    /// A calendar that went back while the device had no power: no clock can tell, and waits are
+    /// that much longer.
     private static let undetectable: Duration = .seconds(90_000)
 
     package func schedule(seed: UInt64) -> Schedule {

@@ -3,12 +3,14 @@ package import RepriseJournal
 
 /// What a device keeps on its disk, whichever process has it open.
 ///
-/// Three implementations: `ModelStore` (memory), `GRDBStore` (the shipping journal), `ComparedStore` (both, compared after
-/// every transaction).
+/// Three implementations: `ModelStore` (memory), `GRDBStore` (the shipping journal),
+/// `ComparedStore` (both, compared after every transaction).
 package protocol DeviceStore: AnyObject {
-    /// Opens it for a process: a new incarnation; what was in hand is pending again. It is closed when the process is killed.
+    /// Opens it for a process: a new incarnation; what was in hand is pending again. It is closed
+    /// when the process is killed.
     ///
-    /// Nobody is kept out: a process that opened it before finds at its next commit that it owns it no longer.
+    /// Nobody is kept out: a process that opened it before finds at its next commit that it owns it
+    /// no longer.
     func open(by process: SimulatedProcess, kinds: [EntryKind]) throws -> any OpenStore
     /// The process that had it open last has died; with the power goes what was not synced.
     func crash(losingPower: Bool)
@@ -39,13 +41,15 @@ package protocol OpenStore: AnyObject {
     /// One transaction, each job in a savepoint of its own; durable when it returns.
     ///
     /// - Returns: how each job went, and what the hand-over has to hear of.
-    /// - Throws: the `RepriseError` of the shipping journal; then nothing of it is there (after `.diskFailed`, perhaps).
+    /// - Throws: the `RepriseError` of the shipping journal; then nothing of it is there (after
+    ///   `.diskFailed`, perhaps).
     func commit(_ jobs: [StoreJob]) throws -> GroupResult
     /// Reads what is committed.
     func read<T>(_ body: (any DeviceTransaction) throws -> T) throws -> T
 }
 
-/// What one transaction on a device's store can do: a part for each door, so that each is written in its own room.
+/// What one transaction on a device's store can do: a part for each door, so that each is written
+/// in its own room.
 ///
 /// - `EntryTransaction`, `AppTransaction`: Journal/
 /// - `ChannelsTransaction`: Device/
@@ -55,7 +59,8 @@ package protocol DeviceTransaction: EntryTransaction, AppTransaction, ChannelsTr
     FormsTransaction, RemindersTransaction
 {}
 
-/// The app's own table in the journal's database, for effects that share a transaction with the record of them.
+/// The app's own table in the journal's database, for effects that share a transaction with the
+/// record of them.
 package protocol AppTransaction: AnyObject {
     /// Writes down an effect; the same text twice is written twice.
     func addEffect(_ text: String) throws
@@ -70,8 +75,8 @@ package protocol EntryTransaction: AnyObject {
     func record(_ entry: NewEntry) throws -> Recorded
     /// Performs a turn of the hand-over.
     ///
-    /// Handlers in the transaction may be called again for the same attempt, if the commit fails: they change nothing but what
-    /// they write through the transaction.
+    /// Handlers in the transaction may be called again for the same attempt, if the commit fails:
+    /// they change nothing but what they write through the transaction.
     func perform(_ work: SimulatedTurn) throws -> SimulatedTurn.Outcome
     /// Ends what was interrupted of a kind that forbids a second try.
     func endInterrupted(kind: String) throws

@@ -147,7 +147,8 @@ package struct EntryModel {
     private static func text(_ number: Int64?) -> String { number.map { "\($0)" } ?? "-" }
 }
 
-/// What the process that has the model open knows without asking the disk; goes back when a commit fails.
+/// What the process that has the model open knows without asking the disk; goes back when a commit
+/// fails.
 package struct ModelBooks {
     var clock: WallClockGuard
     var sighted: Duration

@@ -155,7 +155,8 @@ extension ModelTransaction: EntryTransaction {
         return rows.indices.filter { !rows[$0].state.hasEnded && rows[$0].lane == lane }
     }
 
-    /// Lets the first of a lane that have not ended take their turn, as many as may be in hand together.
+    /// Lets the first of a lane that have not ended take their turn, as many as may be in hand
+    /// together.
     func advance(_ lane: String?) {
         guard let lane else { return }
         let lined = unended(of: lane)

@@ -55,7 +55,8 @@ extension ModelTransaction {
         }
     }
 
-    /// Once all is settled that is to be settled: only then it is known which of those before it are in hand still.
+    /// Once all is settled that is to be settled: only then it is known which of those before it
+    /// are in hand still.
     private func putBackInLane(_ settlement: Settlement) {
         guard case .backInLane(let wait, let reason) = settlement.verdict,
             let index = state.entries.index(of: settlement.seq)

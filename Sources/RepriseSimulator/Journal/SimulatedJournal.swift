@@ -1,10 +1,11 @@
 package import RepriseCore
 package import RepriseJournal
 
-/// In virtual time what `Journal` is in real time: the shipping machine, the shipping queue of writes, one timer.
+/// In virtual time what `Journal` is in real time: the shipping machine, the shipping queue of
+/// writes, one timer.
 ///
-/// A commit has two latencies: until it takes effect, and until the process hears of it. A kill before the first undoes it; a
-/// kill between the two leaves it durable, and nobody knows.
+/// A commit has two latencies: until it takes effect, and until the process hears of it. A kill
+/// before the first undoes it; a kill between the two leaves it durable, and nobody knows.
 package final class SimulatedJournal {
     package typealias Completion = ((any Error)?) -> Void
     package typealias Body = (Entry, _ done: @escaping Completion) -> Void
@@ -39,7 +40,8 @@ package final class SimulatedJournal {
     let families: KindFamilies
     var handlers: [String: Handler] = [:]
     private var queue = WriteQueue<Job>()
-    /// Nothing waits for the disk: what comes before then is written then, and nobody looks whether anything has.
+    /// Nothing waits for the disk: what comes before then is written then, and nobody looks whether
+    /// anything has.
     private var resting: Duration?
     private var armed: Duration?
     var random: SeededRandom
@@ -225,7 +227,8 @@ package final class SimulatedJournal {
         happened { $0.handlerRegistered(kind: kind, work: .transaction) }
     }
 
-    /// Sets a handler that is given what was taken together, in order, and says later what became of each.
+    /// Sets a handler that is given what was taken together, in order, and says later what became
+    /// of each.
     package func handleBatches(of kind: String, _ body: @escaping ([SimulatedLent]) -> Void) {
         handlers[kind] = .batch(body)
         happened { $0.handlerRegistered(kind: kind, work: .effect) }

@@ -90,7 +90,8 @@ struct ReachDevice {
         var source: Notice.Source
     }
 
-    /// What brings the message to code or to the system while the app is not in front, in the order in which it comes.
+    /// What brings the message to code or to the system while the app is not in front, in the order
+    /// in which it comes.
     private func arrivals(of message: ReachPerson.Message, _ pushed: Double?) -> [Arrival] {
         var arrivals: [Arrival] = []
         let socket = person.connected(from: message.time)

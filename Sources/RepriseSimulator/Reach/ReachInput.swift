@@ -37,7 +37,8 @@ package struct ReachRange: Hashable, Sendable {
         self.high = high
     }
 
-    /// Lower than the value for a fraction, from 0 up to and without 1, below a half; higher for the others.
+    /// Lower than the value for a fraction, from 0 up to and without 1, below a half; higher for
+    /// the others.
     func drawn(_ fraction: Double) -> Double {
         fraction < 0.5
             ? low + (value - low) * 2 * fraction

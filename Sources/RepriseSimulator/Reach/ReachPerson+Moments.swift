@@ -33,7 +33,8 @@ extension ReachPerson {
         return next < uses.count ? max(uses[next].start, moment) : nil
     }
 
-    /// When the socket is there: code runs, in the foreground or in granted time, and there is a network.
+    /// When the socket is there: code runs, in the foreground or in granted time, and there is a
+    /// network.
     func connected(from moment: Double) -> Double? {
         var moment = moment
         while true {

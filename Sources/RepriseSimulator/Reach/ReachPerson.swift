@@ -1,7 +1,7 @@
 /// A person with a device: when the app is used, when there is a network, and what messages come.
 ///
-/// Drawn for each purpose from a source of its own, so that a change of one input changes nothing else: differences between two points are
-/// differences between the same people.
+/// Drawn for each purpose from a source of its own, so that a change of one input changes nothing
+/// else: differences between two points are differences between the same people.
 struct ReachPerson: Sendable {
     struct Message: Sendable {
         /// When it was stored, in seconds.
@@ -57,7 +57,8 @@ struct ReachPerson: Sendable {
         forceQuits = has(.forceQuitShare)
     }
 
-    /// Uses and pauses take turns on a clock that stands still at night, so that a use that goes on at bedtime goes on in the morning.
+    /// Uses and pauses take turns on a clock that stands still at night, so that a use that goes on
+    /// at bedtime goes on in the morning.
     private mutating func drawUses(_ seed: UInt64, _ point: ReachPoint, _ end: Double) {
         var random = SeededRandom(seed: seed, purpose: "uses")
         let inFront = min(point[.foregroundMinutes] * 60, Self.awake)

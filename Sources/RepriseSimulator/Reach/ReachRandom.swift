@@ -1,7 +1,8 @@
 extension SeededRandom {
     /// Drawn from the exponential distribution of mean 1.
     ///
-    /// By comparisons alone (von Neumann 1951), so that no mathematics library decides the last bit.
+    /// By comparisons alone (von Neumann 1951), so that no mathematics library decides the last
+    /// bit.
     mutating func exponential() -> Double {
         var whole = 0.0
         while true {

@@ -47,7 +47,8 @@ package struct ReachReport: Sendable {
         package var mode: ReachMode
         package var target: Double
         package var input: ReachInput
-        /// Whether all else is ideal: everybody allows notifications, nobody mutes, nobody force-quits, the network is always there.
+        /// Whether all else is ideal: everybody allows notifications, nobody mutes, nobody
+        /// force-quits, the network is always there.
         package var isIdeal: Bool
         package var answer: Answer
     }

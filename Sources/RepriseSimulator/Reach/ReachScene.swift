@@ -4,8 +4,8 @@ import RepriseWire
 
 /// What all people of a population have in common.
 ///
-/// The notice and the state that decisions begin with, and the quiet hours, looked up once: the shipping `QuietHours` asks for its time
-/// zone each time.
+/// The notice and the state that decisions begin with, and the quiet hours, looked up once: the
+/// shipping `QuietHours` asks for its time zone each time.
 struct ReachScene: Sendable {
     let notice: Notice
     let state: NoticeState
@@ -15,7 +15,8 @@ struct ReachScene: Sendable {
     /// A Monday, midnight in Greenwich.
     private static let began: Int64 = 1_767_571_200_000
 
-    /// How long the server waits: a message that comes alone is pushed when its slot and the grace are over.
+    /// How long the server waits: a message that comes alone is pushed when its slot and the grace
+    /// are over.
     static let pushAfter = (PushLimits.grace + PushLimits.slot).inSeconds
     /// How long a service keeps what it cannot deliver.
     static let pushLife = PushLimits.life.inSeconds

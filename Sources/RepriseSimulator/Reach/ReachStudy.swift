@@ -24,7 +24,8 @@ package struct ReachStudy: Sendable {
         self.jobs = max(1, jobs)
     }
 
-    /// How many people stand for the population where it is simulated again and again; always the first of it.
+    /// How many people stand for the population where it is simulated again and again; always the
+    /// first of it.
     private var panel: Int { min(devices, max(50, devices / 8)) }
 
     /// Plays everything; `progress` hears which part of it is done, from any thread.

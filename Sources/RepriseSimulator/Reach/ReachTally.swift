@@ -13,7 +13,8 @@ package struct ReachTally: Hashable, Sendable {
     package private(set) var quiet = 0
     /// Shown by a notice at all.
     package private(set) var noticed = 0
-    /// Where the app was when the message was stored: foreground, background, suspended, force-quit.
+    /// Where the app was when the message was stored: foreground, background, suspended,
+    /// force-quit.
     package private(set) var states = [Int](repeating: 0, count: 4)
     /// How often the shipping decision gave which reason.
     package var decisions: [NoticeDecision.Reason: Int] = [:]
@@ -53,7 +54,8 @@ package struct ReachShare: Hashable, Sendable, Codable {
     /// Half of the 95 % confidence interval.
     package var error: Double
 
-    /// Of a ratio of sums over people: their messages are alike, so people are counted, not messages.
+    /// Of a ratio of sums over people: their messages are alike, so people are counted, not
+    /// messages.
     init(_ people: [ReachTally], _ count: (ReachTally) -> Int) {
         let messages = people.reduce(0) { $0 + $1.messages }
         let hits = people.reduce(0) { $0 + count($1) }

@@ -2,7 +2,8 @@ import RepriseChannels
 import RepriseCore
 import RepriseWire
 
-/// As much of an app as receipts need: the shipping `ReceiptsMachine`, and rows that outlive the process.
+/// As much of an app as receipts need: the shipping `ReceiptsMachine`, and rows that outlive the
+/// process.
 final class ReceiptsDevice {
     let name: String
     let process: SimulatedProcess

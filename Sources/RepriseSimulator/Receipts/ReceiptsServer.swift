@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// As much of a server as receipts need: connections with the shipping `ReceiptDesk`, and a table of positions.
+/// As much of a server as receipts need: connections with the shipping `ReceiptDesk`, and a table
+/// of positions.
 final class ReceiptsServer {
     private final class Connection {
         let socket: SimulatedSocket

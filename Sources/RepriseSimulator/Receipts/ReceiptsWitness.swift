@@ -3,8 +3,8 @@ import RepriseWire
 
 /// Watches positions from outside of all tables.
 ///
-/// They never go back, nobody is told one before it is durable, none is beyond what a device marked; and in the end everybody
-/// agrees on at least what was confirmed to the apps.
+/// They never go back, nobody is told one before it is durable, none is beyond what a device
+/// marked; and in the end everybody agrees on at least what was confirmed to the apps.
 final class ReceiptsWitness {
     private let simulation: Simulation
     /// What the server has made durable.

@@ -1,9 +1,11 @@
 import RepriseCore
 import RepriseWire
 
-/// Devices of two users say how far they have read and received, while everything goes wrong that can.
+/// Devices of two users say how far they have read and received, while everything goes wrong that
+/// can.
 ///
-/// The shipping `ReceiptsMachine` and `ReceiptDesk`, with a row for each position in the place of both databases: the same in all tiers.
+/// The shipping `ReceiptsMachine` and `ReceiptDesk`, with a row for each position in the place of
+/// both databases: the same in all tiers.
 package struct ReceiptsWorkload: Workload {
     package let name = "receipts"
     package let summary = "Devices of two users say how far they have read."

@@ -44,7 +44,8 @@ struct DesiredSet {
         return Array(said.prefix(limit)) + choose(all, room)
     }
 
-    /// Two thirds by time; then the next of each entity that has none, then of each reminder; then by time.
+    /// Two thirds by time; then the next of each entity that has none, then of each reminder; then
+    /// by time.
     private func choose(_ all: [Ring], _ room: Int) -> [Ring] {
         guard all.count > room else { return all }
         let share = room * 2 / 3

@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// A kill between the word of a screen and the end of its entry: by chance alone hardly any falls there.
+/// A kill between the word of a screen and the end of its entry: by chance alone hardly any falls
+/// there.
 extension RemindersDevice {
     /// One of three faults that kill has a second kill behind it, which waits for that moment.
     func waylay(_ fault: Fault) {

@@ -151,7 +151,8 @@ final class RemindersDevice {
         reminders?.put(.woke)
     }
 
-    /// A place that one has left by ringing while the app was in the background is given in the foreground.
+    /// A place that one has left by ringing while the app was in the background is given in the
+    /// foreground.
     func comesToFrontIfOneRang() {
         if isAsleep, let rang, rang > witness.lastSurvey ?? .zero { comesToFront() }
     }

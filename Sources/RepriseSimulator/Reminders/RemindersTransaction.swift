@@ -2,7 +2,8 @@ import GRDB
 package import RepriseCore
 package import RepriseReminders
 
-/// The reminders' part of a transaction on a device's store: what `ReminderDesk` and `RouteLog` do in the shipping journal.
+/// The reminders' part of a transaction on a device's store: what `ReminderDesk` and `RouteLog` do
+/// in the shipping journal.
 package protocol RemindersTransaction: AnyObject {
     func reminderMarks() throws -> [ReminderMark]
     func mark(_ mark: ReminderMark) throws

@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseReminders
 
-/// Sees what people did, what rang and what a screen showed on one phone, and believes neither the journal nor its counters.
+/// Sees what people did, what rang and what a screen showed on one phone, and believes neither the
+/// journal nor its counters.
 final class RemindersWitness {
     private struct Record {
         let meaning: SimulatedTap.Meaning?

@@ -3,16 +3,19 @@ import RepriseCore
 import RepriseJournal
 import RepriseReminders
 
-/// Goals that come and go, a notification centre that rings, people who tap: what the door for reminders promises, whatever goes wrong.
+/// Goals that come and go, a notification centre that rings, people who tap: what the door for
+/// reminders promises, whatever goes wrong.
 package struct RemindersWorkload: Workload {
     package init() {}
 
     package let name = "reminders"
     package let summary = "reminders that should ring and those pending; taps and actions resolved"
 
-    /// Within how long taps end once nothing is wrong any more: waits of a store that has failed, screens.
+    /// Within how long taps end once nothing is wrong any more: waits of a store that has failed,
+    /// screens.
     private static let patience: Duration = .seconds(1_800)
-    /// A calendar that went back while the phone had no power: no clock can tell, and waits are that much longer.
+    /// A calendar that went back while the phone had no power: no clock can tell, and waits are
+    /// that much longer.
     private static let undetectable: Duration = .seconds(90_000)
     /// Within how long what is pending is right after a change or a launch.
     private static let launch: Duration = .seconds(120)

@@ -39,7 +39,8 @@ struct RemindersMessage {
     let again: Duration?
     let seed: UInt64
 
-    /// `random` gives each message the same number of draws, so that a shorter schedule has the same first ones.
+    /// `random` gives each message the same number of draws, so that a shorter schedule has the
+    /// same first ones.
     init(_ index: Int, devices: Int, length: Duration, _ random: inout SeededRandom) {
         var draw = SeededRandom(seed: random.next())
         device = index % devices
@@ -65,7 +66,8 @@ struct RemindersMessage {
         seed = draw.next()
     }
 
-    /// People do something just then when a process dies or a store fails: by chance alone they hardly ever would.
+    /// People do something just then when a process dies or a store fails: by chance alone they
+    /// hardly ever would.
     static func beside(_ faults: [Fault], devices: Int) -> [RemindersMessage] {
         faults.flatMap { fault -> [RemindersMessage] in
             switch fault.kind {

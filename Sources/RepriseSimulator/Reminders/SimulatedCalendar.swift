@@ -2,9 +2,11 @@ import Foundation
 import RepriseCore
 import RepriseReminders
 
-/// Days, hours and zones by arithmetic of its own, so that what is compared with the planner shares no code with it.
+/// Days, hours and zones by arithmetic of its own, so that what is compared with the planner shares
+/// no code with it.
 ///
-/// The zones have no daylight saving: the rules for that are compared with another implementation in the tests of schedules.
+/// The zones have no daylight saving: the rules for that are compared with another implementation
+/// in the tests of schedules.
 enum SimulatedCalendar {
     struct Place {
         let name: String

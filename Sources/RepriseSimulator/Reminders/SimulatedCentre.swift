@@ -1,7 +1,8 @@
 import RepriseCore
 import RepriseReminders
 
-/// The system's notification centre: it outlives the app, keeps 64 requests, and rings by the device's calendar.
+/// The system's notification centre: it outlives the app, keeps 64 requests, and rings by the
+/// device's calendar.
 final class SimulatedCentre {
     private struct Pending {
         var request: NotificationRequest

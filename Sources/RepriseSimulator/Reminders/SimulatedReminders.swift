@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseReminders
 
-/// In virtual time what `RemindersDriver` is in real time: the shipping machine of surveys, and what it asks.
+/// In virtual time what `RemindersDriver` is in real time: the shipping machine of surveys, and
+/// what it asks.
 final class SimulatedReminders {
     private let simulation: Simulation
     private let device: RemindersDevice

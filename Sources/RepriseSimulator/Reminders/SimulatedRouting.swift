@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseReminders
 
-/// In virtual time what `ReminderRouting` and `ReminderActions` are in real time: the shipping rules, a queue, and the app's loop.
+/// In virtual time what `ReminderRouting` and `ReminderActions` are in real time: the shipping
+/// rules, a queue, and the app's loop.
 final class SimulatedRouting {
     private let simulation: Simulation
     private let device: RemindersDevice

@@ -2,7 +2,8 @@ package import RepriseCore
 package import RepriseServer
 package import RepriseWire
 
-/// The log of tier (c): model and SQLite log side by side, compared after every transaction and every answer.
+/// The log of tier (c): model and SQLite log side by side, compared after every transaction and
+/// every answer.
 package final class ComparedLogStore: LogStore {
     private let model: any LogStore
     private let real: any LogStore

@@ -54,7 +54,8 @@ package struct LogModel: Sendable {
 
     // MARK: Appending
 
-    /// Whether anything of the batch would be stored; a transaction that changes nothing is no commit.
+    /// Whether anything of the batch would be stored; a transaction that changes nothing is no
+    /// commit.
     package func stores(_ batch: [NewMessage]) -> Bool {
         batch.contains { message in
             if case .answer = decide(message) { false } else { true }

@@ -4,9 +4,10 @@ package import RepriseWire
 
 /// What a server keeps on disk: the message log, as transactions that take effect at once.
 ///
-/// Three implementations: the model (tier a), the real SQLite log (tier b), both compared (tier c). None of them is asked for its fate:
-/// `fate` says, when something is really written, what the disk makes of that commit. What a commit left behind whose sync failed is
-/// there after a crash or not, and until the next commit writes over it.
+/// Three implementations: the model (tier a), the real SQLite log (tier b), both compared (tier c).
+/// None of them is asked for its fate: `fate` says, when something is really written, what the disk
+/// makes of that commit. What a commit left behind whose sync failed is there after a crash or not,
+/// and until the next commit writes over it.
 package protocol LogStore: AnyObject {
     typealias Fate = () -> SimulatedDisk.Fate
 
@@ -14,7 +15,8 @@ package protocol LogStore: AnyObject {
     func append(
         _ batch: [NewMessage], now: WallTime, fate: Fate
     ) throws -> [AppendResult]
-    /// What ``append(_:now:fate:)`` would answer; nothing is stored. (For wrong drivers alone: a right one never knows.)
+    /// What ``append(_:now:fate:)`` would answer; nothing is stored. (For wrong drivers alone: a
+    /// right one never knows.)
     func preview(_ batch: [NewMessage], now: WallTime) throws -> [AppendResult]
     func state(of channel: ChannelName) throws -> ChannelState
     func page(

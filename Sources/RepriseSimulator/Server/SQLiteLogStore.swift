@@ -5,9 +5,10 @@ package import RepriseWire
 
 /// The log of tier (b): the shipping SQLite log, on real files.
 ///
-/// A crash is what a kill leaves: database and WAL are copied as they are, without a checkpoint, and the copy is opened. It commits with
-/// `synchronous = FULL`, so a loss of power takes nothing more; that is tried on a real file system elsewhere (`docs/reliability.md`).
-/// A commit whose sync fails is rolled back, as SQLite does, and made again after a crash if that is to find it.
+/// A crash is what a kill leaves: database and WAL are copied as they are, without a checkpoint,
+/// and the copy is opened. It commits with `synchronous = FULL`, so a loss of power takes nothing
+/// more; that is tried on a real file system elsewhere (`docs/reliability.md`). A commit whose sync
+/// fails is rolled back, as SQLite does, and made again after a crash if that is to find it.
 package final class SQLiteLogStore: LogStore {
     private let folder: URL
     private let firstEpoch: Epoch

@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// What the user of the connection may do: what `ConnectionHandler+Access` does with the shipping `AccessDesk`.
+/// What the user of the connection may do: what `ConnectionHandler+Access` does with the shipping
+/// `AccessDesk`.
 extension ServerConnection {
     typealias Desk = AccessDesk<Request, Grant>
 

@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// One connection: the effects of what the shipping `ConnectionMachine`, `SubscriptionMachine`s and `ReadTurns` decide.
+/// One connection: the effects of what the shipping `ConnectionMachine`, `SubscriptionMachine`s and
+/// `ReadTurns` decide.
 final class ServerConnection {
     let id: Int
     private let socket: SimulatedSocket

@@ -2,7 +2,8 @@ import RepriseServer
 import RepriseWire
 
 extension ServerLife {
-    /// Reads at one moment and answers at a later one, so that events are committed and handed over in between.
+    /// Reads at one moment and answers at a later one, so that events are committed and handed over
+    /// in between.
     func read(
         _ read: SubscriptionMachine.Read, of channel: ChannelName, ticket: UInt32, for id: Int
     ) {

@@ -2,7 +2,8 @@ import RepriseServer
 
 /// A shutdown in good order: what `Server` and its gateway do when the process is told to end.
 extension ServerLife {
-    /// Whoever is there or comes is told to come back, what was accepted is stored and answered, and then the process may end.
+    /// Whoever is there or comes is told to come back, what was accepted is stored and answered,
+    /// and then the process may end.
     ///
     /// - Parameter done: not called if the process is killed meanwhile.
     func shutDown(then done: @escaping () -> Void) {
@@ -12,7 +13,8 @@ extension ServerLife {
         leave(at: now + server.settings.limits.shutdown, done)
     }
 
-    /// The committer takes nothing more once all connections have ended, or the time for that is up.
+    /// The committer takes nothing more once all connections have ended, or the time for that is
+    /// up.
     private func leave(at deadline: Duration, _ done: @escaping () -> Void) {
         simulation.after(.milliseconds(20), on: process) { [self] in
             guard inOrder.isEmpty || now >= deadline else { return leave(at: deadline, done) }

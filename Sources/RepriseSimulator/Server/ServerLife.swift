@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// What a server remembers from its start to its death: the committer, the hub and the connections, in virtual time.
+/// What a server remembers from its start to its death: the committer, the hub and the connections,
+/// in virtual time.
 final class ServerLife {
     typealias Reply = (Result<[AppendResult], RepriseError>) -> Void
     typealias Queue = CommitQueue<Reply>
@@ -200,7 +201,8 @@ final class ServerLife {
         if box.post(letter) { openLater() }
     }
 
-    /// A loop that is busy with others lets its letters wait: that is when live events are left out.
+    /// A loop that is busy with others lets its letters wait: that is when live events are left
+    /// out.
     private func openLater() {
         let isBusy = server.random.chance(0.1)
         later(.microseconds(5), isBusy ? .seconds(1) : .milliseconds(5)) { [self] in
@@ -269,7 +271,8 @@ final class ServerLife {
         }
     }
 
-    /// Reads at one moment and answers at a later one, so that something may have changed in between.
+    /// Reads at one moment and answers at a later one, so that something may have changed in
+    /// between.
     func ask(_ questions: [ServerConnection.Desk.Question], for who: Principal, at id: Int) {
         later(.microseconds(50), .milliseconds(20)) { [self] in
             guard let accounts = server.accounts else { return }

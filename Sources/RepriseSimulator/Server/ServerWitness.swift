@@ -2,12 +2,14 @@ package import RepriseCore
 import RepriseServer
 package import RepriseWire
 
-/// Watches a server from outside and remembers for itself: what is durable, what each connection was sent, and what it may be told.
+/// Watches a server from outside and remembers for itself: what is durable, what each connection
+/// was sent, and what it may be told.
 ///
 /// It holds the server to these:
 /// - nothing leaves before it is durable, and what leaves is what was stored;
 /// - an epoch names one history: a sequence is one message for ever, an id is stored once;
-/// - answers tile what was missing: nothing twice, nothing left out at `sync_complete`, no head told below which something was not sent;
+/// - answers tile what was missing: nothing twice, nothing left out at `sync_complete`, no head
+///   told below which something was not sent;
 /// - a body that is deleted does not leave any more, but for what was on its way;
 /// - once a device is welcomed on a connection, nothing more is taken from an older one of it;
 /// - what retention took is told `gone(retention)`, and nothing else is gone;
@@ -71,10 +73,12 @@ package final class ServerWitness {
         server.observer = { [unowned self] in saw($0) }
     }
 
-    /// Messages that were acknowledged or may have been, and are stored as far as anybody outside can know.
+    /// Messages that were acknowledged or may have been, and are stored as far as anybody outside
+    /// can know.
     package func holds(_ id: EntryID) -> Bool { stored.ids[id] != nil }
 
-    /// Whether the message is stored and has come: one that was deleted before is nobody's predecessor until then.
+    /// Whether the message is stored and has come: one that was deleted before is nobody's
+    /// predecessor until then.
     func hasCome(_ id: EntryID) -> Bool {
         holds(id) && (!buried.contains(id) || come.contains(id) && !uncertain.contains(id))
     }
@@ -225,7 +229,8 @@ package final class ServerWitness {
 
     private func acknowledged(_ id: EntryID, _ seq: Int64) {
         guard stored.ids[id]?.seq != seq else { return }
-        // Retention may have taken the message; its id is still known, and then it was durable once.
+        // Retention may have taken the message; its id is still known, and then it was durable
+        // once.
         guard meanings.values.allSatisfy({ !$0.values.contains { $0[seq] == id } }) else { return }
         simulation.violated(.durable, "\(id) is acknowledged as \(seq), and is not durable")
     }

@@ -4,7 +4,8 @@ import RepriseWire
 
 /// What a server knows of people: whose a token is, and who is in which channel.
 ///
-/// The rules are the shipping ones. The rows of members outlive the process, on the disk of the log; the same in all tiers.
+/// The rules are the shipping ones. The rows of members outlive the process, on the disk of the
+/// log; the same in all tiers.
 final class SimulatedAccounts {
     struct Seat: Hashable {
         var channel: ChannelName

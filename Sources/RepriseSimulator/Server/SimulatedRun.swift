@@ -11,7 +11,8 @@ struct SimulatedFrame {
     }
 }
 
-/// Events of one channel from one commit, encoded once for all who listen: what `LiveRun` is, with frames that can be told apart.
+/// Events of one channel from one commit, encoded once for all who listen: what `LiveRun` is, with
+/// frames that can be told apart.
 struct SimulatedRun {
     let channel: ChannelName
     /// What lies before the first event.

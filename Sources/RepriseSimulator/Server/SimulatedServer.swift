@@ -11,7 +11,8 @@ package import RepriseWire
 /// server.publish([message]) { result in producer.answered(result) }
 /// ```
 ///
-/// What outlives a kill is here: the process, the log, the producers' requests. What does not is ``ServerLife``.
+/// What outlives a kill is here: the process, the log, the producers' requests. What does not is
+/// ``ServerLife``.
 package final class SimulatedServer {
     /// What an observer outside of the server sees of it.
     package enum Sight {
@@ -39,7 +40,8 @@ package final class SimulatedServer {
         case answered([NewMessage], Result<[AppendResult], RepriseError>)
         /// Retention has been at work.
         case trimmed
-        /// The server died and opens its log again; retried commits may have survived it (see `durable`).
+        /// The server died and opens its log again; retried commits may have survived it (see
+        /// `durable`).
         case crashed(losingPower: Bool)
         /// Another log is in place: a restored backup, or an empty one.
         case replaced(isRestored: Bool)
@@ -64,7 +66,8 @@ package final class SimulatedServer {
     /// Latencies, and which reads fail.
     var random: SeededRandom
     private(set) var life: ServerLife?
-    /// Lives that ended: a kill falls into the middle of their code, which goes on until it asks whether it is alive.
+    /// Lives that ended: a kill falls into the middle of their code, which goes on until it asks
+    /// whether it is alive.
     private var former: [ServerLife] = []
     private var requests = Requests()
     /// Until when some publishes are refused, and how many.
@@ -229,7 +232,8 @@ package final class SimulatedServer {
         case unknown
     }
 
-    /// Asks, as over HTTP, to make somebody a member, or with nil to end that; `then` hears whether it is known to be done.
+    /// Asks, as over HTTP, to make somebody a member, or with nil to end that; `then` hears whether
+    /// it is known to be done.
     func setMember(
         _ seat: SimulatedAccounts.Seat, _ role: Member.Role?, then: @escaping (Bool) -> Void
     ) {

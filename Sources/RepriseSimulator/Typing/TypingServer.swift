@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// As much of a server as typing needs: connections with the shipping `TypingBoard` of one event loop.
+/// As much of a server as typing needs: connections with the shipping `TypingBoard` of one event
+/// loop.
 final class TypingServer {
     private final class Connection {
         let id: UInt64

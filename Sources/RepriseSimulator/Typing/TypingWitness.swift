@@ -4,8 +4,9 @@ import RepriseWire
 
 /// Watches who is said to type, from outside of both machines.
 ///
-/// Nobody is shown for more than 10 s without a word from the server, nor said by the server to type for more than 10 s (and the second
-/// of its clock) without a word from the person's devices; nobody is shown without a connection, and whose connections have ended does not type.
+/// Nobody is shown for more than 10 s without a word from the server, nor said by the server to
+/// type for more than 10 s (and the second of its clock) without a word from the person's devices;
+/// nobody is shown without a connection, and whose connections have ended does not type.
 final class TypingWitness {
     private struct Person: Hashable {
         var user: UserID

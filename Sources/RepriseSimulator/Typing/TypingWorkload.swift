@@ -1,9 +1,11 @@
 import RepriseCore
 import RepriseWire
 
-/// People type in channels, while everything goes wrong that can: who is said to type does, and it ends.
+/// People type in channels, while everything goes wrong that can: who is said to type does, and it
+/// ends.
 ///
-/// The shipping `TypingMachine` and `TypingBoard`; nothing of it is on a disk, so all tiers are the same.
+/// The shipping `TypingMachine` and `TypingBoard`; nothing of it is on a disk, so all tiers are the
+/// same.
 package struct TypingWorkload: Workload {
     package let name = "typing"
     package let summary = "People type in channels, and others see it."

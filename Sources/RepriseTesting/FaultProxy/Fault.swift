@@ -7,7 +7,8 @@ extension FaultProxy {
         case toClient
     }
 
-    /// Something that happens to one connection when the byte behind the first ``afterBytes`` of a direction comes.
+    /// Something that happens to one connection when the byte behind the first ``afterBytes`` of a
+    /// direction comes.
     public struct Fault: Hashable, Sendable {
         /// What happens.
         public enum Kind: Hashable, Sendable {
@@ -19,9 +20,11 @@ extension FaultProxy {
             case split(bytes: Int)
             /// What follows is held for so long; other connections overtake it.
             case hold(Duration)
-            /// Nothing that follows is forwarded, and nobody is told; with `both` the other direction falls silent too.
+            /// Nothing that follows is forwarded, and nobody is told; with `both` the other
+            /// direction falls silent too.
             case halfOpen(both: Bool)
-            /// What follows is thrown away, and both sides see the end (FIN): most often in the middle of a frame.
+            /// What follows is thrown away, and both sides see the end (FIN): most often in the
+            /// middle of a frame.
             case truncate
             /// Both sides see the end (FIN), behind all that had come.
             case finish

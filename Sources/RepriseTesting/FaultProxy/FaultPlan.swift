@@ -51,7 +51,8 @@ extension FaultProxy {
         /// - Parameters:
         ///   - seed: the same seed is the same plan, for ever.
         ///   - connections: how many meet faults; later ones are left alone.
-        ///   - reach: behind how many bytes of a direction an end comes; short lives are as likely as long ones.
+        ///   - reach: behind how many bytes of a direction an end comes; short lives are as likely
+        ///     as long ones.
         public init(
             seed: UInt64, connections: Int = .max, reach: ClosedRange<Int> = 64...65_536
         ) {
@@ -83,7 +84,8 @@ extension FaultProxy.Plan {
         private var state: UInt64
 
         init(seed: UInt64, connection: Int) {
-            // One step of the generator between, or neighbouring seeds would share their connections.
+            // One step of the generator between, or neighbouring seeds would share their
+            // connections.
             state = seed
             state = next() &+ UInt64(connection) &* 0xd134_2543_de82_ef95
         }
@@ -124,7 +126,8 @@ extension FaultProxy.Plan {
             return .init(kind, direction, afterBytes: bytes(reach))
         }
 
-        /// Each doubling is as likely as the next, so that handshakes are hit as well as long streams.
+        /// Each doubling is as likely as the next, so that handshakes are hit as well as long
+        /// streams.
         private mutating func bytes(_ reach: ClosedRange<Int>) -> Int {
             var highest = max(reach.lowerBound, 1)
             var choices = [reach.lowerBound]

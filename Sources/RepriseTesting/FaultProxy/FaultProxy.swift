@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// A TCP proxy that treats connections as bad networks do: for tests of your own app against a real server.
+/// A TCP proxy that treats connections as bad networks do: for tests of your own app against a real
+/// server.
 ///
 /// ```swift
 /// let proxy = try FaultProxy(to: server.port, plan: .init(seed: 7))
@@ -12,13 +13,15 @@ import RepriseCore
 /// #expect(proxy.report[.truncated] > 0)  // the fault was really met
 /// ```
 ///
-/// It listens on a free port of the loopback and forwards to another. Faults come from a ``Plan``, by the number of
-/// a connection and the count of its bytes, and by hand: ``cut(_:)``, ``halfOpen(_:)``, ``hold()`` and the others.
-/// It knows no protocol, keeps at most 64 KiB of a connection in each direction, and is one thread with plain sockets.
+/// It listens on a free port of the loopback and forwards to another. Faults come from a ``Plan``,
+/// by the number of a connection and the count of its bytes, and by hand: ``cut(_:)``,
+/// ``halfOpen(_:)``, ``hold()`` and the others. It knows no protocol, keeps at most 64 KiB of a
+/// connection in each direction, and is one thread with plain sockets.
 ///
-/// What is the same in every run of a seed: which connection meets which faults, behind which byte of it. What is not:
-/// how the kernel cuts the bytes between into reads, when threads run, what a reset takes from bytes on their way, and
-/// so how many connections are made and which bytes go through which.
+/// What is the same in every run of a seed: which connection meets which faults, behind which byte
+/// of it. What is not: how the kernel cuts the bytes between into reads, when threads run, what a
+/// reset takes from bytes on their way, and so how many connections are made and which bytes go
+/// through which.
 public final class FaultProxy: Sendable {
     /// Why it could not be started.
     public struct StartFailure: Error, CustomStringConvertible {
@@ -73,7 +76,8 @@ public final class FaultProxy: Sendable {
         await perform { $0.cut(ending) }
     }
 
-    /// Forwards nothing more on the open connections, and ends them for nobody: what a device finds after sleep.
+    /// Forwards nothing more on the open connections, and ends them for nobody: what a device finds
+    /// after sleep.
     ///
     /// There is no way back; such a connection stays silent until ``cut(_:)`` or ``stop()``.
     ///
@@ -82,13 +86,15 @@ public final class FaultProxy: Sendable {
         await perform { $0.halfOpen(directions) }
     }
 
-    /// Keeps back what the open connections carry until ``release()``; connections made later overtake them.
+    /// Keeps back what the open connections carry until ``release()``; connections made later
+    /// overtake them.
     public func hold() async { await perform { $0.hold() } }
 
     /// Lets go what was held, also where the sender has hung up meanwhile.
     public func release() async { await perform { $0.release() } }
 
-    /// Throws bytes out of the middle of each open connection, the next that come: no real network does so.
+    /// Throws bytes out of the middle of each open connection, the next that come: no real network
+    /// does so.
     ///
     /// It shows that a test can fail.
     ///
@@ -120,8 +126,8 @@ public final class FaultProxy: Sendable {
     /// - Parameter isRefusing: whether to refuse.
     public func refuse(_ isRefusing: Bool = true) async { await perform { $0.refuse(isRefusing) } }
 
-    /// Ends all faults: connections from now on are left alone, open ones lose what is still planned for them, and what
-    /// was held goes on.
+    /// Ends all faults: connections from now on are left alone, open ones lose what is still
+    /// planned for them, and what was held goes on.
     ///
     /// What is half open stays so, as in a real network.
     public func heal() async { await perform { $0.heal() } }

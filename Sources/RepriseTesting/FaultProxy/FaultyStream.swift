@@ -1,6 +1,8 @@
-/// Decides about one direction of a connection: what may be written when, and what happens behind which byte.
+/// Decides about one direction of a connection: what may be written when, and what happens behind
+/// which byte.
 ///
-/// Pure: takes bytes and the time, says what to do. `open → ending → finished`; a stalled stream never ends.
+/// Pure: takes bytes and the time, says what to do. `open → ending → finished`; a stalled stream
+/// never ends.
 struct FaultyStream {
     /// What the connection has to do beyond this direction.
     enum Action: Equatable {
@@ -152,8 +154,8 @@ struct FaultyStream {
         drop()
     }
 
-    /// Ends behind what waits; what still comes is read and thrown away, because closing a socket with
-    /// unread bytes would send RST and take away what was written.
+    /// Ends behind what waits; what still comes is read and thrown away, because closing a socket
+    /// with unread bytes would send RST and take away what was written.
     mutating func finish() {
         isEnding = true
         isSwallowing = true

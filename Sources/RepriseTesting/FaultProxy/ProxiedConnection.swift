@@ -66,7 +66,8 @@ final class ProxiedConnection {
 
     // MARK: Input and output
 
-    /// What to wait for: nothing from a socket of which nothing is wanted, or its end would wake us for ever.
+    /// What to wait for: nothing from a socket of which nothing is wanted, or its end would wake us
+    /// for ever.
     func interests(at now: Duration) -> [pollfd] {
         var result: [pollfd] = []
         for direction in FaultProxy.Direction.allCases {

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The few calls on sockets that the proxy needs, the same on Linux and on Apple systems; nothing here blocks.
+/// The few calls on sockets that the proxy needs, the same on Linux and on Apple systems; nothing
+/// here blocks.
 struct TCPSocket: Sendable {
     /// What became of a read or a write.
     enum Outcome: Equatable {
@@ -61,7 +62,8 @@ struct TCPSocket: Sendable {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         set(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
-        // Else the kernel would take megabytes from a sender although nobody reads at the other end.
+        // Else the kernel would take megabytes from a sender although nobody reads at the other
+        // end.
         set(SOL_SOCKET, SO_RCVBUF, Int32(FaultyStream.bound))
         set(SOL_SOCKET, SO_SNDBUF, Int32(FaultyStream.bound))
         #if !os(Linux)

@@ -2,7 +2,8 @@ public import Foundation
 public import RepriseCore
 import Synchronization
 
-/// The system's notification centre in memory: it rings by clocks that a test moves, keeps 64 pending requests, and refuses on demand.
+/// The system's notification centre in memory: it rings by clocks that a test moves, keeps 64
+/// pending requests, and refuses on demand.
 ///
 /// ```swift
 /// let time = ManualTimekeeper()
@@ -76,8 +77,8 @@ public final class MemoryNotifications: Sendable {
 
     /// What one process of an app talks to.
     ///
-    /// - Parameter changes: after so many changes (requests added, calls of remove) the process is dead: what it asks from then on has no
-    ///   effect and is never answered. Nil: it lives.
+    /// - Parameter changes: after so many changes (requests added, calls of remove) the process is
+    ///   dead: what it asks from then on has no effect and is never answered. Nil: it lives.
     /// - Returns: the connection.
     public func connect(dyingAfter changes: Int? = nil) -> MemoryNotificationsConnection {
         MemoryNotificationsConnection(system: self, changes: changes)
@@ -133,7 +134,8 @@ public final class MemoryNotifications: Sendable {
         }
     }
 
-    /// Makes a request pending although its time has come, as a system does that is late; it rings in an hour.
+    /// Makes a request pending although its time has come, as a system does that is late; it rings
+    /// in an hour.
     ///
     /// - Parameter request: with a trigger.
     public func plantLate(_ request: NotificationRequest) {
@@ -172,7 +174,8 @@ public final class MemoryNotifications: Sendable {
     /// Each number that was set, oldest first; at most 1,000.
     public var badges: [Int] { with { $0.badges } }
 
-    /// A push is shown, as the system does while the app is not in the foreground; it takes the place of one with the same name.
+    /// A push is shown, as the system does while the app is not in the foreground; it takes the
+    /// place of one with the same name.
     ///
     /// - Parameter request: what the push shows.
     public func push(_ request: NotificationRequest) {
@@ -212,7 +215,8 @@ public final class MemoryNotifications: Sendable {
     }
 
     private static func ring(_ state: inout State, at now: WallTime) {
-        // Its time was past in the zone that the device has come to: it is to come again if the calendar is set back.
+        // Its time was past in the zone that the device has come to: it is to come again if the
+        // calendar is set back.
         for (id, pending) in state.pending where pending.due == nil {
             state.pending[id]?.due = due(pending.request, after: now, in: state.zone)
         }

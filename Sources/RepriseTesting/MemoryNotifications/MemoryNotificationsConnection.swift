@@ -18,7 +18,8 @@ public final class MemoryNotificationsConnection: Sendable {
         state = Mutex(State(left: changes))
     }
 
-    /// The process is dead: nothing that it asks from now on has an effect, and nothing is answered.
+    /// The process is dead: nothing that it asks from now on has an effect, and nothing is
+    /// answered.
     public func kill() { state.withLock { $0.left = 0 } }
 
     /// Whether the process is dead.
@@ -76,7 +77,8 @@ extension MemoryNotificationsConnection: UserNotifications {
         return system.with { $0.settings }
     }
 
-    /// Answers as ``MemoryNotifications/allow(_:)`` has said; a person who was not asked yet says yes.
+    /// Answers as ``MemoryNotifications/allow(_:)`` has said; a person who was not asked yet says
+    /// yes.
     public func requestAuthorization(provisional: Bool) async throws -> Bool {
         try await check()
         try truth()

@@ -2,7 +2,8 @@ public import RepriseCore
 public import RepriseWire
 import Synchronization
 
-/// A server in memory for an app's own tests: it is the dialer too, speaks the wire, and can be as bad as servers are.
+/// A server in memory for an app's own tests: it is the dialer too, speaks the wire, and can be as
+/// bad as servers are.
 ///
 /// ```swift
 /// let server = MemoryServer()
@@ -11,7 +12,8 @@ import Synchronization
 /// let reprise = try await Reprise.open(at: folder, server: "http://memory", dialer: server)
 /// ```
 ///
-/// Nothing waits here and nothing is lost unless ``faults`` say so. It asks for tokens if it is given some:
+/// Nothing waits here and nothing is lost unless ``faults`` say so. It asks for tokens if it is
+/// given some:
 ///
 /// ```swift
 /// let server = MemoryServer(tokens: [try AccessToken("YWRh.Yg.1"): try UserID("ada")])
@@ -62,9 +64,11 @@ public final class MemoryServer: SocketDialer {
     /// - Parameter user: whom it takes every client for; nil: it does not know users.
     public init(user: UserID? = nil) { self.user = user }
 
-    /// Makes a server without any message, which asks for tokens as a server with `--dev` or `--keys` does.
+    /// Makes a server without any message, which asks for tokens as a server with `--dev` or
+    /// `--keys` does.
     ///
-    /// - Parameter tokens: those that it takes, and whose each is. A client that shows another, or none, is refused for good.
+    /// - Parameter tokens: those that it takes, and whose each is. A client that shows another, or
+    ///   none, is refused for good.
     public init(tokens: [AccessToken: UserID]) {
         user = nil
         state.withLock { $0.tokens = tokens }

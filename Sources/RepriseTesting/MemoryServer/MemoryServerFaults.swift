@@ -34,7 +34,8 @@ public struct MemoryServerFaults: Hashable, Sendable {
     public var closesAfter: Int?
     /// What it is closed with; nil: it is cut without a word.
     public var closeCode: UInt16?
-    /// After so many events of a catch-up the connection stays open and nothing comes any more; once.
+    /// After so many events of a catch-up the connection stays open and nothing comes any more;
+    /// once.
     public var silentAfter: Int?
     /// Every so many events of a catch-up one is left out.
     public var skipsEach: Int?

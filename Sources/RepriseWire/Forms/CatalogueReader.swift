@@ -2,8 +2,9 @@ import RepriseCore
 
 /// Walks over a catalogue and notes all that is wrong, up to the bound.
 ///
-/// The text is checked as JSON first, so that the walk meets values only. It goes down by the format's own structure, never into what it does
-/// not know, and predicates, the only part that nests in itself, are bounded: nothing that is sent can exhaust the stack.
+/// The text is checked as JSON first, so that the walk meets values only. It goes down by the
+/// format's own structure, never into what it does not know, and predicates, the only part that
+/// nests in itself, are bounded: nothing that is sent can exhaust the stack.
 struct CatalogueReader {
     typealias Value = JSONScanner.Value
 

@@ -1,4 +1,5 @@
-/// A catalogue of forms (`forms/1`) that keeps all rules of `docs/forms.md`, and the bytes it came as.
+/// A catalogue of forms (`forms/1`) that keeps all rules of `docs/forms.md`, and the bytes it came
+/// as.
 ///
 /// ```swift
 /// do {
@@ -9,7 +10,8 @@
 /// }
 /// ```
 ///
-/// The forms are shown by the page, which reads the bytes. Here stands what the others need to know: whose caps to keep, and what to list.
+/// The forms are shown by the page, which reads the bytes. Here stands what the others need to
+/// know: whose caps to keep, and what to list.
 package struct FormsCatalogue: Hashable, Sendable {
     /// How often something may be shown.
     package struct Frequency: Hashable, Sendable {

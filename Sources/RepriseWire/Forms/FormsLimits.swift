@@ -1,4 +1,5 @@
-/// The bounds of a catalogue of forms, which server, tool and device keep; `docs/limits.md` lists them.
+/// The bounds of a catalogue of forms, which server, tool and device keep; `docs/limits.md` lists
+/// them.
 ///
 /// Characters are Unicode code points.
 package enum FormsLimits {
@@ -26,7 +27,8 @@ package enum FormsLimits {
     package static let eventCharacters = 56
     /// The most characters of a path into an event's properties.
     package static let pathCharacters = 256
-    /// The most characters of a URL; a picture that is a `data:` URL is bounded by the catalogue alone.
+    /// The most characters of a URL; a picture that is a `data:` URL is bounded by the catalogue
+    /// alone.
     package static let urlCharacters = 2_048
     /// The most bytes of an event's properties, as JSON text.
     package static let propertyBytes = 65_536

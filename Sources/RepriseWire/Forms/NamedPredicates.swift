@@ -20,7 +20,8 @@ struct PredicateShape {
 
 /// The predicates that have names, and how large each is with all that it uses.
 ///
-/// Doubling by `use` makes 2ⁿ of n predicates, so nothing is expanded: sizes are added up from those that use nothing on, each once.
+/// Doubling by `use` makes 2ⁿ of n predicates, so nothing is expanded: sizes are added up from
+/// those that use nothing on, each once.
 struct NamedPredicates {
     struct Size {
         var depth: Int
@@ -67,7 +68,8 @@ struct NamedPredicates {
         (sizes[name]?.depth ?? 0) > FormsLimits.predicateDepth
     }
 
-    /// Those that are in no cycle and behind none, each after all that it uses (Kahn's algorithm: no recursion).
+    /// Those that are in no cycle and behind none, each after all that it uses (Kahn's algorithm:
+    /// no recursion).
     private func ordered(_ names: [String]) -> [String] {
         var waitsFor: [String: Int] = [:]
         var users: [String: [String]] = [:]

@@ -43,7 +43,8 @@ public struct NoticeDecision: Hashable, Sendable {
 extension NoticeDecision {
     /// Decides: the same for the app, the service extension and the server.
     ///
-    /// It asks nothing and remembers nothing. `docs/notices/decision.md` has it as a table, which a test compares with this.
+    /// It asks nothing and remembers nothing. `docs/notices/decision.md` has it as a table, which a
+    /// test compares with this.
     ///
     /// - Parameters:
     ///   - notice: the message.

@@ -14,7 +14,8 @@ package enum NoticeNews: Hashable, Sendable {
 
 /// How messages of a channel come at the moment.
 package struct NoticeFlow: Hashable, Sendable {
-    /// What has a greater sequence than this has come live; nil: the server has not said yet where the log ends.
+    /// What has a greater sequence than this has come live; nil: the server has not said yet where
+    /// the log ends.
     package var liveAfter: Int64?
     /// Whether what was missing is still coming.
     package var isCatchingUp: Bool

@@ -24,11 +24,13 @@ public struct NoticeState: Hashable, Sendable {
     public var me: UserID?
     /// Up to where the person has read the channel.
     public var read: Int64
-    /// Up to where messages were there before the person came: before joining, or before the channel's log began anew.
+    /// Up to where messages were there before the person came: before joining, or before the
+    /// channel's log began anew.
     public var before: Int64
     /// What of this message is already shown.
     public var shown: Shown
-    /// The channel that is on the screen of an app in the foreground; nil: another screen, or the background.
+    /// The channel that is on the screen of an app in the foreground; nil: another screen, or the
+    /// background.
     public var onScreen: ChannelName?
     /// What the person allows, in the system's settings.
     public var settings: NotificationSettings
@@ -36,7 +38,8 @@ public struct NoticeState: Hashable, Sendable {
     public var channelMute: Mute
     /// Whether the sender is put aside.
     public var senderMute: Mute
-    /// Whether nothing should be heard now: by quiet hours of the app's own, or because the app knows of a Focus.
+    /// Whether nothing should be heard now: by quiet hours of the app's own, or because the app
+    /// knows of a Focus.
     public var isQuiet: Bool
     /// What the calendar says.
     public var now: WallTime

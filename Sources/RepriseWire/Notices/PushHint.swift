@@ -2,8 +2,8 @@ public import RepriseCore
 
 /// What a push says to a program: the member `reprise` of its payload.
 ///
-/// A push is a hint and the log is the truth: it never covers and never applies. By `id` it merges with the same message from the socket,
-/// from a catch-up and from an extension.
+/// A push is a hint and the log is the truth: it never covers and never applies. By `id` it merges
+/// with the same message from the socket, from a catch-up and from an extension.
 public struct PushHint: Hashable, Sendable {
     /// What a push is for.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
@@ -19,7 +19,8 @@ public struct PushHint: Hashable, Sendable {
     public struct Badge: Hashable, Sendable {
         /// How many, at most ``WireLimits/unreadCounted``.
         public var count: Int64
-        /// When it was counted, by the server's clock: a badge of an earlier count never takes the place of one of a later.
+        /// When it was counted, by the server's clock: a badge of an earlier count never takes the
+        /// place of one of a later.
         public var asOf: WallTime
 
         /// Makes a badge.
@@ -67,7 +68,8 @@ public struct PushHint: Hashable, Sendable {
     /// Reads the hint of a payload.
     ///
     /// - Parameter payload: a JSON object, as it came.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for whatever is not what ``json`` writes, `.badID`, `.badChannelName`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for whatever is not what ``json``
+    ///   writes, `.badID`, `.badChannelName`.
     public init(payload: [UInt8]) throws {
         self = try payload.withUnsafeBufferPointer { bytes in
             let whole = try Envelope(bytes)
@@ -77,7 +79,8 @@ public struct PushHint: Hashable, Sendable {
         }
     }
 
-    /// Whether it is for somebody else than this user; of one that names nobody, or where nobody is known, it is not said.
+    /// Whether it is for somebody else than this user; of one that names nobody, or where nobody is
+    /// known, it is not said.
     package func isForeign(to user: UserID?) -> Bool {
         guard let to, let user else { return false }
         return to != user

@@ -1,10 +1,12 @@
 import Foundation
 public import RepriseCore
 
-/// The hours of each day in which a person is not to be disturbed, by the clock on a wall of their own.
+/// The hours of each day in which a person is not to be disturbed, by the clock on a wall of their
+/// own.
 ///
-/// From `start` up to and without `end`; where `end` is the earlier one they go over midnight. In the night in which clocks change they
-/// begin and end by what the wall shows, so they may last an hour more or less.
+/// From `start` up to and without `end`; where `end` is the earlier one they go over midnight. In
+/// the night in which clocks change they begin and end by what the wall shows, so they may last an
+/// hour more or less.
 public struct QuietHours: Hashable, Sendable {
     /// Minutes after midnight: 0 to 1,439.
     public let start: Int
@@ -19,7 +21,8 @@ public struct QuietHours: Hashable, Sendable {
     ///   - start: minutes after midnight.
     ///   - end: minutes after midnight.
     ///   - zone: a name of the IANA time zone database, at most 64 bytes.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for minutes that no day has, for hours of no length, for an unknown zone.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for minutes that no day has, for hours
+    ///   of no length, for an unknown zone.
     public init(start: Int, end: Int, zone: String) throws {
         guard (0..<1_440).contains(start), (0..<1_440).contains(end), start != end else {
             throw RepriseError(

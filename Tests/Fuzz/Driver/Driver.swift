@@ -1,7 +1,7 @@
 import Foundation
 
-/// Hands libFuzzer's inputs to the target that `REPRISE_FUZZ_TARGET` names; `--list` prints the names with the
-/// longest input of each.
+/// Hands libFuzzer's inputs to the target that `REPRISE_FUZZ_TARGET` names; `--list` prints the
+/// names with the longest input of each.
 ///
 /// Built by scripts/fuzz alone: it needs libFuzzer and instrumented code.
 @main

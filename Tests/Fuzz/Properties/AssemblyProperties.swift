@@ -6,11 +6,13 @@ import RepriseWire
 @testable import RepriseNIO
 @testable import RepriseServer
 
-/// What a peer's bytes are to a WebSocket, by the pipeline that ships and by a model that knows RFC 6455 and no NIO.
+/// What a peer's bytes are to a WebSocket, by the pipeline that ships and by a model that knows RFC
+/// 6455 and no NIO.
 ///
 /// The first byte says where the pieces end.
 enum AssemblyProperties {
-    /// Small, so that the fuzzer meets it; the server's own is ``RepriseWire/WireLimits/frameBytes``.
+    /// Small, so that the fuzzer meets it; the server's own is
+    /// ``RepriseWire/WireLimits/frameBytes``.
     private static let clientLimit = 300
 
     static func client(_ bytes: [UInt8]) throws {

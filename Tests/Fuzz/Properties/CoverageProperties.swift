@@ -44,7 +44,8 @@ enum CoverageProperties {
         try hold(copy.merge(coverage) && copy == coverage, "merged into nothing")
     }
 
-    /// Interprets the bytes as insertions, four bytes each, and compares with a list that knows no cleverness.
+    /// Interprets the bytes as insertions, four bytes each, and compares with a list that knows no
+    /// cleverness.
     static func operations(_ bytes: [UInt8]) throws {
         var coverage = Coverage()
         var model: [(after: Int64, through: Int64)] = []

@@ -91,7 +91,8 @@ struct FrameModel {
         }
     }
 
-    /// A server refuses what cannot become text with the fragment that shows it; a client looks at whole messages.
+    /// A server refuses what cannot become text with the fragment that shows it; a client looks at
+    /// whole messages.
     private mutating func message(_ bytes: [UInt8], isWhole: Bool) -> Outcome? {
         if isServer, fragments != nil || !isWhole, !isText(bytes, isWhole: isWhole) {
             return .violation(1007)

@@ -1,6 +1,7 @@
 /// A parser of foreign bytes, and what must hold whatever the bytes are.
 ///
-/// The same function runs under libFuzzer (`make fuzz`) and, over the corpus and mutations of it, in `make test`.
+/// The same function runs under libFuzzer (`make fuzz`) and, over the corpus and mutations of it,
+/// in `make test`.
 struct FuzzTarget: Sendable {
     let name: String
     /// The longest input that is worth trying.

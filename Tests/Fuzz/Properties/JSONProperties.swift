@@ -33,7 +33,8 @@ enum JSONProperties {
         }
     }
 
-    /// What the scanner refuses beyond the RFC, and what Foundation takes beyond it: other encodings, a comma at the end.
+    /// What the scanner refuses beyond the RFC, and what Foundation takes beyond it: other
+    /// encodings, a comma at the end.
     private static func isStricterHere(_ bytes: [UInt8]) -> Bool {
         bytes.contains(0) || bytes.starts(with: [0xef, 0xbb, 0xbf])
             || bytes.starts(with: [0xfe, 0xff]) || bytes.starts(with: [0xff, 0xfe])

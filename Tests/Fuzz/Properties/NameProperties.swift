@@ -1,7 +1,8 @@
 import RepriseCore
 import RepriseWire
 
-/// Ids, names of channels, epochs: what is accepted can stand in a URL, a log line and a JSON text as it is.
+/// Ids, names of channels, epochs: what is accepted can stand in a URL, a log line and a JSON text
+/// as it is.
 enum NameProperties {
     static func check(_ bytes: [UInt8]) throws {
         let text = String(decoding: bytes, as: UTF8.self)

@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseReminders
 import RepriseWire
 
-/// What notifications carry, deep links, and what of both lies in the journal: the routes of the door for reminders.
+/// What notifications carry, deep links, and what of both lies in the journal: the routes of the
+/// door for reminders.
 enum RouteProperties {
     // MARK: Payloads
 

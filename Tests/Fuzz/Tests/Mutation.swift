@@ -1,4 +1,5 @@
-/// Makes an input into another that is nearly as good: what libFuzzer does, without the coverage that guides it.
+/// Makes an input into another that is nearly as good: what libFuzzer does, without the coverage
+/// that guides it.
 struct Mutation {
     let words: [[UInt8]]
     let others: [[UInt8]]

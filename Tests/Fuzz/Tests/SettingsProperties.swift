@@ -6,7 +6,8 @@ import Synchronization
 
 @testable import RepriseCLI
 
-/// The server's settings: as a file, or, after a first line `#env`, as variables of the environment.
+/// The server's settings: as a file, or, after a first line `#env`, as variables of the
+/// environment.
 enum SettingsProperties {
     static func check(_ bytes: [UInt8]) throws {
         let mark = Array("#env\n".utf8)

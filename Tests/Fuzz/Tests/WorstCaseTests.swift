@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseWire
 import Testing
 
-/// Frames of the greatest size that are made to be slow, which a fuzzer of small inputs does not find.
+/// Frames of the greatest size that are made to be slow, which a fuzzer of small inputs does not
+/// find.
 @Suite("The slowest frames")
 struct WorstCaseTests {
     static let texts: [(name: String, text: String)] = {

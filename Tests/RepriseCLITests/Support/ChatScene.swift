@@ -64,7 +64,8 @@ struct ChatScene {
 }
 
 extension [String] {
-    /// How many of the messages on the screen say it; `within`: wherever they say it, not only at their beginning.
+    /// How many of the messages on the screen say it; `within`: wherever they say it, not only at
+    /// their beginning.
     func times(_ text: String, within: Bool = false) -> Int {
         dropLast(2).count { $0.contains(within ? text : "  " + text) }
     }

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// Something that listens, and is not Reprise: it reads once, says one thing to everybody and hangs up.
+/// Something that listens, and is not Reprise: it reads once, says one thing to everybody and hangs
+/// up.
 final class OtherServer: Sendable {
     let url: String
     private let descriptor: Int32

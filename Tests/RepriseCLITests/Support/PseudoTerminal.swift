@@ -8,7 +8,8 @@ import Testing
 
 /// The binary in a terminal of its own, and what a person would see there.
 ///
-/// `@unchecked Sendable`: set up before it is shared; then its screen is locked and only its number is used.
+/// `@unchecked Sendable`: set up before it is shared; then its screen is locked and only its number
+/// is used.
 final class PseudoTerminal: @unchecked Sendable {
     private let process = Process()
     private let master: Int32
@@ -62,7 +63,8 @@ final class PseudoTerminal: @unchecked Sendable {
             try #require(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0)
             return (master, try #require(ptsname(master).map { String(cString: $0) }))
         #else
-            // glibc shows posix_openpt to X/Open programs alone; underneath it is this (ioctl_tty(2)).
+            // glibc shows posix_openpt to X/Open programs alone; underneath it is this
+            // (ioctl_tty(2)).
             let setLock: UInt = 0x4004_5431
             let getNumber: UInt = 0x8004_5430
             let master = Glibc.open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)

@@ -5,7 +5,8 @@ import RepriseJournal
 import RepriseTesting
 import Testing
 
-/// Real processes are killed; what took place is read from a file that the journal knows nothing of.
+/// Real processes are killed; what took place is read from a file that the journal knows nothing
+/// of.
 @Suite("Chains that are killed", .serialized)
 struct ChainKillTests {
     private struct Line: Hashable {
@@ -67,7 +68,8 @@ struct ChainKillTests {
         let kills = try await onThread { () -> Int in
             var (kills, lines, inVain) = (0, 0, 0)
             while ContinuousClock.now < began + .seconds(400) {
-                // A task that is killed fifty times in a row is given up: on a busy machine it gets longer.
+                // A task that is killed fifty times in a row is given up: on a busy machine it gets
+                // longer.
                 inVain = stage.lines.count == lines ? inVain + 1 : 0
                 lines = stage.lines.count
                 let process = try stage.process("steps", 1_000)

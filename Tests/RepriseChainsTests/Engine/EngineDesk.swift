@@ -103,7 +103,8 @@ final class EngineDesk: Sendable {
     func sqlite(_ sql: String) throws { try Self.sqlite(sql, folder) }
 }
 
-/// Lets the code under test run until a condition holds; fails at a deadline that only a defect reaches.
+/// Lets the code under test run until a condition holds; fails at a deadline that only a defect
+/// reaches.
 func until(
     _ what: Comment, within limit: Duration = .seconds(10),
     sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool

@@ -293,7 +293,8 @@ struct DownloadTests {
             } test: { url, host, server in
                 let input = input(url, replaces: replaces)
                 let workers = bench.standard(allowing: host)
-                // The last of them is that it takes its place; then the kill is after all that matters.
+                // The last of them is that it takes its place; then the kill is after all that
+                // matters.
                 _ = await bench.failure(DownloadWorker.self, input, of: workers, killedAfter: death)
                 let output = try await bench.run(DownloadWorker.self, input, of: workers)
                 #expect(output.sha256 == sha256(Self.bytes))

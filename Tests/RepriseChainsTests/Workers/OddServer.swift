@@ -4,7 +4,8 @@ import RepriseCore
 import Synchronization
 import Testing
 
-/// A server on a free loopback port that answers as a test says, byte by byte, and remembers what it was asked.
+/// A server on a free loopback port that answers as a test says, byte by byte, and remembers what
+/// it was asked.
 final class OddServer: Sendable {
     typealias Peer = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
@@ -61,7 +62,8 @@ final class OddServer: Sendable {
     /// What it was asked, in order.
     var requests: [Request] { seen.withLock { $0 } }
 
-    /// Serves while a test runs, which is told `http://127.0.0.1:PORT`, the host and port, and the server.
+    /// Serves while a test runs, which is told `http://127.0.0.1:PORT`, the host and port, and the
+    /// server.
     static func run(
         _ answer: @escaping @Sendable (Request, Answer) async throws -> Void,
         test: (_ url: String, _ host: String, _ server: OddServer) async throws -> Void

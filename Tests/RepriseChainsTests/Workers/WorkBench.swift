@@ -6,7 +6,8 @@ import RepriseNIO
 import RepriseTesting
 import Synchronization
 
-/// What the engine is to a worker: keeps its position, counts its attempts, and can die at a checkpoint.
+/// What the engine is to a worker: keeps its position, counts its attempts, and can die at a
+/// checkpoint.
 final class WorkBench: Sendable {
     /// The process died here, as far as the worker knows.
     struct Killed: Error {}

@@ -138,7 +138,8 @@ struct ListTests {
     @Test(
         "The main actor is never blocked for longer than a frame by a catch-up of 100,000 messages")
     func mainActor() async throws {
-        // What a busy machine adds is not ours, so a thread of its own measures that; one undisturbed run is proof enough.
+        // What a busy machine adds is not ours, so a thread of its own measures that; one
+        // undisturbed run is proof enough.
         for _ in 0..<4 {
             let (gap, noise) = try await longestGap(over: 100_000)
             print("100,000 messages: the main actor paused for \(gap), an idle thread for \(noise)")
@@ -148,8 +149,8 @@ struct ListTests {
         Issue.record("The main actor was blocked for longer than a frame, four times out of four.")
     }
 
-    /// The longest pause of the main actor while it shows a list of a catch-up, and that of a thread that has nothing to do
-    /// with it.
+    /// The longest pause of the main actor while it shows a list of a catch-up, and that of a
+    /// thread that has nothing to do with it.
     private func longestGap(over count: Int) async throws -> (main: Duration, noise: Duration) {
         let server = MemoryServer()
         try server.fill("general", with: count)

@@ -79,7 +79,8 @@ final class Door: Sendable {
         await journal.close()
     }
 
-    /// Ends as a process does that is killed: nothing is written any more, and nobody knows what was in hand.
+    /// Ends as a process does that is killed: nothing is written any more, and nobody knows what
+    /// was in hand.
     func kill() async throws {
         try await journal.write { db in
             try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")

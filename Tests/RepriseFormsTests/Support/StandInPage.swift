@@ -104,7 +104,8 @@ final class StandInView: HostedWebView {
     }
 }
 
-/// Makes web views that behave as a test says: each life in its own manner, the last one from then on.
+/// Makes web views that behave as a test says: each life in its own manner, the last one from then
+/// on.
 final class StandInHost: WebViewHost {
     private let state: Mutex<(manners: [StandInView.Manner], views: [StandInView])>
 

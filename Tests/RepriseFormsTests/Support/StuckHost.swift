@@ -1,7 +1,8 @@
 import RepriseCore
 import Synchronization
 
-/// Web views that behave as those of a ``StandInHost``; told to, they take nothing until they are let go.
+/// Web views that behave as those of a ``StandInHost``; told to, they take nothing until they are
+/// let go.
 final class StuckHost: WebViewHost {
     /// Where they get stuck.
     enum Place { case sending, showing }

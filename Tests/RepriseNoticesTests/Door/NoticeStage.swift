@@ -138,7 +138,8 @@ final class NoticeDevice: Sendable {
         for task in tasks { _ = await task.result }
     }
 
-    /// Ends as a process does that is killed: the system hears nothing more, and nothing is written.
+    /// Ends as a process does that is killed: the system hears nothing more, and nothing is
+    /// written.
     func kill() async throws {
         connection.kill()
         try await reprise.journal.write { db in

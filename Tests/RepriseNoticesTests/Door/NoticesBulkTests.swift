@@ -36,7 +36,8 @@ import Testing
     func catchUps() async throws {
         let device = try await stage.open(system: system)
         for round in 1...3 {
-            // Nobody who is live is sent them: they come by a catch-up, however soon the device is back.
+            // Nobody who is live is sent them: they come by a catch-up, however soon the device is
+            // back.
             try stage.server.fill("general", with: 6)
             stage.server.cut()
             try await device.live(through: Int64(6 * round))

@@ -9,7 +9,8 @@ import RepriseTesting
 import RepriseWire
 import Testing
 
-/// A real phone with the app of notices on it, whose person is `ada`, and a real server where `grace` writes.
+/// A real phone with the app of notices on it, whose person is `ada`, and a real server where
+/// `grace` writes.
 struct NoticesPhone: Sendable {
     static let app = "mail"
 

@@ -22,7 +22,8 @@ struct NoticesWokenTests {
             for id in ids { try await stage.phone.expects(.report("stored", id)) }
             try await stage.becomes(ids.count, ids)
 
-            // Those may have rung once each. This one rings twice: its own banner stands when the push comes.
+            // Those may have rung once each. This one rings twice: its own banner stands when the
+            // push comes.
             try await stage.publish("m9")
             ids.append("m9")
             try await stage.becomes(ids.count, ids)

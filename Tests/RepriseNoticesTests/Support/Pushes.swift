@@ -10,7 +10,8 @@ import Testing
 enum Pushes {
     static let now = WallTime(milliseconds: 1_800_000_000_000)
 
-    /// A push of a message; its badge is what the server has counted, and how many seconds after ``now``.
+    /// A push of a message; its badge is what the server has counted, and how many seconds after
+    /// ``now``.
     static func hint(
         _ id: String, seq: Int64, head: Int64? = nil, channel: String = "room",
         from: String = "ada",

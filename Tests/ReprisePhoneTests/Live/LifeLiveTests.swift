@@ -17,7 +17,8 @@ struct LifeLiveTests {
             try await phone.home()
             try await phone.expects(.report("background", "30000"))
             let suspended = try await phone.expects(.phone(.suspended, "nothing is left to do"))
-            // What it had said before the stop may come in a little later; then there is nothing for a while.
+            // What it had said before the stop may come in a little later; then there is nothing
+            // for a while.
             var beats = try await phone.numbers(of: "app.beat").count
             for _ in 0..<20 {
                 try await Task.sleep(for: .milliseconds(60))

@@ -193,7 +193,8 @@ struct PhoneLiveBoundTests {
             open.removeAll { !$0.isActive }
             #expect(open.count == 64)
             try await open.removeLast().close()
-            // Its place is free a moment later: one that comes too soon is closed like the one before.
+            // Its place is free a moment later: one that comes too soon is closed like the one
+            // before.
             try await poll { try await Self.isAnswered(port) }
             for channel in open { try? await channel.close() }
         }

@@ -1,8 +1,10 @@
 import RepriseCore
 
-/// A device's clocks at ten times their speed: silence that takes a minute to notice takes six seconds.
+/// A device's clocks at ten times their speed: silence that takes a minute to notice takes six
+/// seconds.
 ///
-/// The bounds that a device keeps are in proportion to each other; some have no setting, and need none outside of tests.
+/// The bounds that a device keeps are in proportion to each other; some have no setting, and need
+/// none outside of tests.
 struct HurriedTimekeeper: Timekeeper {
     static let speed = 10
     private let system = SystemTimekeeper()

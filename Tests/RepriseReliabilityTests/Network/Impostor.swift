@@ -90,7 +90,8 @@ struct Impostor: Sendable {
         }
     }
 
-    /// The right answer (RFC 6455 §4.2.2), so that what follows it is looked at; NIO's upgrader does the arithmetic.
+    /// The right answer (RFC 6455 §4.2.2), so that what follows it is looked at; NIO's upgrader
+    /// does the arithmetic.
     private static func upgraded(_ request: String, _ channel: any Channel) async throws -> [UInt8]
     {
         let key = request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }

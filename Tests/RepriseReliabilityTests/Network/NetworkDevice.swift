@@ -4,7 +4,8 @@ import RepriseNIO
 import RepriseTesting
 import Synchronization
 
-/// A real device: the facade, a journal on disk, the NIO dialer; its effect is a row in the journal's own transaction.
+/// A real device: the facade, a journal on disk, the NIO dialer; its effect is a row in the
+/// journal's own transaction.
 final class NetworkDevice: Sendable {
     let reprise: Reprise
     private let folder: TemporaryFolder

@@ -79,7 +79,8 @@ struct NetworkFaultTests {
             let stored = try await server.store(messages(10))
             try await eventually("they have come") { try await device.effectCount() == 10 }
             try await eventually("a new connection was made") { proxy.report.connections == 2 }
-            // Two heartbeats of the device's and 5 s, ten times as fast, or the server's 1.2 s; and time to come back.
+            // Two heartbeats of the device's and 5 s, ten times as fast, or the server's 1.2 s; and
+            // time to come back.
             #expect(ContinuousClock.now - began < .seconds(6))
             #expect(try await device.effects(in: channel) == stored)
             try await eventually("the server has forgotten the dead one") {
@@ -136,7 +137,8 @@ struct NetworkFaultTests {
                 try await eventually("it is connected") { await device.isConnected }
                 await proxy.hold()
                 for _ in 0..<5 { ids.append(try await general.publish("1")) }
-                // The device loses patience and dials again; the held publish comes behind the repeated one.
+                // The device loses patience and dials again; the held publish comes behind the
+                // repeated one.
                 try await eventually("it has come back") { proxy.report.connections > round }
                 try await eventually("all are stored", within: .seconds(10)) {
                     try await server.log.state(of: channel).head == Int64(ids.count)

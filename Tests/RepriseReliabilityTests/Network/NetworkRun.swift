@@ -7,8 +7,8 @@ import RepriseWire
 import Synchronization
 import Testing
 
-/// One run of a seed: a real server, real devices, each behind a proxy of its own with a plan drawn from the seed; publishers
-/// that are sure of what they published; and the account of it all.
+/// One run of a seed: a real server, real devices, each behind a proxy of its own with a plan drawn
+/// from the seed; publishers that are sure of what they published; and the account of it all.
 struct NetworkRun: Sendable {
     let seed: UInt64
     let devices: Int

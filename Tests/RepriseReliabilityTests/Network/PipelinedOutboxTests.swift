@@ -11,7 +11,8 @@ import Testing
 struct PipelinedOutboxTests {
     private static let channel = "general"
 
-    /// A device's journal as it stands, opened by a process that takes it over: what the former one does is refused from now on.
+    /// A device's journal as it stands, opened by a process that takes it over: what the former one
+    /// does is refused from now on.
     private func open(_ folder: TemporaryFolder, _ server: NetworkServer, window: Int) async throws
         -> (Journal, Channels)
     {

@@ -2,8 +2,8 @@ import RepriseCore
 import RepriseNIO
 import RepriseWire
 
-/// Publishes past the faults, over a connection of its own, and notes what the server has acknowledged: the record that
-/// devices are compared with.
+/// Publishes past the faults, over a connection of its own, and notes what the server has
+/// acknowledged: the record that devices are compared with.
 struct Publisher: Sendable {
     private let socket: any Socket
 

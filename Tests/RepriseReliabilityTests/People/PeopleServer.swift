@@ -11,7 +11,8 @@ import Synchronization
     import FoundationNetworking
 #endif
 
-/// The real server that asks for tokens, on a free port and over real files, for the time of one test.
+/// The real server that asks for tokens, on a free port and over real files, for the time of one
+/// test.
 final class PeopleServer: Sendable {
     private let folder: TemporaryFolder
     let data: String

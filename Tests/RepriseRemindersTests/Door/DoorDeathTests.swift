@@ -12,7 +12,8 @@ struct DoorDeathTests {
         Set(stage.system.pending)
     }
 
-    /// Three entities are pending; one was deleted, one edited, one is new, and one was paused whose notification stands there.
+    /// Three entities are pending; one was deleted, one edited, one is new, and one was paused
+    /// whose notification stands there.
     private func scene() async throws -> DoorStage {
         let stage = try DoorStage()
         let day = LocalDate(2027, 1, 20)

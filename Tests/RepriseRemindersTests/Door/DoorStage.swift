@@ -234,7 +234,8 @@ final class DoorProcess: Sendable {
         await journal.close()
     }
 
-    /// Ends as a process does that is killed: the system hears nothing more, and nothing is written.
+    /// Ends as a process does that is killed: the system hears nothing more, and nothing is
+    /// written.
     func kill() async throws {
         connection.kill()
         try await journal.write { db in

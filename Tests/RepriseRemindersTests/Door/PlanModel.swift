@@ -1,7 +1,8 @@
 import Foundation
 import RepriseReminders
 
-/// What should be pending, computed anew from nothing but what a person has said: no code of the planner's, no calendar of Foundation's.
+/// What should be pending, computed anew from nothing but what a person has said: no code of the
+/// planner's, no calendar of Foundation's.
 struct PlanModel {
     enum Days: Hashable {
         case daily
@@ -163,7 +164,8 @@ struct PlanModel {
         return said.sorted()
     }
 
-    /// Two thirds by time; then the next of each entity that has none; then of each rule that has none; then by time.
+    /// Two thirds by time; then the next of each entity that has none; then of each rule that has
+    /// none; then by time.
     private func choose(_ all: [Ring], _ room: Int) -> [Ring] {
         guard all.count > room else { return all }
         let share = room * 2 / 3

@@ -4,7 +4,8 @@ import RepriseReminders
 import RepriseTesting
 import Testing
 
-/// Whatever is done to the app's store, the clocks and the permission, and wherever the app is killed: what is pending is what should be.
+/// Whatever is done to the app's store, the clocks and the permission, and wherever the app is
+/// killed: what is pending is what should be.
 ///
 /// `REPRISE_REMINDERS_OPERATIONS=10000` for the long run, `REPRISE_REMINDERS_SEED` for another one.
 @Suite("The door for reminders, at random", .serialized)
@@ -76,7 +77,8 @@ final class RandomDoor {
         try await live()
     }
 
-    /// Faults are over, and one survey may do its work, unless its process dies in it: then the next one's first.
+    /// Faults are over, and one survey may do its work, unless its process dies in it: then the
+    /// next one's first.
     private func compare() async throws {
         stage.system.fail(nil)
         stage.store.with { $0.readFailures = 0 }

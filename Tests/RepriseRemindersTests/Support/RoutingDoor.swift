@@ -6,7 +6,8 @@ import RepriseReminders
 import RepriseTesting
 import Testing
 
-/// The routing half of the door over a real journal, which can be killed and opened again; a test opens `store` and `ui` itself.
+/// The routing half of the door over a real journal, which can be killed and opened again; a test
+/// opens `store` and `ui` itself.
 final class RoutingDoor: Sendable {
     let journal: Journal
     let reminders: Reminders
@@ -73,7 +74,8 @@ final class RoutingDoor: Sendable {
         }
     }
 
-    /// Ends as a process does that is killed: nothing is written any more, and nobody knows what was in hand.
+    /// Ends as a process does that is killed: nothing is written any more, and nobody knows what
+    /// was in hand.
     func kill() async throws {
         try await journal.write { db in
             try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")

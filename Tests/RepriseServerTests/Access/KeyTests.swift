@@ -266,7 +266,8 @@ struct RemoteKeyTests {
         #expect(await code(old) == nil)
         publisher.publish([try KeyTests.jwk(second, kid: "second")])
         forge.time.advance(by: .seconds(600))
-        // The first one to ask sets a fetch off and does not wait for it; those that ask meanwhile set off none.
+        // The first one to ask sets a fetch off and does not wait for it; those that ask meanwhile
+        // set off none.
         var asked = 0
         while await code(old) == nil, asked < 10_000 {
             asked += 1

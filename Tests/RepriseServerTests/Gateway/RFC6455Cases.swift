@@ -12,11 +12,13 @@ struct RFC6455Case: Sendable {
     enum Ending: Equatable, Sendable {
         /// The connection stays open, until the client closes it with 1000.
         case stays
-        /// The server says why, closes with this code, and ends the connection at once when it is answered.
+        /// The server says why, closes with this code, and ends the connection at once when it is
+        /// answered.
         ///
         /// A publish right before the violation is stored, and may be left without its answer.
         case closed(CloseCode)
-        /// The server echoes the client's close frame with this code, and ends the connection at once.
+        /// The server echoes the client's close frame with this code, and ends the connection at
+        /// once.
         case echoed(UInt16)
     }
 
@@ -31,9 +33,10 @@ struct RFC6455Case: Sendable {
 
 /// Autobahn's cases (its test suite 0.8), in our own words.
 ///
-/// Our protocol echoes nothing. What Autobahn wants echoed is a `publish` with that text in its body, which must be answered with
-/// `published`. What is sent there as binary must be refused. 12 and 13 are of a compression that the server does not offer; 10 is one case
-/// of 5. Of 9 the sizes are sampled. The handshakes are in the suites of the upgrade: see `UpgradeTrapTests`.
+/// Our protocol echoes nothing. What Autobahn wants echoed is a `publish` with that text in its
+/// body, which must be answered with `published`. What is sent there as binary must be refused. 12
+/// and 13 are of a compression that the server does not offer; 10 is one case of 5. Of 9 the sizes
+/// are sampled. The handshakes are in the suites of the upgrade: see `UpgradeTrapTests`.
 struct RFC6455Cases {
     static let sections: [(name: String, fill: @Sendable (inout RFC6455Cases) -> Void)] = [
         ("1: framing", { $0.framing() }), ("2: pings and pongs", { $0.pings() }),
@@ -357,7 +360,8 @@ extension RFC6455Cases {
         [0xf3, 0xa0, 0x80, 0x81], [0xf4, 0x8f, 0xbf, 0xbe], [0xf4, 0x8f, 0xbf, 0xbf],
     ]
 
-    /// Lone bytes, cut characters, five and six bytes, longer than need be, surrogates, beyond the end.
+    /// Lone bytes, cut characters, five and six bytes, longer than need be, surrogates, beyond the
+    /// end.
     private static let badText: [[UInt8]] = [
         [0x80], [0xbf], [0x80, 0xbf], [0x80, 0xbf, 0x80, 0xbf, 0x80, 0xbf], [0xc3, 0x20],
         [0xe1, 0x20], [0xf1, 0x20], [0xf8, 0x20], [0xfc, 0x20], [0xe1, 0x80, 0x20],

@@ -34,7 +34,9 @@ struct ReceiptTests {
         }
     }
 
-    @Test("a receipt that names no position moves nothing, and is answered with where the user stands")
+    @Test(
+        "a receipt that names no position moves nothing, and is answered with where the user stands"
+    )
     func empty() async throws {
         try await RunningServer.withUsers { server, accounts in
             try await server.fill(general, messages: 4)

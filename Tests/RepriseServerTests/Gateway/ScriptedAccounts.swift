@@ -3,7 +3,8 @@ import RepriseServer
 import RepriseWire
 import Synchronization
 
-/// Accounts in memory that can be made to hesitate and to fail: whoever is not mentioned may do everything.
+/// Accounts in memory that can be made to hesitate and to fail: whoever is not mentioned may do
+/// everything.
 final class ScriptedAccounts: ChannelAccounts {
     struct Place: Hashable {
         let channel: ChannelName

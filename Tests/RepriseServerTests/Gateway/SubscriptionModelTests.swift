@@ -2,7 +2,8 @@ import RepriseServer
 import RepriseWire
 import Testing
 
-/// A log, a fan-out that lags behind it, a writable flag that flickers, and one subscription, in random order.
+/// A log, a fan-out that lags behind it, a writable flag that flickers, and one subscription, in
+/// random order.
 ///
 /// What the device gets must be exactly what it was missing.
 @Suite("The machine of a subscription against a model")

@@ -43,7 +43,8 @@ struct TypingTests {
             let stopped = try await ben.nextFrame()
             #expect(
                 stopped
-                    == .typing(channel: general, user: user("ada"), isTyping: false, expires: .zero))
+                    == .typing(channel: general, user: user("ada"), isTyping: false, expires: .zero)
+            )
             #expect(try await ada.everythingSoFar().isEmpty)
             #expect(try await tablet.everythingSoFar().isEmpty)
         }
@@ -84,7 +85,8 @@ struct TypingTests {
             try await cat.send(.typing(general, isTyping: true))
             #expect(try await cat.everythingSoFar().isEmpty)
             accounts.set(Grant(mayRead: true, mayPublish: false), of: user("ada"), in: general)
-            // What is on its way at that moment counts as before it: a loop reads before it looks at its letters.
+            // What is on its way at that moment counts as before it: a loop reads before it looks
+            // at its letters.
             _ = try await ada.everythingSoFar()
             try await ada.send(.typing(general, isTyping: true))
             _ = try await ada.everythingSoFar()

@@ -157,7 +157,8 @@ struct UpgradeTrapTests {
         }
     }
 
-    /// Such a connection takes and sends what others do, ends when it is told to, and is counted out.
+    /// Such a connection takes and sends what others do, ends when it is told to, and is counted
+    /// out.
     private static func use(
         _ client: TestClient, of server: RunningServer, saysHello: Bool = true
     ) async throws {

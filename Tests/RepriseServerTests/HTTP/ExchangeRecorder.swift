@@ -3,7 +3,8 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// Asks a server, and writes down what it was asked and what it answered, for Tests/Support/openapi/check.py.
+/// Asks a server, and writes down what it was asked and what it answered, for
+/// Tests/Support/openapi/check.py.
 final class ExchangeRecorder {
     /// A request of one operation of the document.
     struct Ask {

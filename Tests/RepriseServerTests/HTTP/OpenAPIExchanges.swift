@@ -281,7 +281,8 @@ final class OpenAPIExchanges {
         return Dictionary(grouping: pairs) { $0[1] }.map { ($0, Set($1.map { $0[0] })) }
     }
 
-    /// HEAD is GET without a body; another method is 405 with what is allowed; one that nobody knows is 501.
+    /// HEAD is GET without a body; another method is 405 with what is allowed; one that nobody
+    /// knows is 501.
     private func keepsItsMethods(
         _ route: (path: String, methods: Set<String>), _ port: Int
     ) async throws {

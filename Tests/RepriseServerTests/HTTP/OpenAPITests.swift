@@ -6,7 +6,8 @@ import RepriseServer
 import RepriseWire
 import Testing
 
-/// Holds docs/openapi.json against running servers: see ``OpenAPIExchanges`` and Tests/Support/openapi/check.py.
+/// Holds docs/openapi.json against running servers: see ``OpenAPIExchanges`` and
+/// Tests/Support/openapi/check.py.
 @Suite("The OpenAPI document")
 struct OpenAPITests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()

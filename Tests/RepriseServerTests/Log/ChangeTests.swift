@@ -41,7 +41,8 @@ struct ChangeTests {
         case trimmed, inAnotherChannel, itself
     }
 
-    /// What becomes of an edit, of a deletion, and of a deletion by who may change others' messages.
+    /// What becomes of an edit, of a deletion, and of a deletion by who may change others'
+    /// messages.
     static let rules: [(Before, edit: String, deletion: String, ownersDeletion: String)] = [
         (.nothing, "noSuchMessage", "buried", "buried"),
         (.ownMessage, "stored", "stored", "stored"),

@@ -57,7 +57,8 @@
             try FileManager.default.removeItem(at: ballast)
             #expect(await committer.isReady())
             for id in refused {
-                // Unknown became known: whether it was stored after all or not, the same id stores it once.
+                // Unknown became known: whether it was stored after all or not, the same id stores
+                // it once.
                 _ = try await committer.commit([message(room, id: id, body: body)])
             }
             let page = try await log.history(of: room, after: 0, limit: .max)

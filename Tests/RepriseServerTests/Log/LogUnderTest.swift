@@ -6,7 +6,8 @@ import RepriseWire
 import Synchronization
 import Testing
 
-/// One implementation of ``MessageLog`` that the shared tests run against; add another to ``all`` and it must keep the same promises.
+/// One implementation of ``MessageLog`` that the shared tests run against; add another to ``all``
+/// and it must keep the same promises.
 struct LogUnderTest: Sendable, CustomTestStringConvertible {
     let testDescription: String
     /// Makes an empty store and opens it.
@@ -40,7 +41,8 @@ protocol LogStore: AnyObject, Sendable {
     var log: any MessageLog { get }
     /// Closes the log, as a restart of the server does, and opens it again.
     func reopen() async throws
-    /// Moves a channel's last message on, so that it accounts for more than its own sequence; false if this kind of log cannot.
+    /// Moves a channel's last message on, so that it accounts for more than its own sequence; false
+    /// if this kind of log cannot.
     func widenLast(by count: Int64, in channel: ChannelName) async throws -> Bool
     /// Closes the log and takes everything away.
     func remove() async
@@ -213,7 +215,8 @@ struct Seeded: RandomNumberGenerator {
     }
 }
 
-/// Runs what blocks on a thread of its own, because Swift's pool has few and the code under test needs them.
+/// Runs what blocks on a thread of its own, because Swift's pool has few and the code under test
+/// needs them.
 func blocking<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
 ) async throws -> Value {

@@ -234,7 +234,8 @@ struct APNsTests {
     @Test("a calendar ahead of Apple's and an unknown key are said to be ours to mend")
     func skew() async throws {
         try await APNsUnderTest.with { test in
-            // The stand-in's clock is this one, so the calendar is moved between signing and looking.
+            // The stand-in's clock is this one, so the calendar is moved between signing and
+            // looking.
             test.clock.jumpWall(by: .seconds(7_200))
             #expect(await test.provider.send(test.push()) == .accepted)
             test.clock.jumpWall(by: .seconds(7_200))
@@ -265,7 +266,8 @@ struct APNsTests {
                     continue
                 }
             }
-            // The next one may still be put on the connection that was cut: that is a failure of the provider too, and tried again.
+            // The next one may still be put on the connection that was cut: that is a failure of
+            // the provider too, and tried again.
             var outcomes: [PushOutcome] = []
             while outcomes.last != .accepted, outcomes.count < 5 {
                 outcomes.append(await test.provider.send(test.push()))

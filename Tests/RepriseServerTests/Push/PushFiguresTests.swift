@@ -6,7 +6,8 @@ import RepriseTesting
 import RepriseWire
 import Testing
 
-/// Measured only when it is asked for: `REPRISE_FIGURES=1 swift test -c release --filter PushFigures`.
+/// Measured only when it is asked for:
+/// `REPRISE_FIGURES=1 swift test -c release --filter PushFigures`.
 @Suite(
     "Figures of push", .serialized,
     .enabled(if: ProcessInfo.processInfo.environment["REPRISE_FIGURES"] != nil))

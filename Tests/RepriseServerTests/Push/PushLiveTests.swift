@@ -38,7 +38,8 @@ struct PushLiveTests {
         async let running: Void = group.run()
         var gateways = ready.makeAsyncIterator()
         let gateway = try #require(await gateways.next())
-        // Apple forgets the key that was read at the start: what is pushed is signed with one that was read again.
+        // Apple forgets the key that was read at the start: what is pushed is signed with one that
+        // was read again.
         try Data(apns.makeKey("KEY0000001", team: "TEAM000001").utf8)
             .write(to: authority.folder.url.appendingPathComponent("AuthKey.p8"))
         await server.reload()

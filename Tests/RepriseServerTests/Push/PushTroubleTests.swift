@@ -26,7 +26,8 @@ struct PushTroubleTests {
 
     @Test("a browser's service that hangs, cuts, redirects or answers nonsense takes no push")
     func webPush() async throws {
-        // Only who hangs is waited for: the others have the time that ships, however busy the machine is.
+        // Only who hangs is waited for: the others have the time that ships, however busy the
+        // machine is.
         try await WebPushUnderTest.with(answer: .milliseconds(300)) {
             await expectUnavailable($0, .hang)
         }
@@ -60,7 +61,8 @@ struct PushTroubleTests {
         }
     }
 
-    /// The next one may still be put on a connection that was cut: that is a failure of the provider too, and tried again.
+    /// The next one may still be put on a connection that was cut: that is a failure of the
+    /// provider too, and tried again.
     private func accepted(_ send: () async -> PushOutcome) async throws {
         var outcomes: [PushOutcome] = []
         while outcomes.last != .accepted, outcomes.count < 5 { outcomes.append(await send()) }

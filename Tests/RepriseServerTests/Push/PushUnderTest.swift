@@ -145,7 +145,8 @@ final class PushUnderTest {
         }
     }
 
-    /// Waits, while time passes, until so many pushes have come; gives up once none has come for 20 s.
+    /// Waits, while time passes, until so many pushes have come; gives up once none has come for 20
+    /// s.
     func until(
         pushes count: Int, step: Duration = .milliseconds(250), _ what: Comment = "pushes"
     ) async throws {

@@ -71,7 +71,8 @@ struct BaselineTests {
         }
     }
 
-    /// A row that no longer convicts gets a new seed from ``Baseline/convict(seeds:by:choosingFrom:)``.
+    /// A row that no longer convicts gets a new seed from
+    /// ``Baseline/convict(seeds:by:choosingFrom:)``.
     @Test("Every command of docs/baselines.md shows a broken promise")
     func documented() throws {
         let page = URL(filePath: #filePath).deletingLastPathComponent()

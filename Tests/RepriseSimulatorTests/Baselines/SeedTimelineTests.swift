@@ -6,7 +6,8 @@ import Testing
 struct SeedTimelineTests {
     // MARK: Seed 000
 
-    /// "The Final Timeline" (412–432): the tap comes at 0.3 s, everything else as it is written there.
+    /// "The Final Timeline" (412–432): the tap comes at 0.3 s, everything else as it is written
+    /// there.
     @Test("Seed 000: a cold tap waits in memory, and is replayed when its data or 3 s have come")
     func coldTap() {
         var machine = BufferedForms(.repaired)

@@ -27,7 +27,8 @@ struct ChannelsTests {
             .secondOwner, .gateCloses, .damage, .pageDies, .pageHangs, .pageLate, .pageForges,
             .newCatalogue, .logOut, .newCompany, .storeFails, .storeSlow, .centreGone,
             .centreRefuses, .permissionRevoked, .travels,
-            // Where an app loads a snapshot, which few runs have: `snapshotUnwritten` is convicted by it.
+            // Where an app loads a snapshot, which few runs have: `snapshotUnwritten` is convicted
+            // by it.
             .killLoading,
         ]
         for kind in Set(Fault.Kind.allCases).subtracting(others) {
@@ -35,7 +36,8 @@ struct ChannelsTests {
         }
     }
 
-    /// The search begins a little before the seed that convicted it when this was written (`reprise simulate --mutation`).
+    /// The search begins a little before the seed that convicted it when this was written
+    /// (`reprise simulate --mutation`).
     @Test(
         "a wrong driver is convicted",
         arguments: [

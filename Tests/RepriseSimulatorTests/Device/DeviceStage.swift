@@ -86,7 +86,8 @@ final class DeviceStage {
         simulation.after(length) { device.process.start() }
     }
 
-    /// Draws producers' moments and lets the faults loose, heals, and waits until all should be complete.
+    /// Draws producers' moments and lets the faults loose, heals, and waits until all should be
+    /// complete.
     func play(messages: Int = 40) throws {
         var random = simulation.random("stage")
         let length = simulation.schedule.length

@@ -2,8 +2,8 @@ import RepriseCore
 import RepriseSimulator
 import RepriseWire
 
-/// A small workload to try the engine with: a server counts aloud, devices write down what they hear and ask again from
-/// where they are.
+/// A small workload to try the engine with: a server counts aloud, devices write down what they
+/// hear and ask again from where they are.
 ///
 /// With any mutation it does not ask again, and loses what a kill or a cut swallowed.
 struct Relay: Workload {

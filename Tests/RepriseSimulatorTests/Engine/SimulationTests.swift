@@ -111,7 +111,8 @@ struct SimulationTests {
             simulation.end()
         }
         play()
-        // Whatever is left would hold the simulation, by way of its process or its clock. A journal that ships ends on threads of its own.
+        // Whatever is left would hold the simulation, by way of its process or its clock. A journal
+        // that ships ends on threads of its own.
         let deadline = ContinuousClock.now + .seconds(10)
         while left != nil, ContinuousClock.now < deadline { await Task.yield() }
         #expect(left == nil)

@@ -58,7 +58,8 @@ struct FormsWorkloadTests {
         ])
     func mutation(_ mutation: Mutation, _ promise: Promise) {
         var found: [Promise] = []
-        // Where the first seeds have none that shows it, the search begins near a large one that does: a test has no half a minute.
+        // Where the first seeds have none that shows it, the search begins near a large one that
+        // does: a test has no half a minute.
         let first = Self.rare[mutation] ?? 1
         let workload = Self.rare[mutation] == nil ? workload : large
         for seed in first..<first + 1_000 {

@@ -6,7 +6,8 @@ import Testing
 /// The model against what can be computed without it.
 @Suite("reach")
 struct ReachTests {
-    /// Nothing in the way: everybody allows, nobody mutes, the network is there, messages come at any time of day, none as an answer.
+    /// Nothing in the way: everybody allows, nobody mutes, the network is there, messages come at
+    /// any time of day, none as an answer.
     private static var plain: ReachPoint {
         var point = ReachInputs().point
         for input in [
@@ -56,7 +57,8 @@ struct ReachTests {
         point[.backgroundSeconds] = seconds
         let opens = point[.opensPerDay]
         let pause = (ReachPerson.awake - point[.foregroundMinutes] * 60) / opens
-        // Pauses by day are exponential; the mean of what of one is granted: pause · (1 − e^(−granted/pause)).
+        // Pauses by day are exponential; the mean of what of one is granted: pause · (1 −
+        // e^(−granted/pause)).
         var decay = 1.0
         for _ in 0..<1_024 { decay *= 1 - seconds / pause / 1_024 }
         let granted = opens * pause * (1 - decay)

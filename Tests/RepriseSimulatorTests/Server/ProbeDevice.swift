@@ -2,7 +2,8 @@ import RepriseCore
 import RepriseSimulator
 import RepriseWire
 
-/// As little of a device as keeps to the protocol: it remembers coverage and ids, asks for its holes, and dials again.
+/// As little of a device as keeps to the protocol: it remembers coverage and ids, asks for its
+/// holes, and dials again.
 ///
 /// The server is tried against it alone, so that what breaks here is the server's.
 final class ProbeDevice {

@@ -9,7 +9,8 @@ struct FaultPlanTests {
         let forwards = (0..<200).map { a.connection($0) }
         let backwards = (0..<200).reversed().map { b.connection($0) }
         #expect(forwards == backwards.reversed())
-        // And in every later version: a seed that is written down somewhere must go on meaning this.
+        // And in every later version: a seed that is written down somewhere must go on meaning
+        // this.
         #expect(
             (0..<12).map { a.connection($0).faults.last?.afterBytes } == [
                 32_541, 989, 20_638, 64, 432, 64_025, 17_804, 43_741, 2_941, 2_007, 28_435, 84,

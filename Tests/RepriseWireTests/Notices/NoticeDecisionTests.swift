@@ -32,7 +32,8 @@ struct NoticeDecisionTests {
     private struct Case {
         var mine, deleted, read, before, onScreen, quiet, caughtUp, old: Bool
         var shown: NoticeState.Shown
-        /// 0: not muted, 1: muted, 2: muted and this is a mention that comes through, 3: muted until a moment ago.
+        /// 0: not muted, 1: muted, 2: muted and this is a mention that comes through, 3: muted
+        /// until a moment ago.
         var senderMute, channelMute: Int
         var authorization: NotificationSettings.Authorization
 

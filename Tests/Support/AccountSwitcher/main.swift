@@ -1,4 +1,5 @@
-// A process to be killed in the middle of a change of accounts; says on its standard output what it was promised.
+// A process to be killed in the middle of a change of accounts; says on its standard output what it
+// was promised.
 //
 //   AccountSwitcher adopt FOLDER COUNT   records as nobody, then signs in as ada
 //   AccountSwitcher leave FOLDER COUNT   signs in as ada, records, then signs out

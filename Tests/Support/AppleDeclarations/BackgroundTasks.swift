@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// Declarations of Apple's BackgroundTasks, as far as RepriseApple uses them; nothing here does anything.
-// Source: https://developer.apple.com/documentation/backgroundtasks
+// Declarations of Apple's BackgroundTasks, as far as RepriseApple uses them; nothing here does
+// anything. Source: https://developer.apple.com/documentation/backgroundtasks
 public import Dispatch
 @_exported public import Foundation
 

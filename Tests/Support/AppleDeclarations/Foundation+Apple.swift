@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// What Foundation has on Apple systems alone, as far as RepriseApple uses it; nothing here does anything.
-// Source: https://developer.apple.com/documentation/foundation
+// What Foundation has on Apple systems alone, as far as RepriseApple uses it; nothing here does
+// anything. Source: https://developer.apple.com/documentation/foundation
 import Foundation
 import FoundationNetworking
 

@@ -13,7 +13,8 @@ public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
     public static let invalid = Self(rawValue: 0)
 }
 
-/// Its methods are optional there; here they are required, so that one that is written otherwise is found.
+/// Its methods are optional there; here they are required, so that one that is written otherwise is
+/// found.
 @MainActor public protocol UIApplicationDelegate: NSObjectProtocol {
     func application(
         _ application: UIApplication,

@@ -1,7 +1,8 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// Declarations of Apple's UserNotifications, as far as RepriseApple uses them; nothing here does anything.
-// Source: https://developer.apple.com/documentation/usernotifications. Without "Sendable" where the page is silent.
+// Declarations of Apple's UserNotifications, as far as RepriseApple uses them; nothing here does
+// anything. Source: https://developer.apple.com/documentation/usernotifications. Without "Sendable"
+// where the page is silent.
 @_exported public import Foundation
 
 public enum UNAuthorizationStatus: Int, Sendable {
@@ -157,7 +158,8 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let provisional = Self(rawValue: 64)
 }
 
-/// Its methods are optional there; here they are required, so that one that is written otherwise is found.
+/// Its methods are optional there; here they are required, so that one that is written otherwise is
+/// found.
 public protocol UNUserNotificationCenterDelegate: NSObjectProtocol {
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,

@@ -77,7 +77,8 @@ public import FoundationNetworking
 }
 public enum WKNavigationActionPolicy: Int, Sendable { case cancel, allow }
 
-/// Its methods are optional there; here they are required, so that one that is written otherwise is found.
+/// Its methods are optional there; here they are required, so that one that is written otherwise is
+/// found.
 @MainActor public protocol WKNavigationDelegate: NSObjectProtocol {
     func webView(
         _ webView: WKWebView, decidePolicyFor navigationAction: WKNavigationAction,

@@ -5,8 +5,8 @@ import RepriseJournal
 
 /// Effects outside of the journal: a line in a file opened with O_APPEND, by one system call.
 ///
-/// All lines have one length, a part of a page's: a write that crosses the end of a page can be seen,
-/// or be left by a kill, with its first half alone.
+/// All lines have one length, a part of a page's: a write that crosses the end of a page can be
+/// seen, or be left by a kill, with its first half alone.
 struct Append: Worker {
     struct Input: Codable, Sendable {
         var line: String

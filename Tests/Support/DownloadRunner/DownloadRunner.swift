@@ -4,7 +4,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseNIO
 
-/// A process to be killed: downloads a file with the worker of chains, and keeps its position in a file as the engine keeps it in the journal.
+/// A process to be killed: downloads a file with the worker of chains, and keeps its position in a
+/// file as the engine keeps it in the journal.
 ///
 ///     DownloadRunner URL HOST:PORT FOLDER POSITION
 ///

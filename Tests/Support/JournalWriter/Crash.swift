@@ -25,7 +25,8 @@ enum CrashKinds {
 
 /// A file of lines, each appended by one system call: the effects outside the journal.
 ///
-/// All have one length, a part of a page's: of a write that crosses the end of a page a kill may leave the first half alone.
+/// All have one length, a part of a page's: of a write that crosses the end of a page a kill may
+/// leave the first half alone.
 final class Lines: Sendable {
     /// Of a line in a file, in bytes, with its end.
     static let length = 64

@@ -1,9 +1,9 @@
 // A process to be killed: writes to a journal and says on its standard output what it was promised.
 //
-//   JournalWriter crash FOLDER SINK   records and handles as fast as it can until it is killed
-//   JournalWriter hold FOLDER         opens, says "open", then records one entry for each line that it reads
-//   JournalWriter merge FOLDER        merges the spool again and again until it is killed
-//   JournalWriter lock DATABASE       holds SQLite's lock for writing until it is killed
+//   JournalWriter crash FOLDER SINK records and handles as fast as it can until it is killed
+//   JournalWriter hold FOLDER opens, says "open", then records one entry for each line that it
+//   reads JournalWriter merge FOLDER merges the spool again and again until it is killed
+//   JournalWriter lock DATABASE holds SQLite's lock for writing until it is killed
 
 import Foundation
 import GRDB

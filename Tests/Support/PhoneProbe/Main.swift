@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 import ReprisePhone
 
-/// An app on the phone that does nothing but say what the system does to it; or, called with `phone FOLDER`, a phone.
+/// An app on the phone that does nothing but say what the system does to it; or, called with
+/// `phone FOLDER`, a phone.
 @main
 enum PhoneProbe {
     static func main() async {

@@ -4,8 +4,9 @@ import ReprisePhone
 
 /// Reports each thing that the system does; its habits are its arguments.
 struct Probe: Sendable {
-    /// `--holds` never returns from a response, `--overruns` never from the background, `--crashes` ends soon after its launch,
-    /// `--beats` reports all the time, `--hangs` never completes a task, `--silent` never answers `willPresent`.
+    /// `--holds` never returns from a response, `--overruns` never from the background, `--crashes`
+    /// ends soon after its launch, `--beats` reports all the time, `--hangs` never completes a
+    /// task, `--silent` never answers `willPresent`.
     let habits: Set<String>
 
     func run() async throws {

@@ -77,7 +77,8 @@ struct Audit {
         }
     }
 
-    /// What a device publishes to a channel is stored in that order, however much of it was on its way at a kill.
+    /// What a device publishes to a channel is stored in that order, however much of it was on its
+    /// way at a kill.
     private mutating func checkOrder() {
         let published = LineFile.read(device.place.promises).filter { $0.count == 2 }
         for channel in DeviceRole.channels {
@@ -94,7 +95,8 @@ struct Audit {
         }
     }
 
-    /// Each repetition is announced by an attempt of its own, and a kill allows no more of them than the window has.
+    /// Each repetition is announced by an attempt of its own, and a kill allows no more of them
+    /// than the window has.
     private mutating func checkAgain() {
         let lines = lines(.again)
         expectAll(lines.map(\.id), of: stored, "of the reader `again`")

@@ -10,8 +10,8 @@ import RepriseCore
 ///     crash-loop faults --kind fdatasync|pwrite64|full [--rounds N] [--seed S] [--probe] [--json]
 ///     crash-loop damage [--seeds N] [--seed S] [--json]
 ///
-/// The other verbs are its own children. They live with the tests, and not in the tool that ships, because they can be
-/// told to break the promises (``Mutation``).
+/// The other verbs are its own children. They live with the tests, and not in the tool that ships,
+/// because they can be told to break the promises (``Mutation``).
 @main
 enum CrashLoop {
     static func main() async {

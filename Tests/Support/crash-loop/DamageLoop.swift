@@ -5,8 +5,8 @@ import Synchronization
 
 /// `crash-loop damage`: damages journals and logs at random and opens them.
 ///
-/// The opening is done by child processes, so that bytes which crash or hang one are found, named by their seed, and do not
-/// end the search.
+/// The opening is done by child processes, so that bytes which crash or hang one are found, named
+/// by their seed, and do not end the search.
 struct DamageLoop: Sendable {
     private static let patience = 60.0
 

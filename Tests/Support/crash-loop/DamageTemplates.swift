@@ -5,7 +5,8 @@ import RepriseJournal
 import RepriseServer
 import RepriseWire
 
-/// A journal and a log, each as their owner closed them and as a killed owner leaves them; with a list of what they hold.
+/// A journal and a log, each as their owner closed them and as a killed owner leaves them; with a
+/// list of what they hold.
 struct DamageTemplates: Sendable {
     static let names = ["journal-closed", "journal-killed", "log-closed", "log-killed"]
     static let channels = ["alpha", "beta"]

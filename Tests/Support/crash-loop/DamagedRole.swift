@@ -220,7 +220,8 @@ struct Patient {
 
     private mutating func note(_ error: any Error, _ what: String) {
         if let error = error as? DatabaseError, error.resultCode == .SQLITE_ERROR, !damage.isInLog {
-            // A letter of the schema has rotted, which no check of SQLite notices: a known gap, in the documentation.
+            // A letter of the schema has rotted, which no check of SQLite notices: a known gap, in
+            // the documentation.
             reports.insert("SQL error")
             return
         }

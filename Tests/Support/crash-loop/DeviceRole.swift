@@ -99,7 +99,8 @@ struct DeviceRole: Sendable {
         let channels = try Self.channels.map { try reprise.channel($0) }
         while true {
             for channel in channels {
-                // Now and then so many at once that they are on their way together: their order must hold.
+                // Now and then so many at once that they are on their way together: their order
+                // must hold.
                 let count = Int.random(in: 0..<4) == 0 ? Int.random(in: 2...30) : 1
                 for _ in 0..<count {
                     let id = try await channel.publish(#"{"from":"device"}"#)

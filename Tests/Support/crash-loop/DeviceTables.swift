@@ -5,8 +5,8 @@ import RepriseJournal
 
 /// The app's own tables in a device's journal: effects that share the journal's transaction.
 ///
-/// They have no unique index, so that what takes effect twice stands there twice. Each version rewrites them whole, so
-/// that there is something to kill in a migration.
+/// They have no unique index, so that what takes effect twice stands there twice. Each version
+/// rewrites them whole, so that there is something to kill in a migration.
 enum DeviceTables {
     static let kind = EntryKind("crash.spooled")
     static let reader = "sink"

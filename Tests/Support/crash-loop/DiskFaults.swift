@@ -77,7 +77,8 @@ struct DiskFaults: Sendable {
     private func brokenRound(
         _ folder: TemporaryFolder, _ random: inout Seeded, _ found: inout Found
     ) async throws {
-        // Opening a journal with the tables of all doors writes hundreds of times, and is rarely synced.
+        // Opening a journal with the tables of all doors writes hundreds of times, and is rarely
+        // synced.
         let writes = kind == "pwrite64"
         let first = Int.random(in: 1...(writes ? 1_200 : 60), using: &random)
         let step = Int.random(in: writes ? 40...400 : 2...40, using: &random)

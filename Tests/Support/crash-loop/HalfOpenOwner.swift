@@ -1,7 +1,7 @@
 import Foundation
 
-/// `crash-loop opening`: stays for 300 ms where an owner is for a moment, between locking the index of its log and
-/// filling it.
+/// `crash-loop opening`: stays for 300 ms where an owner is for a moment, between locking the index
+/// of its log and filling it.
 struct HalfOpenOwner {
     private let database: String
 
@@ -12,7 +12,8 @@ struct HalfOpenOwner {
         guard index >= 0, ftruncate(index, 3) == 0 else {
             throw ProcessFailure("The index cannot be made.")
         }
-        // SQLite's "dead man's switch": whoever holds this byte keeps others from starting the index anew.
+        // SQLite's "dead man's switch": whoever holds this byte keeps others from starting the
+        // index anew.
         var lock = flock()
         lock.l_type = Int16(F_RDLCK)
         lock.l_whence = Int16(SEEK_SET)

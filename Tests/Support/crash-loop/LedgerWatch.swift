@@ -3,7 +3,8 @@ import Reprise
 import RepriseCore
 import RepriseJournal
 
-/// Reads a device's ledger from outside, as `reprise ledger` does, and compares it with the time before.
+/// Reads a device's ledger from outside, as `reprise ledger` does, and compares it with the time
+/// before.
 struct LedgerWatch {
     private let journal: URL
     private(set) var newest: LedgerSum?
@@ -13,8 +14,9 @@ struct LedgerWatch {
 
     /// Reads it once more.
     ///
-    /// - Parameter version: of the tables that its owner has, or was killed on the way to. With a newer one each reading would
-    ///   rewrite a copy of the journal up to sixty times, and the journal grow meanwhile.
+    /// - Parameter version: of the tables that its owner has, or was killed on the way to. With a
+    ///   newer one each reading would rewrite a copy of the journal up to sixty times, and the
+    ///   journal grow meanwhile.
     /// - Returns: what is wrong with it.
     mutating func look(version: Int) -> [String] {
         let sum: LedgerSum

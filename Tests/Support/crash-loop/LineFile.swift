@@ -2,8 +2,9 @@ import Foundation
 
 /// The observer outside every database: a file of lines, each appended by one system call.
 ///
-/// SIGKILL takes nothing away that a write has returned from, but it may stop one between two pages of the file and leave the first
-/// half. So all lines of a file have one length, a part of a page's: none crosses from one page into the next.
+/// SIGKILL takes nothing away that a write has returned from, but it may stop one between two pages
+/// of the file and leave the first half. So all lines of a file have one length, a part of a
+/// page's: none crosses from one page into the next.
 final class LineFile: Sendable {
     /// Of a line in a file, in bytes, with its end.
     static let length = 64
@@ -54,7 +55,8 @@ struct ProcessFailure: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// What every child does first: its complaints go to a file, and it ends when the one who started it does.
+/// What every child does first: its complaints go to a file, and it ends when the one who started
+/// it does.
 enum Childhood {
     static func begin(log: String) {
         let file = open(log, O_WRONLY | O_CREAT | O_APPEND, 0o600)

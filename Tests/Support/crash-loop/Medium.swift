@@ -4,10 +4,11 @@ import RepriseTesting
 #if os(Linux)
     /// A disk whose power can be cut: an ext4 file system on a loop device over memory.
     ///
-    /// Sealing the memory makes every later write fail, between any two pages that the kernel writes: what it holds then is
-    /// what a medium without a cache of its own holds after the power failed. (Copying the file of an ordinary image under
-    /// load is not that: it mixes the states of different moments, and SQLite does not survive an order of writes that
-    /// no disk would keep.)
+    /// Sealing the memory makes every later write fail, between any two pages that the kernel
+    /// writes: what it holds then is what a medium without a cache of its own holds after the power
+    /// failed. (Copying the file of an ordinary image under load is not that: it mixes the states
+    /// of different moments, and SQLite does not survive an order of writes that no disk would
+    /// keep.)
     final class Medium {
         let point: String
         private let memory: Int32
@@ -51,7 +52,8 @@ import RepriseTesting
             }
         }
 
-        /// Writes down what it holds, holes left out; then the copy can be mounted like a disk that is switched on again.
+        /// Writes down what it holds, holes left out; then the copy can be mounted like a disk that
+        /// is switched on again.
         func copy(to path: String) throws {
             let target = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
             defer { close(target) }

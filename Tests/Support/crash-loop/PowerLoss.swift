@@ -4,15 +4,16 @@ import RepriseCore
 import RepriseTesting
 import Synchronization
 
-/// `crash-loop powerloss`: cuts the power under a running writer, and asks the medium for what was promised.
+/// `crash-loop powerloss`: cuts the power under a running writer, and asks the medium for what was
+/// promised.
 ///
 /// For each image a new file system, a new writer, and a random moment.
 struct PowerLoss: Sendable {
     private let seed: UInt64
     private let images: Int
     private let isJSON: Bool
-    /// A writer that does not wait for the disk: `bare`, our own with synchronous = OFF; `lying`, the real journal and log
-    /// on a disk that says "synced" and does nothing (strace).
+    /// A writer that does not wait for the disk: `bare`, our own with synchronous = OFF; `lying`,
+    /// the real journal and log on a disk that says "synced" and does nothing (strace).
     private let unsafe: String?
     private let arguments: Arguments
 

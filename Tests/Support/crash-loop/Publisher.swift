@@ -3,7 +3,8 @@ import RepriseNIO
 import RepriseWire
 import Synchronization
 
-/// Publishes without pause, over one connection after the other, and remembers only what was acknowledged.
+/// Publishes without pause, over one connection after the other, and remembers only what was
+/// acknowledged.
 ///
 /// It speaks the wire itself, so that what it remembers owes nothing to the SDK under test.
 final class Publisher: Sendable {

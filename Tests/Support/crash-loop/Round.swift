@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 import RepriseTesting
 
-/// Fresh folders, a number of strikes, rest, and the audit: small enough that journals stay small and starts quick.
+/// Fresh folders, a number of strikes, rest, and the audit: small enough that journals stay small
+/// and starts quick.
 struct Round {
     struct Result: Sendable {
         var faults: [String] = []
@@ -124,8 +125,9 @@ struct Round {
 
 /// A port that nobody is given by chance.
 ///
-/// Outside the range from which the system takes the near end of a connection: a device that dials a dead server for long
-/// enough would otherwise be given the server's own port, be connected to itself, and keep the server from coming back.
+/// Outside the range from which the system takes the near end of a connection: a device that dials
+/// a dead server for long enough would otherwise be given the server's own port, be connected to
+/// itself, and keep the server from coming back.
 enum FreePort {
     static func find() throws -> Int {
         for _ in 0..<100 {

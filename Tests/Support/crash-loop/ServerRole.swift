@@ -32,7 +32,8 @@ struct ServerRole: Sendable {
     }
 }
 
-/// A log that says "stored" and stores 20 ms later: the mutation ``Mutation/acknowledgeBeforeCommit``.
+/// A log that says "stored" and stores 20 ms later: the mutation
+/// ``Mutation/acknowledgeBeforeCommit``.
 final class EagerLog: MessageLog {
     private struct State {
         var heads: [ChannelName: Int64] = [:]

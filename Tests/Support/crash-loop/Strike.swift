@@ -9,9 +9,11 @@ struct Strike: Sendable {
     let delay: Duration
     /// Killed one right after the other, then started again.
     let victims: [Victim]
-    /// Waits before the same are killed again, just after they were started: they die while they open, migrate, merge.
+    /// Waits before the same are killed again, just after they were started: they die while they
+    /// open, migrate, merge.
     let repetitions: [Duration]
-    /// How many files an extension leaves in each killed device's spool, before the kill and after it.
+    /// How many files an extension leaves in each killed device's spool, before the kill and after
+    /// it.
     let spooled: (before: Int, after: Int)
     /// Whether a killed device comes back as the next version of the app.
     let isUpdate: Bool
@@ -30,7 +32,8 @@ struct Strike: Sendable {
         isUpdate = random.chance(0.3)
     }
 
-    /// Sometimes at once, mostly while all are at work, seldom late enough for everybody to be idle.
+    /// Sometimes at once, mostly while all are at work, seldom late enough for everybody to be
+    /// idle.
     private static func delay(using random: inout Seeded) -> Duration {
         switch Double.random(in: 0..<1, using: &random) {
         case ..<0.3: .milliseconds(Int.random(in: 0..<40, using: &random))

@@ -5,7 +5,8 @@ import RepriseJournal
 import RepriseServer
 import RepriseWire
 
-/// `crash-loop write`: a process that stores as fast as it can and says, line by line, what it was promised.
+/// `crash-loop write`: a process that stores as fast as it can and says, line by line, what it was
+/// promised.
 ///
 ///     journal ID   log ID   bare ID     it is durable
 ///     refused NAME CODE                 it may be stored or not
@@ -16,7 +17,8 @@ struct WriterRole: Sendable {
     private let log: String
     /// `OFF` or `FULL`: a table of our own in place of journal and log.
     private let bare: String?
-    /// Whether the journal is written back after so little that a copy finds it in the middle of that.
+    /// Whether the journal is written back after so little that a copy finds it in the middle of
+    /// that.
     private let isSmall: Bool
     /// How many promises and refusals each writer waits for; nil: until it is killed.
     private let count: Int?

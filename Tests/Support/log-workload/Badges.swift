@@ -5,7 +5,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// How long the first badge of a user with many channels takes, of which all but a tenth have a message that is unread.
+/// How long the first badge of a user with many channels takes, of which all but a tenth have a
+/// message that is unread.
 struct Badges {
     let folder: String
     let channels: Int
@@ -57,7 +58,8 @@ struct Badges {
         await log.close()
     }
 
-    /// What no first count can do without: where the user stands, and a look into each channel, on connections that are open.
+    /// What no first count can do without: where the user stands, and a look into each channel, on
+    /// connections that are open.
     private func bareTime() throws -> Duration {
         let accounts = try DatabaseQueue(path: folder + "/accounts.sqlite")
         let log = try DatabaseQueue(path: folder + "/messages.sqlite")

@@ -136,7 +136,8 @@ struct Measurement {
         print("reading one channel: \(rate(events, seconds)) messages/s")
     }
 
-    /// Seconds that all threads of this process have worked; on a shared machine steadier than a clock.
+    /// Seconds that all threads of this process have worked; on a shared machine steadier than a
+    /// clock.
     private func processorTime() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

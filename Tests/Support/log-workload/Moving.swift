@@ -3,7 +3,8 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// Moves positions of several users for ever, and says of each move that it is durable: `user read`.
+/// Moves positions of several users for ever, and says of each move that it is durable:
+/// `user read`.
 enum Moving {
     static func run(in folder: String) async throws {
         let accounts = try Accounts.open(at: folder, implicitChannels: true)

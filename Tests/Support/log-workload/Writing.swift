@@ -4,10 +4,11 @@ import RepriseServer
 import RepriseWire
 import Synchronization
 
-/// Stores messages in a few channels for ever, and says of each what was acknowledged: `channel seq id`.
+/// Stores messages in a few channels for ever, and says of each what was acknowledged:
+/// `channel seq id`.
 ///
-/// A line is one `write` to a pipe, so that a kill leaves whole lines only. What was submitted but never acknowledged may
-/// be stored or not; what was acknowledged must be.
+/// A line is one `write` to a pipe, so that a kill leaves whole lines only. What was submitted but
+/// never acknowledged may be stored or not; what was acknowledged must be.
 enum Writing {
     /// Seals `idsPerRun` ids together; nil is as many as a server does.
     static func run(in folder: String, idsPerRun: Int?) async throws {
@@ -31,7 +32,8 @@ enum Writing {
             let batch = (0..<Int.random(in: 1...20)).map { _ in
                 NewMessage(channel: channel, id: .random(), body: Array(#"{"n":1}"#.utf8))
             }
-            // What failed is not known to be stored; the parent is told nothing and the next batch goes on.
+            // What failed is not known to be stored; the parent is told nothing and the next batch
+            // goes on.
             guard let results = try? await committer.commit(batch) else { continue }
             for (message, result) in zip(batch, results) {
                 guard case .stored(let event) = result else { continue }

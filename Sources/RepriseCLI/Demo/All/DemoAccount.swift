@@ -1,12 +1,14 @@
 import RepriseCore
 
-/// What was promised at one door, and what was seen of it: a row of the table at the end of `reprise demo`.
+/// What was promised at one door, and what was seen of it: a row of the table at the end of
+/// `reprise demo`.
 struct DemoAccount: Encodable, Sendable {
     /// The door.
     let door: String
     /// What was promised.
     let promise: String
-    /// What came of it as the document does it that the door comes from; nil: it says nothing of it.
+    /// What came of it as the document does it that the door comes from; nil: it says nothing of
+    /// it.
     let before: String?
     /// The same with the document's own repair.
     let repaired: String?

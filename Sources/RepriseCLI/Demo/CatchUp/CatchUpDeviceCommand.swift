@@ -93,7 +93,8 @@ struct CatchUpDeviceCommand: AsyncParsableCommand {
         try await device.run()
     }
 
-    /// The SDK, with an effect outside the journal that is exactly once: the file keeps the ids, and answers for them.
+    /// The SDK, with an effect outside the journal that is exactly once: the file keeps the ids,
+    /// and answers for them.
     private func listenWithReprise(_ names: [ChannelName], after go: Bell) async throws {
         let reprise = try await Reprise.open(
             at: URL(fileURLWithPath: folder).appendingPathComponent("journal"), server: server,

@@ -7,7 +7,8 @@ struct CatchUpScenario: Sendable {
     /// "Bulk events should arrive (100-200)".
     static let backlog = 200
     static let channels = ["north", "east", "south", "west"]
-    /// How long the repaired client waits at most, and a bit (`catchUpTimeout`, looked at every 2 s).
+    /// How long the repaired client waits at most, and a bit (`catchUpTimeout`, looked at every 2
+    /// s).
     private static let longestCatchUp = Duration.seconds(66)
     /// A step that takes less than a second, and may take longer on a busy machine.
     private static let patience = Duration.seconds(30)
@@ -135,7 +136,8 @@ struct CatchUpScenario: Sendable {
         for lane in play.traffic { await lane.waitForAll() }
         try play.note("no more live events")
         try await play.wait("reprise has everything", Self.patience) { try play.has(.reprise) }
-        // What the others do not have now, two seconds after the last event, does not come any more.
+        // What the others do not have now, two seconds after the last event, does not come any
+        // more.
         try await Task.sleep(for: .seconds(2))
         for lane in play.traffic { lane.end() }
         try play.note("the end")

@@ -2,11 +2,13 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// Lets a backlog come as seed 001's backend sent it: in parallel streams, out of order, one of them slow.
+/// Lets a backlog come as seed 001's backend sent it: in parallel streams, out of order, one of
+/// them slow.
 ///
-/// It sits between a device of the demo and its real connection, and treats all devices alike: what the server sends of a
-/// backlog goes through four streams with pauses of their own, what is live goes past them, and the word that the catch-up
-/// is over follows its last event. What is in a stream when the connection ends is lost with it.
+/// It sits between a device of the demo and its real connection, and treats all devices alike: what
+/// the server sends of a backlog goes through four streams with pauses of their own, what is live
+/// goes past them, and the word that the catch-up is over follows its last event. What is in a
+/// stream when the connection ends is lost with it.
 struct ParallelStreams: SocketDialer {
     /// "4 parallel processing threads" (`seeds/001`).
     static let count = 4
@@ -46,7 +48,8 @@ private final class StreamedSocket: Socket {
 
     private let socket: any Socket
     private let state: Mutex<State>
-    // Not bounded by itself: a device of the demo reads at once, and is behind by one backlog of the demo at most.
+    // Not bounded by itself: a device of the demo reads at once, and is behind by one backlog of
+    // the demo at most.
     private let ready = AsyncStream.makeStream(of: [[UInt8]].self)
 
     init(_ socket: any Socket, seed: UInt64) {

@@ -4,15 +4,16 @@ import RepriseWire
 
 /// A device with seed 001's own client, as it froze or as it was repaired, on a real connection.
 ///
-/// The client is the simulator's transcription, one for each channel. What the seed leaves open is filled in to its
-/// advantage: its position is on disk in one write with the effect, it dials again every second, and a look at its queue
-/// never comes too early by itself.
+/// The client is the simulator's transcription, one for each channel. What the seed leaves open is
+/// filled in to its advantage: its position is on disk in one write with the effect, it dials again
+/// every second, and a look at its queue never comes too early by itself.
 actor SeedDevice {
     struct Setup: Sendable {
         let server: String
         let dialer: any SocketDialer
         let version: SeedChannelClient.Version
-        /// Whether its backend says when a catch-up is over: in the seed "optional but recommended".
+        /// Whether its backend says when a catch-up is over: in the seed "optional but
+        /// recommended".
         let hearsCompletion: Bool
         /// How many times as fast its clock goes.
         let speed: Double

@@ -60,7 +60,8 @@ struct ChainsPlay: Sendable {
         try await phone.expects(.phone(.suspended, app: app.id), within: Self.patience)
     }
 
-    /// The system gives time for the app's request, and takes it back when so many more tasks are done; then it kills the app.
+    /// The system gives time for the app's request, and takes it back when so many more tasks are
+    /// done; then it kills the app.
     ///
     /// - Returns: false if the app has not asked for time, or may have none.
     func slot(tasks: Int) async throws -> Bool {

@@ -58,7 +58,8 @@ extension ChainsScenario {
         return line
     }
 
-    /// A disk that is full just when a task keeps its position; the app is killed, and started with room again.
+    /// A disk that is full just when a task keeps its position; the app is killed, and started with
+    /// room again.
     static func full(_ play: ChainsPlay) async throws {
         try await play.launch()
         try await play.until("the app was told") {

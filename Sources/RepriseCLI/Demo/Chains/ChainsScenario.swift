@@ -11,7 +11,8 @@ struct ChainsScenario: Sendable {
     var ends: [Int: String] = [:]
     /// The tasks that Reprise may do again: those that were in hand at a kill.
     var again = 0
-    /// The effects that have to be there, in whatever order; nil: those of the plan, for each chain that succeeds.
+    /// The effects that have to be there, in whatever order; nil: those of the plan, for each chain
+    /// that succeeds.
     var effects: [String]?
     /// Chains that go on waiting.
     var waiting = 0
@@ -21,7 +22,8 @@ struct ChainsScenario: Sendable {
     var isOnSmallDisk = false
     /// How long the app may run in the background.
     var backgroundSeconds = 30
-    /// Bytes of files that the tasks write, beside the bookkeeping; nil: that is not to be told apart.
+    /// Bytes of files that the tasks write, beside the bookkeeping; nil: that is not to be told
+    /// apart.
     var fileBytes: Int? = 0
     /// What happens.
     let play: @Sendable (ChainsPlay) async throws -> Void

@@ -3,7 +3,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A server of files on a free loopback port: slow enough that a kill falls into a download, and it counts what it sends.
+/// A server of files on a free loopback port: slow enough that a kill falls into a download, and it
+/// counts what it sends.
 final class ChainsServer: Sendable {
     private typealias Peer = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
@@ -50,7 +51,8 @@ final class ChainsServer: Sendable {
             try await server.executeThenClose { connections in
                 try await withThrowingDiscardingTaskGroup { group in
                     for try await peer in connections {
-                        // A connection that breaks because the app was killed is what the demo is about.
+                        // A connection that breaks because the app was killed is what the demo is
+                        // about.
                         group.addTask { try? await self.serve(peer) }
                     }
                 }

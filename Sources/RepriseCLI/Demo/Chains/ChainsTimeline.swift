@@ -30,7 +30,8 @@ struct ChainsTimeline {
     }
 
     private var rows: [(at: Int64, text: String)] {
-        // The phone's clock may have been moved: both are put in order by the machine's, from the newest process report on.
+        // The phone's clock may have been moved: both are put in order by the machine's, from the
+        // newest process report on.
         let said = run.log.compactMap { event in
             Self.label(event).map { (event.microseconds, $0) }
         }

@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// A small file system in memory for the data of one app, so that a disk can be full and the machine's is not.
+/// A small file system in memory for the data of one app, so that a disk can be full and the
+/// machine's is not.
 ///
 /// Only root may mount, on Linux alone, and not in every container.
 struct SmallDisk: Sendable {

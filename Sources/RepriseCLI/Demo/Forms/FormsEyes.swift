@@ -11,7 +11,8 @@ enum FormsDeed: Sendable {
     case answer(_ field: String, _ text: String, button: String)
 }
 
-/// The person before the screen: sees forms by asking the browser, and closes or answers each when it was seen.
+/// The person before the screen: sees forms by asking the browser, and closes or answers each when
+/// it was seen.
 ///
 /// A witness of its own: nothing that an app says counts here.
 actor FormsEyes {
@@ -52,7 +53,8 @@ actor FormsEyes {
         }
     }
 
-    /// Each form that is rendered is an element of its own: marked when it is seen, so that none counts twice.
+    /// Each form that is rendered is an element of its own: marked when it is seen, so that none
+    /// counts twice.
     private static let news = """
         (() => {
           const form = document.body?.querySelector('div');
@@ -85,7 +87,8 @@ actor FormsEyes {
             case .close: try await page.press("Escape")
             case .press(let button), .answer(_, _, let button): try await page.click(button)
             }
-            // A second key only if the first was not heard: the next form is not to be closed unseen.
+            // A second key only if the first was not heard: the next form is not to be closed
+            // unseen.
             let limit = ContinuousClock.now + .seconds(2)
             while ContinuousClock.now < limit {
                 guard try await page.evaluate(Self.isThere) == .bool(true) else { return }
@@ -95,7 +98,8 @@ actor FormsEyes {
     }
 }
 
-/// The clock of the phone's log, as somebody outside has it: the machine's, and by how much the phone's was moved.
+/// The clock of the phone's log, as somebody outside has it: the machine's, and by how much the
+/// phone's was moved.
 final class FormsClock: Sendable {
     private let machine = SystemTimekeeper()
     private let offset = Mutex(Duration.zero)

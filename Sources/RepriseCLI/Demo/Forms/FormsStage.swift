@@ -76,7 +76,8 @@ actor FormsStage {
         await push.terminate()
     }
 
-    /// The system's part of a web view is there before any app: no launch pays for the browser's start.
+    /// The system's part of a web view is there before any app: no launch pays for the browser's
+    /// start.
     private static func warmUp(_ phone: Phone, _ program: URL) async throws -> String {
         try await phone.install(
             PhoneAppSpec(

@@ -11,7 +11,8 @@ extension NoticesPlay {
             #"{"from":"\#(start)","to":"\#(end)","timeZone":"\#(zone)"}"#)
     }
 
-    /// Quiet hours over midnight that hold now, in a zone in which it is midnight, at the server too.
+    /// Quiet hours over midnight that hold now, in a zone in which it is midnight, at the server
+    /// too.
     func isQuietNow() async throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt
@@ -41,7 +42,8 @@ extension NoticesPlay {
         }
     }
 
-    /// Random steps of Ada, of the person on the phone and on two other devices; after each the badge has to be right.
+    /// Random steps of Ada, of the person on the phone and on two other devices; after each the
+    /// badge has to be right.
     func doesRandomly(_ steps: Int) async throws {
         var random = NoticesRandom(state: 0x9E37_79B9)
         try await launch()

@@ -56,7 +56,8 @@ extension NoticesPlay {
         if !isRight { await book.note(.badge(saw: saw, due: due)) }
     }
 
-    /// The person taps the banner of a message, if there is one, and its conversation is on the screen.
+    /// The person taps the banner of a message, if there is one, and its conversation is on the
+    /// screen.
     func taps(_ name: String) async throws {
         let shown = try await phone.app(app).delivered.contains { $0.request.id == id(name) }
         guard shown, let message = await book.message(id(name)) else { return }
@@ -90,7 +91,8 @@ extension NoticesPlay {
         }
     }
 
-    /// A push of a message that has been under way: Apple brings it late, whatever the device has by now.
+    /// A push of a message that has been under way: Apple brings it late, whatever the device has
+    /// by now.
     func isPushedLate(_ name: String) async throws {
         guard let message = await book.message(id(name)) else { return }
         var hint = PushHint(

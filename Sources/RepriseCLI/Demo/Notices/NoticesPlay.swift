@@ -6,7 +6,8 @@ import ReprisePhone
 
 /// One scenario, played by one app: the words that scenarios are written in.
 ///
-/// Each word returns when what it says has happened, or when nobody can hope for it any more: then the report says so.
+/// Each word returns when what it says has happened, or when nobody can hope for it any more: then
+/// the report says so.
 struct NoticesPlay: Sendable {
     static let patience = DemoPatience.most
 
@@ -30,7 +31,8 @@ struct NoticesPlay: Sendable {
     /// The number of the last event before.
     let since: Int
 
-    /// How long what has to come may take; the seed's app is not waited for where nothing of it runs any more.
+    /// How long what has to come may take; the seed's app is not waited for where nothing of it
+    /// runs any more.
     var patience: Duration { algorithm == .reprise ? .seconds(20) : .milliseconds(1_500) }
 
     // MARK: The app
@@ -147,7 +149,8 @@ struct NoticesPlay: Sendable {
         }
     }
 
-    /// Whether the process that runs has caught up: one that was only just started has nothing to do yet.
+    /// Whether the process that runs has caught up: one that was only just started has nothing to
+    /// do yet.
     private func isLive(_ log: [PhoneEvent]) -> Bool {
         guard algorithm == .reprise else { return true }
         let since = log.last { $0.what == "launched" }?.number ?? 0

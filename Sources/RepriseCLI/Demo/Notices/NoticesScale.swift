@@ -10,6 +10,7 @@ struct NoticesScale: Hashable, Sendable {
     static let quick = NoticesScale(steps: 60, outage: .seconds(8))
     static let full = NoticesScale(steps: 1_000, outage: .seconds(3_600))
 
-    /// How long what waited may take behind an outage: the longest pause before a provider is asked again, and that of a push.
+    /// How long what waited may take behind an outage: the longest pause before a provider is asked
+    /// again, and that of a push.
     var patience: Duration { outage > .seconds(60) ? .seconds(400) : .seconds(20) }
 }

@@ -1,7 +1,8 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario of the demo `notices`: what happens on the phone and at the server, and what a person has to see.
+/// One scenario of the demo `notices`: what happens on the phone and at the server, and what a
+/// person has to see.
 struct NoticesScenario: NamedScenario {
     let name: String
     let title: String
@@ -11,7 +12,8 @@ struct NoticesScenario: NamedScenario {
     var isOfSeed = true
     /// Whether it has a server of its own, because it is killed.
     var isAlone = false
-    /// Whether two things race to alert the person, so that a second alert is none of the faults if the app has counted it.
+    /// Whether two things race to alert the person, so that a second alert is none of the faults if
+    /// the app has counted it.
     var mayRace = false
     /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()

@@ -4,7 +4,8 @@ import RepriseFakes
 import RepriseNIO
 import RepriseWire
 
-/// The server as a process of its own, and Apple's stand-in before it, which hands over what it takes.
+/// The server as a process of its own, and Apple's stand-in before it, which hands over what it
+/// takes.
 actor NoticesServer {
     static let topic = "org.example.chat"
 

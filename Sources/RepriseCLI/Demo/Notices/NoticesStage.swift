@@ -6,7 +6,8 @@ import RepriseNIO
 import RepriseNotices
 import ReprisePhone
 
-/// A phone, a server and what brings pushes from one to the other; each play has an app, a person and conversations of its own on it.
+/// A phone, a server and what brings pushes from one to the other; each play has an app, a person
+/// and conversations of its own on it.
 actor NoticesStage {
     private let phone: Phone
     private let server: NoticesServer

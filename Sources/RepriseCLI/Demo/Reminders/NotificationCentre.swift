@@ -4,18 +4,21 @@ import RepriseCore
 import ReprisePhone
 import RepriseReminders
 
-/// What waits in the phone's notification centre, held against the goals: a witness that asks neither app nor journal.
+/// What waits in the phone's notification centre, held against the goals: a witness that asks
+/// neither app nor journal.
 struct NotificationCentre: Sendable {
     /// What waits.
     let pending: Int
-    /// What waits and should not: its goal is gone or put aside, or is not to be asked at that time.
+    /// What waits and should not: its goal is gone or put aside, or is not to be asked at that
+    /// time.
     let orphans: Int
     /// Goals in use of which the next reminder does not wait.
     let silent: Int
 
     /// Whether nothing waits that should not, and what should does.
     ///
-    /// - Parameter all: false: there are more goals than the system lets wait, so that it is enough if there is no room left.
+    /// - Parameter all: false: there are more goals than the system lets wait, so that it is enough
+    ///   if there is no room left.
     /// - Returns: whether it is so.
     func isInOrder(withAll all: Bool) -> Bool {
         orphans == 0 && (all ? silent == 0 : pending >= 60)

@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// The scenario `reminders`: what seed 002 tells of and what it does not, for real, with three apps.
+/// The scenario `reminders`: what seed 002 tells of and what it does not, for real, with three
+/// apps.
 struct RemindersDemo: Sendable {
     let scenarios: [RemindersScenario]
     let algorithms: [RemindersAlgorithm]

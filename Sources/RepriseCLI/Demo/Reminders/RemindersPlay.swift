@@ -78,7 +78,8 @@ struct RemindersPlay: Sendable {
 
     /// Something is done in the app, which runs.
     ///
-    /// The seed's asks the system six hundred times for two hundred goals: while the phone hears of it, it is slow and not stuck.
+    /// The seed's asks the system six hundred times for two hundred goals: while the phone hears of
+    /// it, it is slow and not stuck.
     func does(_ command: GoalsCommand) async throws {
         let name = try GoalsFolder(of: phone.folder.data(of: app)).leave(command)
         var seen = try await heard()

@@ -3,7 +3,8 @@ import RepriseCore
 import ReprisePhone
 import RepriseReminders
 
-/// What the seed does not tell of: many goals, deaths in the middle of a plan, calendars, older versions.
+/// What the seed does not tell of: many goals, deaths in the middle of a plan, calendars, older
+/// versions.
 extension RemindersScenario {
     static let crowds = [
         RemindersScenario(

@@ -9,7 +9,8 @@ struct RemindersScenario: NamedScenario {
     let title: String
     /// What a person has to see, in order, in the words of ``GoalsScreen``.
     var screens: [String] = []
-    /// When a reminder has to ring from ``RemindersPlay/listens()`` on, by the phone's wall clock; nil: it is not listened to.
+    /// When a reminder has to ring from ``RemindersPlay/listens()`` on, by the phone's wall clock;
+    /// nil: it is not listened to.
     var heard: [String]?
     /// How many buttons of notifications are pressed: what they do has no screen.
     var buttons = 0
@@ -19,7 +20,8 @@ struct RemindersScenario: NamedScenario {
     var leavesNoneSilent = true
     /// Whether the seed says anything about it, so that its code can be asked.
     var isOfSeed = true
-    /// Whether nobody waits for a screen, so that it can be played beside others without being in the way of their times.
+    /// Whether nobody waits for a screen, so that it can be played beside others without being in
+    /// the way of their times.
     var isUntimed: Bool { screens.isEmpty || takesLong }
     /// Whether it is the goals that take long.
     var takesLong = false

@@ -83,7 +83,8 @@ struct RemindersRun: Sendable {
         log.filter { $0.what == "dropped" && $0.detail.hasSuffix("more than 64 pending") }.count
     }
 
-    /// Whether it knows its goals: Reprise finds out for itself, the seed schedules where a person makes them.
+    /// Whether it knows its goals: Reprise finds out for itself, the seed schedules where a person
+    /// makes them.
     var hasMadeGoals: Bool { algorithm == .reprise || log.contains { $0.what == "app.did" } }
 
     /// From the tap to its screen, the longest one; nil: there was none.

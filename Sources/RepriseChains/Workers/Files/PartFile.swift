@@ -4,7 +4,8 @@ import RepriseCore
 
 /// A file that grows under a hidden name beside its place, and takes its place when it is whole.
 ///
-/// `begin → write… → sync…→ place`; a process that dies in between goes on from the last position that was synced and kept.
+/// `begin → write… → sync…→ place`; a process that dies in between goes on from the last position
+/// that was synced and kept.
 actor PartFile {
     let folder: SandboxFolder
     /// The file's name when it is whole.

@@ -1,7 +1,8 @@
 import Crypto
 import Foundation
 
-/// The names of half-written files: hidden, and of one task each, so that two tasks with the same destination never write into one file.
+/// The names of half-written files: hidden, and of one task each, so that two tasks with the same
+/// destination never write into one file.
 enum PartName {
     private static let (prefix, suffix) = (".reprise-", ".part")
 

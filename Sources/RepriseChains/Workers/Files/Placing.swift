@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// That a whole file is about to take its place: written before it does, so that a process which dies right after knows that it is done.
+/// That a whole file is about to take its place: written before it does, so that a process which
+/// dies right after knows that it is done.
 struct Placing<Output: Codable & Sendable>: Codable, Sendable {
     let file: FileFacts
     let output: Output
@@ -34,7 +35,8 @@ extension PartFile {
         return output
     }
 
-    /// Gives the file its name, if it was whole when the process died and nothing has changed it since.
+    /// Gives the file its name, if it was whole when the process died and nothing has changed it
+    /// since.
     ///
     /// - Returns: nil if it has to be made.
     func finish<Output: Codable & Sendable>(

@@ -7,11 +7,13 @@ import RepriseCore
 /// let sandbox = Sandbox(["documents": .documentsDirectory, "caches": .cachesDirectory])
 /// ```
 ///
-/// A path is walked one part at a time with `openat(2)` and `O_NOFOLLOW`, from a descriptor of the folder before, and the file itself is
-/// opened, renamed and removed by the descriptor of its folder. So no link is ever followed, whenever it was put there. The folders
-/// named here may themselves be reached by links. What remains: a folder that somebody moves out of the sandbox while a worker stands in it takes
-/// that worker with it; hard links and mounts are as good as the file; and ``UploadWorker`` opens its file a second time by its path, where only the
-/// last part is kept from being a link.
+/// A path is walked one part at a time with `openat(2)` and `O_NOFOLLOW`, from a descriptor of the
+/// folder before, and the file itself is opened, renamed and removed by the descriptor of its
+/// folder. So no link is ever followed, whenever it was put there. The folders named here may
+/// themselves be reached by links. What remains: a folder that somebody moves out of the sandbox
+/// while a worker stands in it takes that worker with it; hard links and mounts are as good as the
+/// file; and ``UploadWorker`` opens its file a second time by its path, where only the last part is
+/// kept from being a link.
 public struct Sandbox: Sendable {
     /// The folders by their names.
     public let roots: [String: URL]
@@ -44,7 +46,8 @@ public struct Sandbox: Sendable {
 
     /// Removes half-written files that nobody has touched for longer than a chain is kept.
     ///
-    /// A task that ended for good while it was not running leaves one behind. Call it now and then; it walks through all folders.
+    /// A task that ended for good while it was not running leaves one behind. Call it now and then;
+    /// it walks through all folders.
     ///
     /// - Parameter age: how old they are at least.
     /// - Returns: how many were removed.

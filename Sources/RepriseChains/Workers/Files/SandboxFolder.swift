@@ -1,7 +1,8 @@
 import Foundation
 import RepriseCore
 
-/// An open folder of the sandbox: all that is done in it is done by its descriptor, and follows no link.
+/// An open folder of the sandbox: all that is done in it is done by its descriptor, and follows no
+/// link.
 final class SandboxFolder: Sendable {
     private let descriptor: Int32
 
@@ -44,7 +45,8 @@ final class SandboxFolder: Sendable {
         return FileFacts(facts)
     }
 
-    /// A name in it that leads into this very folder, whatever stands at its path by now, while it is open.
+    /// A name in it that leads into this very folder, whatever stands at its path by now, while it
+    /// is open.
     ///
     /// - Returns: nil where the system has no such names.
     func place(of name: String) -> URL? {

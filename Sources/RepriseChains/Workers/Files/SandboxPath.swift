@@ -6,11 +6,13 @@ import RepriseCore
 /// SandboxPath("documents", "photos/1.jpg")
 /// ```
 ///
-/// It is written with a chain's input, and still right when the system has moved the app's container: that happens with every update.
+/// It is written with a chain's input, and still right when the system has moved the app's
+/// container: that happens with every update.
 public struct SandboxPath: Hashable, Sendable, Codable, CustomStringConvertible {
     /// Which of the sandbox's folders.
     public var root: String
-    /// Where below it: parts with `/` between them; no `..`, `.`, empty part or NUL, at most 1,024 bytes.
+    /// Where below it: parts with `/` between them; no `..`, `.`, empty part or NUL, at most 1,024
+    /// bytes.
     public var path: String
 
     /// Names a file; nothing is checked yet.

@@ -6,10 +6,12 @@ package import RepriseCore
 /// AddressGuard(allowed: ["printer.local:631"])
 /// ```
 ///
-/// Only http and https; no user's name in the URL; no address of this machine, this link, a group or nobody, however it is written, and no
-/// name that has such an address among its own. A name is looked up first, all of its addresses are checked, and the connection is made to one of
-/// them (``RepriseCore/HTTPCall/address``), so that a second answer of the name server leads nowhere else. `URLSession` cannot do that: it looks
-/// the name up again, and whoever answers for that name could answer differently in between. Each redirect is checked in the same way.
+/// Only http and https; no user's name in the URL; no address of this machine, this link, a group
+/// or nobody, however it is written, and no name that has such an address among its own. A name is
+/// looked up first, all of its addresses are checked, and the connection is made to one of them
+/// (``RepriseCore/HTTPCall/address``), so that a second answer of the name server leads nowhere
+/// else. `URLSession` cannot do that: it looks the name up again, and whoever answers for that name
+/// could answer differently in between. Each redirect is checked in the same way.
 public struct AddressGuard: Sendable {
     private let allowed: Set<String>
     private let refusesPrivateNetworks: Bool
@@ -19,8 +21,10 @@ public struct AddressGuard: Sendable {
     /// Makes a guard.
     ///
     /// - Parameters:
-    ///   - allowed: servers that may be asked wherever they are, each as `host:port`, as it stands in the URL.
-    ///   - refusesPrivateNetworks: also refuses 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7 and the like.
+    ///   - allowed: servers that may be asked wherever they are, each as `host:port`, as it stands
+    ///     in the URL.
+    ///   - refusesPrivateNetworks: also refuses 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16,
+    ///     100.64.0.0/10, fc00::/7 and the like.
     public init(allowed: Set<String> = [], refusesPrivateNetworks: Bool = false) {
         self.init(
             allowed: allowed, refusesPrivateNetworks: refusesPrivateNetworks,
@@ -40,7 +44,8 @@ public struct AddressGuard: Sendable {
 
     /// Checks a URL.
     ///
-    /// - Returns: the URL as it is to be asked, and addresses that were checked; none for a server that the app allows.
+    /// - Returns: the URL as it is to be asked, and addresses that were checked; none for a server
+    ///   that the app allows.
     /// - Throws: ``RepriseCore/RepriseError`` `.addressRefused`, `.unreachable`, `.timedOut`.
     func check(_ url: String) async throws -> CheckedAddress { try await check(WebAddress(url)) }
 

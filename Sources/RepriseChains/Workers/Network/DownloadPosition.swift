@@ -2,7 +2,8 @@ import RepriseCore
 
 /// How far a download is: all that its next attempt must know to go on.
 struct DownloadPosition: Codable, Hashable, Sendable {
-    /// Names this version of the content byte for byte, for `If-Range`: a strong `ETag`, or a `Last-Modified` that is older than the answer.
+    /// Names this version of the content byte for byte, for `If-Range`: a strong `ETag`, or a
+    /// `Last-Modified` that is older than the answer.
     var validator: String
     /// How many bytes are on the disk.
     var bytes: Int64
@@ -19,7 +20,8 @@ enum DownloadAnswer: Hashable, Sendable {
     /// The server does not go on from there: ask again for all of it.
     case beginAnew(String)
 
-    /// Reads the beginning of the answer to the request for what is behind a position; without one, for all.
+    /// Reads the beginning of the answer to the request for what is behind a position; without one,
+    /// for all.
     static func reading(_ head: HTTPHead, from position: DownloadPosition?) throws -> Self {
         guard let position else {
             guard head.status != 206 else {

@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// Asks where the guard lets it, follows where it is sent if the guard lets it there too, and tells nobody what was meant for another.
+/// Asks where the guard lets it, follows where it is sent if the guard lets it there too, and tells
+/// nobody what was meant for another.
 struct GuardedTransport: Sendable {
     /// Ends an exchange whose answer leads elsewhere.
     private struct SentElsewhere: Error {
@@ -17,7 +18,8 @@ struct GuardedTransport: Sendable {
 
     /// Sends a request; `head` and `chunk` see only the answer at the end of the way.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` as ``RepriseCore/HTTPTransport`` says, and `.addressRefused`, `.refused`.
+    /// - Throws: ``RepriseCore/RepriseError`` as ``RepriseCore/HTTPTransport`` says, and
+    ///   `.addressRefused`, `.refused`.
     func exchange(
         _ call: HTTPCall, attempt: Int,
         sent: @escaping @Sendable (Int64) async -> Void = { _ in },
@@ -52,7 +54,8 @@ struct GuardedTransport: Sendable {
         {
             throw SentElsewhere(status: answer.status, location: location)
         }
-        // URLSession may have decoded it already, and then the length does not tell whether all of it came.
+        // URLSession may have decoded it already, and then the length does not tell whether all of
+        // it came.
         if let encoding = answer.headers["content-encoding"], encoding.lowercased() != "identity",
             (200..<300).contains(answer.status)
         {
@@ -106,8 +109,10 @@ struct GuardedTransport: Sendable {
     }
 }
 
-/// Gives the headers that say who asks, fresh for each attempt, so that no token is written into a chain's input.
+/// Gives the headers that say who asks, fresh for each attempt, so that no token is written into a
+/// chain's input.
 ///
-/// It is given the origin of the first request (`https://example.org`); another origin to which that redirects is not told.
+/// It is given the origin of the first request (`https://example.org`); another origin to which
+/// that redirects is not told.
 public typealias Credentials =
     @Sendable (_ origin: String) async throws -> [String: String]

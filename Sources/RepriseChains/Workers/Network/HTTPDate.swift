@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// The moments in HTTP's headers (RFC 9110 §5.6.7), in the one form that is still written: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// The moments in HTTP's headers (RFC 9110 §5.6.7), in the one form that is still written:
+/// `Sun, 06 Nov 1994 08:49:37 GMT`.
 enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

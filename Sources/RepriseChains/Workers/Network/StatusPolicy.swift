@@ -5,8 +5,8 @@ import RepriseCore
 enum StatusPolicy {
     /// Lets what is done pass.
     ///
-    /// Statuses that are `accepted` are as good as 2xx. Else it throws `HandOverFailure` `.permanent`, or `.retry` if the server has named a wait, or
-    /// `.unavailable` for another try.
+    /// Statuses that are `accepted` are as good as 2xx. Else it throws `HandOverFailure`
+    /// `.permanent`, or `.retry` if the server has named a wait, or `.unavailable` for another try.
     static func check(
         _ head: HTTPHead, accepted: Set<Int> = [], now: WallTime = .current
     ) throws {
@@ -38,7 +38,8 @@ enum StatusPolicy {
 }
 
 extension WallTime {
-    /// What this machine's clock says; a server's wish is measured by it and bounded, nothing else is.
+    /// What this machine's clock says; a server's wish is measured by it and bounded, nothing else
+    /// is.
     static var current: WallTime {
         WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
     }

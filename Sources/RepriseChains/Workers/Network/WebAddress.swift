@@ -100,7 +100,8 @@ struct WebAddress: Hashable, Sendable {
         else {
             throw refused(url, "its host is no name; write an international one in its xn-- form")
         }
-        // 2130706433, 0x7f.1 and 0177.0.0.1 are 127.0.0.1 to some resolvers (WHATWG URL, "ends in a number").
+        // 2130706433, 0x7f.1 and 0177.0.0.1 are 127.0.0.1 to some resolvers (WHATWG URL, "ends in a
+        // number").
         let labels = host.split(separator: ".", omittingEmptySubsequences: false)
         let last = labels.last { !$0.isEmpty } ?? ""
         let isNumber = last.utf8.allSatisfy { (0x30...0x39).contains($0) }

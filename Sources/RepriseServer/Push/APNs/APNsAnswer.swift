@@ -3,14 +3,16 @@ import RepriseWire
 
 /// What an answer of Apple's means for the push, the device and us.
 ///
-/// The statuses and reasons are those of Apple's "Handling notification responses from APNs"; `docs/push.md` has them as a table.
+/// The statuses and reasons are those of Apple's "Handling notification responses from APNs";
+/// `docs/push.md` has them as a table.
 package enum APNsAnswer {
     /// What only the provider can judge.
     package enum Meaning: Hashable, Sendable {
         case outcome(PushOutcome)
         /// The token that says who we are is too old.
         case tokenExpired
-        /// The device's token is none of this service and topic: it is dead, or the service is the wrong one.
+        /// The device's token is none of this service and topic: it is dead, or the service is the
+        /// wrong one.
         case strangeDevice(String)
     }
 

@@ -16,7 +16,8 @@ package final class APNsProvider: PushProvider {
     private struct State {
         var key: PushKey
         var token = APNsToken()
-        /// Whether Apple has ever known a device of ours: else the environment may be the wrong one, and no device is to blame.
+        /// Whether Apple has ever known a device of ours: else the environment may be the wrong
+        /// one, and no device is to blame.
         var hasSucceeded = false
     }
 
@@ -108,7 +109,8 @@ package final class APNsProvider: PushProvider {
                 $0.integer(wall.milliseconds / 1_000)
             }
             state.token.renewed(text, now: now, wall: wall)
-            // Before it is used: a process that ends in between leaves one that Apple has not seen, and not the other way round.
+            // Before it is used: a process that ends in between leaves one that Apple has not seen,
+            // and not the other way round.
             file?.write(text)
             return text
         }

@@ -1,9 +1,10 @@
 package import RepriseCore
 
-/// Decides when the token that says who we are to Apple is made anew: no younger than 20 minutes, no older than 60.
+/// Decides when the token that says who we are to Apple is made anew: no younger than 20 minutes,
+/// no older than 60.
 ///
-/// - SeeAlso: Apple, "Establishing a token-based connection to APNs": "Refresh your token no more than once every 20 minutes and no less than
-///   once every 60 minutes."
+/// - SeeAlso: Apple, "Establishing a token-based connection to APNs": "Refresh your token no more
+///   than once every 20 minutes and no less than once every 60 minutes."
 package struct APNsToken: Sendable {
     private var text: String?
     private var made: Duration = .zero
@@ -14,7 +15,8 @@ package struct APNsToken: Sendable {
 
     /// The token to send, if it need not be made.
     ///
-    /// One that was refused is made anew as soon as the calendar has been put right: it said a wrong time, and Apple has never taken it.
+    /// One that was refused is made anew as soon as the calendar has been put right: it said a
+    /// wrong time, and Apple has never taken it.
     package func current(now: Duration, wall: WallTime) -> String? {
         guard let text, now - made < PushLimits.apnsTokenAge else { return nil }
         let moved = madeWall.duration(to: wall) - (now - made)
@@ -28,7 +30,8 @@ package struct APNsToken: Sendable {
         isRefused = false
     }
 
-    /// A token that another process has made, if it is of an age at which it would not be made anew.
+    /// A token that another process has made, if it is of an age at which it would not be made
+    /// anew.
     package mutating func kept(_ text: String, issued: WallTime, now: Duration, wall: WallTime) {
         let age = issued.duration(to: wall)
         // From the future: the calendar was put back, and Apple would not take it.
@@ -49,7 +52,8 @@ package struct APNsToken: Sendable {
 
     /// Apple says that a token is too old.
     ///
-    /// - Returns: whether there is, or will be, another: if it is too young to be renewed, the clocks must be apart.
+    /// - Returns: whether there is, or will be, another: if it is too young to be renewed, the
+    ///   clocks must be apart.
     package mutating func expired(_ refused: String, now: Duration) -> Bool {
         guard refused == text else { return true }
         isRefused = true

@@ -3,10 +3,13 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// The token that says who we are to Apple, kept beside the log: a server that is started again goes on with it.
+/// The token that says who we are to Apple, kept beside the log: a server that is started again
+/// goes on with it.
 ///
-/// Apple answers a token that comes within 20 minutes of another with `TooManyProviderTokenUpdates`, and does not know that the other was made
-/// by a process that is gone. The file is a convenience: without it, or with one that says something else, a token is made.
+/// Apple answers a token that comes within 20 minutes of another with
+/// `TooManyProviderTokenUpdates`, and does not know that the other was made by a process that is
+/// gone. The file is a convenience: without it, or with one that says something else, a token is
+/// made.
 struct APNsTokenFile: Sendable {
     /// A token, and when its own claims say that it was made.
     struct Kept: Equatable {
@@ -29,7 +32,8 @@ struct APNsTokenFile: Sendable {
         return Kept(text: text, issued: issued)
     }
 
-    /// Whoever may write to the folder decides what is in the file, so nothing in it is believed that this key has not signed.
+    /// Whoever may write to the folder decides what is in the file, so nothing in it is believed
+    /// that this key has not signed.
     private static func issued(
         _ text: String, _ key: PushKey, keyID: String, teamID: String
     ) -> WallTime? {

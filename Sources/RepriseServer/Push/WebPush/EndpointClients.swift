@@ -4,8 +4,9 @@ import Synchronization
 
 /// The connections to the push services of the web: one client for each name.
 ///
-/// A name is looked up, all that it leads to is checked, and the client connects to an address that was checked, for the name's certificate. So
-/// nothing is sent to an address that is not for it, not even a greeting, and no second answer of a name server leads elsewhere.
+/// A name is looked up, all that it leads to is checked, and the client connects to an address that
+/// was checked, for the name's certificate. So nothing is sent to an address that is not for it,
+/// not even a greeting, and no second answer of a name server leads elsewhere.
 package final class EndpointClients: Sendable {
     /// A name leads where nobody outside may go.
     package struct Refused: Error {}
@@ -86,9 +87,11 @@ package final class EndpointClients: Sendable {
         self.lookUp = lookUp
     }
 
-    /// Runs `body` with the client for a host and where that connects to (nil: wherever the name leads); an error of it means that another of the host's addresses is tried next.
+    /// Runs `body` with the client for a host and where that connects to (nil: wherever the name
+    /// leads); an error of it means that another of the host's addresses is tried next.
     ///
-    /// - Throws: ``Refused``, ``RepriseCore/RepriseError`` `.unreachable`, `.timedOut`, `.closed`; what `body` throws.
+    /// - Throws: ``Refused``, ``RepriseCore/RepriseError`` `.unreachable`, `.timedOut`, `.closed`;
+    ///   what `body` throws.
     package func use<Value: Sendable>(
         for host: String, _ body: (HTTPClient, _ address: String?) async throws -> Value
     ) async throws -> Value {

@@ -2,22 +2,26 @@ import Foundation
 package import NIOCore
 package import RepriseCore
 
-/// Decides which push services a server talks to: who registers a subscription must not make it talk to machines that only it can reach.
+/// Decides which push services a server talks to: who registers a subscription must not make it
+/// talk to machines that only it can reach.
 package struct EndpointGuard: Hashable, Sendable {
-    /// Whether addresses of this machine and of private networks are allowed, and `http`: for tests and closed networks.
+    /// Whether addresses of this machine and of private networks are allowed, and `http`: for tests
+    /// and closed networks.
     package let allowsPrivate: Bool
 
     package init(allowsPrivate: Bool = false) { self.allowsPrivate = allowsPrivate }
 
     /// Refuses an endpoint that is none, or whose host is an address that nobody else can reach.
     ///
-    /// A name may lead to such an address too: that is found out before a connection is made, by ``EndpointClients``.
+    /// A name may lead to such an address too: that is found out before a connection is made, by
+    /// ``EndpointClients``.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
     package func check(_ endpoint: String) throws {
         guard let parts = URLComponents(string: endpoint), let host = parts.host, !host.isEmpty,
             parts.user == nil, parts.password == nil, parts.fragment == nil,
-            endpoint.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), Self.isPlain(host: parts.encodedHost ?? "")
+            endpoint.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }),
+            Self.isPlain(host: parts.encodedHost ?? "")
         else {
             throw RepriseError(
                 .malformed, "An endpoint is the absolute URL of a push service.",
@@ -52,13 +56,15 @@ package struct EndpointGuard: Hashable, Sendable {
             return true
         }
         if let address = NetworkAddress(name) { return address.place != .world }
-        // Numbers alone are an address in another spelling (0x7f.1, 2130706433), which some resolvers take.
+        // Numbers alone are an address in another spelling (0x7f.1, 2130706433), which some
+        // resolvers take.
         return name.split(separator: ".").last.map {
             $0.hasPrefix("0x") || $0.allSatisfy(\.isNumber)
         } ?? true
     }
 
-    /// A name as it is looked up and as it is asked for, or an address; what two readers could read in two ways is neither.
+    /// A name as it is looked up and as it is asked for, or an address; what two readers could read
+    /// in two ways is neither.
     private static func isPlain(host: String) -> Bool {
         host.utf8.allSatisfy { byte in
             switch byte {

@@ -9,7 +9,8 @@ package struct VAPID: Sendable {
 
     /// - Parameters:
     ///   - key: what browsers have subscribed with.
-    ///   - subject: `mailto:` or `https:`, by which the people behind a push service reach those behind the server.
+    ///   - subject: `mailto:` or `https:`, by which the people behind a push service reach those
+    ///     behind the server.
     package init(key: PushKey, subject: String) {
         self.key = key
         self.subject = subject

@@ -19,7 +19,8 @@ package final class WebPushProvider: PushProvider {
     private let answer: Duration
     private let clock: any Timekeeper
     private let vapid: Mutex<VAPID>
-    /// The push services that may be talked to: what else makes an endpoint one was looked at when it was registered.
+    /// The push services that may be talked to: what else makes an endpoint one was looked at when
+    /// it was registered.
     private let allowed = Mutex<Set<String>>([])
 
     /// Makes a provider; nothing is connected before the first push.
@@ -29,7 +30,8 @@ package final class WebPushProvider: PushProvider {
     ///   - clock: tells the time.
     ///   - concurrency: how many pushes may be under way.
     ///   - answer: how long an answer may take.
-    ///   - names: where names lead, for tests, each to addresses with spaces between; others are looked up as usual.
+    ///   - names: where names lead, for tests, each to addresses with spaces between; others are
+    ///     looked up as usual.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
     package init(
         _ settings: WebPushSettings, clock: any Timekeeper,
@@ -93,7 +95,8 @@ package final class WebPushProvider: PushProvider {
         }
     }
 
-    /// Looked at once for each push service, not for each push: only whether private networks are allowed may have changed since.
+    /// Looked at once for each push service, not for each push: only whether private networks are
+    /// allowed may have changed since.
     private func mayTalk(to subscription: WebPushSubscription) -> Bool {
         if allowed.withLock({ $0.contains(subscription.origin) }) { return true }
         guard (try? guardian.check(subscription.endpoint)) != nil else { return false }
@@ -104,7 +107,8 @@ package final class WebPushProvider: PushProvider {
         return true
     }
 
-    /// A key that has changed is not used: browsers have subscribed with the old one, and a push service takes no other for them.
+    /// A key that has changed is not used: browsers have subscribed with the old one, and a push
+    /// service takes no other for them.
     package func reload() throws -> Bool {
         guard try PushKey.read(keyFile, setting: "--vapid-key").publicText != publicKey else {
             return false
@@ -153,7 +157,8 @@ package final class WebPushProvider: PushProvider {
         case 404, 410: .dead(since: nil)
         case 429: .later(retryAfter, "429")
         case 500...599: .unavailable(retryAfter, "\(status)")
-        // Whoever subscribed with another key is told so for this subscription; it says nothing of the others.
+        // Whoever subscribed with another key is told so for this subscription; it says nothing of
+        // the others.
         default: .refused("\(status)")
         }
     }

@@ -3,7 +3,8 @@ import Foundation
 import GRDB
 import RepriseCore
 
-/// Where a browser's pushes go and how they are sealed for it (RFC 8030, RFC 8291): a secret, which descriptions do not show.
+/// Where a browser's pushes go and how they are sealed for it (RFC 8030, RFC 8291): a secret, which
+/// descriptions do not show.
 package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible {
     /// An absolute URL of a push service.
     package let endpoint: String
@@ -20,7 +21,8 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
     ///   - endpoint: an absolute URL; who may be reached by it is up to ``EndpointGuard``.
     ///   - key: `p256dh`, in base64url.
     ///   - secret: `auth`, in base64url.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it is none, `.tooLarge` beyond ``PushLimits/endpointBytes``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it is none, `.tooLarge` beyond
+    ///   ``PushLimits/endpointBytes``.
     package init(endpoint: String, key: String, secret: String) throws {
         guard endpoint.utf8.count <= PushLimits.endpointBytes else {
             throw RepriseError(
@@ -45,8 +47,8 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
 
     /// Up to the path.
     ///
-    /// Who logs in by the endpoint has been refused, so there is nothing else in it; taking a URL apart would cost as much as
-    /// a tenth of sealing the message.
+    /// Who logs in by the endpoint has been refused, so there is nothing else in it; taking a URL
+    /// apart would cost as much as a tenth of sealing the message.
     private static func origin(of endpoint: String) -> String {
         let bytes = endpoint.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),

@@ -1,8 +1,8 @@
 /// Counts from outside which tasks ran, and which ran again though nothing obliged them to.
 ///
-/// A task that is killed before anybody could write down that it has finished must run again, with us as well. It is only
-/// held against an algorithm if its process has run on for ``patience`` since, with a disk that takes what is written: time to write it
-/// down many times over.
+/// A task that is killed before anybody could write down that it has finished must run again, with
+/// us as well. It is only held against an algorithm if its process has run on for ``patience``
+/// since, with a disk that takes what is written: time to write it down many times over.
 final class ChainObserver {
     static let patience: Duration = .seconds(1)
     /// Whoever met a full disk may rest for so long before trying again.

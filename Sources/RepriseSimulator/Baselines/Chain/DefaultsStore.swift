@@ -1,10 +1,11 @@
 /// One key of a store like `UserDefaults`, as kind as its documentation lets it be.
 ///
-/// "It's changed synchronously within your process, and asynchronously to persistent storage" (Apple, UserDefaults), which
-/// does not mean that the system may drop the value (Apple's developer forums, thread 728044); a set is a message to a
-/// daemon of the system. So here a value that was set survives a kill at the next instant. It is replaced whole or not
-/// at all: a disk that is full, or fails its sync, leaves the former one. And what is read is what was written, byte
-/// for byte, until the medium is damaged.
+/// "It's changed synchronously within your process, and asynchronously to persistent storage"
+/// (Apple, UserDefaults), which does not mean that the system may drop the value (Apple's developer
+/// forums, thread 728044); a set is a message to a daemon of the system. So here a value that was
+/// set survives a kill at the next instant. It is replaced whole or not at all: a disk that is
+/// full, or fails its sync, leaves the former one. And what is read is what was written, byte for
+/// byte, until the medium is damaged.
 final class DefaultsStore {
     private let disk: SimulatedDisk
     private(set) var value: [UInt8]?

@@ -1,11 +1,13 @@
 /// Seed 003 transcribed: the positions of all chains are one value, saved whole after each step.
 ///
-/// Line numbers are those of `seeds/003`. Kinder than the seed: a chain whose first save fails is refused, not run
-/// without a record (it would have it logged, 158); what could not be saved is in the next save, because the states
-/// are kept in memory as well; a chain's tasks are told apart from those of any other.
+/// Line numbers are those of `seeds/003`. Kinder than the seed: a chain whose first save fails is
+/// refused, not run without a record (it would have it logged, 158); what could not be saved is in
+/// the next save, because the states are kept in memory as well; a chain's tasks are told apart
+/// from those of any other.
 package struct SingleValueChains {
     package enum Version: Hashable, CaseIterable, Sendable {
-        /// "Before: iOS chains executed in a single session" (9): the app starts them again from the beginning.
+        /// "Before: iOS chains executed in a single session" (9): the app starts them again from
+        /// the beginning.
         case first
         /// The `ChainStateManager` (11–92).
         case repaired
@@ -42,10 +44,11 @@ package struct SingleValueChains {
     }
 
     package enum Action: Hashable, Sendable {
-        /// `saveChainState(_:)`: the whole array, as one value of one key (117–124). "If save fails, logs error" (158):
-        /// nobody waits for an answer.
+        /// `saveChainState(_:)`: the whole array, as one value of one key (117–124). "If save
+        /// fails, logs error" (158): nobody waits for an answer.
         case save([ChainState])
-        /// The same for a chain that is new, and waited for (57): answer with ``SingleValueChains/newChainSaved(_:)``.
+        /// The same for a chain that is new, and waited for (57): answer with
+        /// ``SingleValueChains/newChainSaved(_:)``.
         case saveNew([ChainState])
         case run(Task)
         /// The chain ended, and its state was removed.
@@ -69,7 +72,8 @@ package struct SingleValueChains {
             states = []
             return [.save([])]  // "returns empty array and clears storage" (157)
         }
-        // `loadResumableChains()`: "all incomplete, non-expired chains" (42), `cleanupOldStates()` (45).
+        // `loadResumableChains()`: "all incomplete, non-expired chains" (42), `cleanupOldStates()`
+        // (45).
         states = saved.filter { wall - $0.lastUpdatedAt <= Self.retention }
         let cleaned: [Action] = states.count == saved.count ? [] : [.save(states)]
         return cleaned + states.flatMap { run($0) }  // resumeChain (83–91)
@@ -85,7 +89,8 @@ package struct SingleValueChains {
         }
     }
 
-    /// What became of the first save of the newest chain: `try await` (57) throws to the caller if it failed.
+    /// What became of the first save of the newest chain: `try await` (57) throws to the caller if
+    /// it failed.
     package mutating func newChainSaved(_ succeeded: Bool) -> [Action] {
         guard let newest = states.last else { return [] }
         guard succeeded else {
@@ -110,7 +115,8 @@ package struct SingleValueChains {
             // markChainCompleted (63), "Removed immediately" (129)
             return end(index, failed: false)
         }
-        // "If save fails, logs error but doesn't crash chain execution" (158): nobody waits for the answer.
+        // "If save fails, logs error but doesn't crash chain execution" (158): nobody waits for the
+        // answer.
         return save() + run(states[index])
     }
 

@@ -14,8 +14,8 @@ package protocol ChannelTrialClient {
 /// Seed 001 transcribed: a client of one channel, as it froze and as it was repaired.
 ///
 /// Line numbers are those of `seeds/001`. What is kinder than the seed: one channel a client (its
-/// `lastEventProcessedTime` is one for all channels, 52), and the driver writes an event and the highest sequence in
-/// one transaction, of which the seed says nothing.
+/// `lastEventProcessedTime` is one for all channels, 52), and the driver writes an event and the
+/// highest sequence in one transaction, of which the seed says nothing.
 package struct SeedChannelClient: ChannelTrialClient {
     package enum Version: Hashable, CaseIterable, Sendable {
         /// "OLD" (15–38): catch-up ends at a look, every 5 s, that finds the queue empty.
@@ -73,7 +73,8 @@ package struct SeedChannelClient: ChannelTrialClient {
         return sync.accepts(seq) ? [.apply(seq: seq)] : []
     }
 
-    /// Any text that came, before it is read as an event: the seed looks for two substrings in it (65–69).
+    /// Any text that came, before it is read as an event: the seed looks for two substrings in it
+    /// (65–69).
     package mutating func textReceived(_ text: [UInt8]) {
         switch version {
         case .first: return
@@ -116,7 +117,8 @@ package struct SeedChannelClient: ChannelTrialClient {
     package mutating func connectionFailed() -> [Action] {
         switch version {
         case .first:
-            // "Doesn't detect it's mid-catch-up … freezes waiting for events that never come" (36–38, 205)
+            // "Doesn't detect it's mid-catch-up … freezes waiting for events that never come"
+            // (36–38, 205)
             return sync.isCatchingUp ? [] : [.reconnect]
         case .repaired:
             sync.disableCatchUpMode()  // 81–85

@@ -9,7 +9,8 @@ final class SeedChannelDevice<Client: ChannelTrialClient> {
     private let device: Int
     /// On disk.
     ///
-    /// The seed does not say where it keeps it; kinder than any guess, it is written with the event, in one.
+    /// The seed does not say where it keeps it; kinder than any guess, it is written with the
+    /// event, in one.
     private var stored: Client
 
     // The memory of one life.
@@ -45,7 +46,8 @@ final class SeedChannelDevice<Client: ChannelTrialClient> {
         }
     }
 
-    /// Connects anew, as after any end of a connection: "Next subscription will resync from highestSeq" (94).
+    /// Connects anew, as after any end of a connection: "Next subscription will resync from
+    /// highestSeq" (94).
     func connectAnew() {
         guard let socket else { return }
         socket.close(.normal)

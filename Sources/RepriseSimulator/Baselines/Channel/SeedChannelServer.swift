@@ -1,9 +1,11 @@
 import RepriseWire
 
-/// A channel server that speaks seed 001's protocol, and never fails but where the seed says that it does.
+/// A channel server that speaks seed 001's protocol, and never fails but where the seed says that
+/// it does.
 ///
-/// Kinder than the seed's own: the log is never lost, the live subscription stands before the backlog is read, so that no
-/// event falls between the two, and the completion frame follows the last event of the catch-up (153–164).
+/// Kinder than the seed's own: the log is never lost, the live subscription stands before the
+/// backlog is read, so that no event falls between the two, and the completion frame follows the
+/// last event of the catch-up (153–164).
 final class SeedChannelServer {
     static let name = "channel-server"
 
@@ -115,7 +117,8 @@ final class SeedChannelServer {
         stalledUntil = simulation.now + duration
     }
 
-    /// The next catch-up that has more than so many events breaks off behind them (10), with a close or without a word.
+    /// The next catch-up that has more than so many events breaks off behind them (10), with a
+    /// close or without a word.
     func breakNextCatchUp(after events: Int, closing: Bool) { nextBreaks = (events, closing) }
 
     private func breakOff(_ subscriber: Subscriber) {

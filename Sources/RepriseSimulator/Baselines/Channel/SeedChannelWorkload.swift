@@ -1,6 +1,7 @@
 import RepriseWire
 
-/// One channel, one publisher that never fails, and devices with seed 001's client on a network that does.
+/// One channel, one publisher that never fails, and devices with seed 001's client on a network
+/// that does.
 package struct SeedChannelWorkload: Workload {
     package let version: SeedChannelClient.Version
 
@@ -35,7 +36,8 @@ package struct SeedChannelWorkload: Workload {
             for device in devices.indices { observer.accepted(published, device: device) }
             published += 1
         }
-        // A quarter of the messages is there before the devices: the first subscription finds a backlog.
+        // A quarter of the messages is there before the devices: the first subscription finds a
+        // backlog.
         for moment in stage.moments(from: .zero, purpose: "message")
             .sorted(by: { $0.at < $1.at }).enumerated()
         {
@@ -45,7 +47,8 @@ package struct SeedChannelWorkload: Workload {
                 simulation.after(moment.element.at, publish)
             }
         }
-        // What is late only would come with the next subscription: it is not held against a device before that.
+        // What is late only would come with the next subscription: it is not held against a device
+        // before that.
         simulation.after(simulation.schedule.length + .seconds(200)) {
             for device in devices { device.connectAnew() }
         }

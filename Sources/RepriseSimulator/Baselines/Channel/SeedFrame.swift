@@ -14,7 +14,8 @@ package enum SeedFrame {
         Array(#"{"type":"subscribe","channelId":"\#(channel)","syncState":\#(highest)}"#.utf8)
     }
 
-    /// The seed's completion frame (155–160), without blanks: its client looks for `"type":"sync_complete"` (65).
+    /// The seed's completion frame (155–160), without blanks: its client looks for
+    /// `"type":"sync_complete"` (65).
     package static let syncComplete = Array(
         #"{"type":"sync_complete","channelId":"\#(channel)","catchUpComplete":true,"timestamp":1765869151000}"#
             .utf8)

@@ -1,6 +1,8 @@
-/// Seed 001's `ChannelSyncState`: a set while it catches up, a comparison with the highest when live.
+/// Seed 001's `ChannelSyncState`: a set while it catches up, a comparison with the highest when
+/// live.
 ///
-/// Line numbers are those of `seeds/001`. "No changes needed - already correct" (223): both versions use it.
+/// Line numbers are those of `seeds/001`. "No changes needed - already correct" (223): both
+/// versions use it.
 package struct SeedSyncState: Sendable {
     package private(set) var highest: Int64
     package private(set) var isCatchingUp = false
@@ -23,7 +25,8 @@ package struct SeedSyncState: Sendable {
     /// Whether the app takes this event, or it is held for a duplicate.
     package mutating func accepts(_ seq: Int64) -> Bool {
         if isCatchingUp {
-            // "Check: seqSet.insert(seq).inserted → new or duplicate. Accept: ALL new sequences" (183–186)
+            // "Check: seqSet.insert(seq).inserted → new or duplicate. Accept: ALL new sequences"
+            // (183–186)
             guard recordedSequences.insert(seq).inserted else { return false }
         } else {
             // "Check: seq1 > highestSeq. YES if greater, NO if <= (duplicate)" (190–193)

@@ -1,9 +1,11 @@
 import RepriseWire
 
-/// What is tried beside the baselines of seed 001: the shipping coverage, under the same workload, on the seed's own server.
+/// What is tried beside the baselines of seed 001: the shipping coverage, under the same workload,
+/// on the seed's own server.
 ///
-/// That server takes a number where ours takes coverage, and its completion names no target: so this one asks from its
-/// watermark on, and connects anew while it has a hole or has not been told that the catch-up is complete.
+/// That server takes a number where ours takes coverage, and its completion names no target: so
+/// this one asks from its watermark on, and connects anew while it has a hole or has not been told
+/// that the catch-up is complete.
 package struct CoverageControl: ChannelTrialClient {
     private var coverage = Coverage()
     package private(set) var isCatchingUp = false

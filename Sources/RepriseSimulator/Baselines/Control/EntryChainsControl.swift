@@ -3,8 +3,9 @@ import RepriseJournal
 
 /// The workload of seed 003 with the shipping hand-over: a task is an entry.
 ///
-/// The tasks of a step are recorded together. The last of them to succeed records those of the next step together with its own end. There is
-/// nothing on the medium to go bad: the store is the model.
+/// The tasks of a step are recorded together. The last of them to succeed records those of the next
+/// step together with its own end. There is nothing on the medium to go bad: the store is the
+/// model.
 package struct EntryChainsControl: Workload {
     package let name = "control-003"
     package let summary = "the shipping hand-over, tried as seed 003 is"

@@ -1,15 +1,18 @@
-/// Seed 000 transcribed: events for a web view that is not ready wait in memory and are replayed at last after 3 s.
+/// Seed 000 transcribed: events for a web view that is not ready wait in memory and are replayed at
+/// last after 3 s.
 ///
-/// Line numbers are those of `seeds/000`. Nothing here reaches a disk: the seed's two arrays are all that it keeps.
+/// Line numbers are those of `seeds/000`. Nothing here reaches a disk: the seed's two arrays are
+/// all that it keeps.
 package struct BufferedForms {
     /// How far the seed's own repair has come.
     package enum Version: Hashable, CaseIterable, Sendable {
-        /// Before the repair: an optional chain that does nothing while there is no web view (100–106).
+        /// Before the repair: an optional chain that does nothing while there is no web view
+        /// (100–106).
         case first
         /// Both changes, letter by letter (355–387).
         case repaired
-        /// Kinder than the letter: what comes while a replay is awaited joins the buffer, where the seed's guard (359)
-        /// would hand it to a page without data.
+        /// Kinder than the letter: what comes while a replay is awaited joins the buffer, where the
+        /// seed's guard (359) would hand it to a page without data.
         case atItsBest
     }
 

@@ -57,7 +57,8 @@ final class BufferedFormsApp: FormsTrialApp {
         observer.accepted(event, device: device)
     }
 
-    /// The seed's own timeline (74–117): 1.3 s to the SDK, 0.5 s to the web view, 0.5 s to the handshake.
+    /// The seed's own timeline (74–117): 1.3 s to the SDK, 0.5 s to the web view, 0.5 s to the
+    /// handshake.
     private func launch() {
         machine = BufferedForms(version)
         pageHasFormsData = false

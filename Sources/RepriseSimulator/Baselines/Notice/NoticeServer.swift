@@ -1,4 +1,5 @@
-/// A server that stores messages and sends them to those who are connected (97–108); it never fails.
+/// A server that stores messages and sends them to those who are connected (97–108); it never
+/// fails.
 class NoticeServer {
     static let name = "message-server"
 

@@ -1,8 +1,9 @@
 /// Seed 004 transcribed: a message that comes over the socket triggers a local notification.
 ///
-/// Line numbers are those of `seeds/004`. Kinder than the seed, which says nothing of it: a message is stored before it
-/// is shown, and the catch-up is exact, so that no message is lost and none shown twice. What the seed stands for is that
-/// the person is *told*. (Its "before" column, 186–192, is no algorithm: there were no notices.)
+/// Line numbers are those of `seeds/004`. Kinder than the seed, which says nothing of it: a message
+/// is stored before it is shown, and the catch-up is exact, so that no message is lost and none
+/// shown twice. What the seed stands for is that the person is *told*. (Its "before" column,
+/// 186–192, is no algorithm: there were no notices.)
 package struct SocketNotices {
     package enum Action: Hashable, Sendable {
         case store(message: Int)
@@ -30,7 +31,8 @@ package struct SocketNotices {
         return [.store(message: message), .banner(message: message), .badge(unread)]
     }
 
-    /// What waited in the database comes when the app opens (106–107): no banner, "badge updates" (122).
+    /// What waited in the database comes when the app opens (106–107): no banner, "badge updates"
+    /// (122).
     package mutating func caughtUp(_ messages: [Int]) -> [Action] {
         let new = messages.filter { stored.insert($0).inserted }
         unread += new.count

@@ -69,7 +69,8 @@ final class SocketNoticesDevice {
             self.socket = nil
             simulation.after(.seconds(1), on: process) { [self] in dial() }
         }
-        // An exact catch-up, which the seed does not describe: from the first message that is missing.
+        // An exact catch-up, which the seed does not describe: from the first message that is
+        // missing.
         let next = (0...stored.count).first { !stored.contains($0) } ?? 0
         socket.send([NoticeServer.request(from: next)])
     }

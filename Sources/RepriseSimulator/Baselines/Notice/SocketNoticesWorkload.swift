@@ -54,7 +54,8 @@ package struct SocketNoticesWorkload: Workload {
 
     /// Looks whether the person has been told in time.
     ///
-    /// What comes while the app is terminated is not held against the seed, which says itself that it needs APNs (32–44).
+    /// What comes while the app is terminated is not held against the seed, which says itself that
+    /// it needs APNs (32–44).
     private static func watch(
         _ message: Int, _ device: SocketNoticesDevice, _ simulation: Simulation,
         published: @escaping () -> Int

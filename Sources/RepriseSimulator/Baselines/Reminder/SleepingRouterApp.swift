@@ -79,7 +79,8 @@ final class SleepingRouterApp: ReminderTrialApp {
     private func isPaused(_ goal: Int) -> Bool { goal == 6 }
     private func isDeleted(_ goal: Int) -> Bool { goal == 7 }
 
-    /// `goal(for:)` (134–160): the context's array, then a fetch; neither knows more than the context has loaded.
+    /// `goal(for:)` (134–160): the context's array, then a fetch; neither knows more than the
+    /// context has loaded.
     private func lookUp(_ goal: Int) -> SleepingRouter.Found {
         guard isStoreLoaded else { return .nothing }
         if simulation.now < busyUntil {
@@ -94,7 +95,8 @@ final class SleepingRouterApp: ReminderTrialApp {
     private func expected(_ tap: Int) -> SleepingRouter.Screen {
         let goal = goal(of: tap)
         if isDeleted(goal) { return .missingGoal }
-        // The first version has no screen for a paused goal (91–97): not a matter of time, so not judged here.
+        // The first version has no screen for a paused goal (91–97): not a matter of time, so not
+        // judged here.
         return isPaused(goal) && version == .repaired ? .inactiveGoal : .dataEntry
     }
 

@@ -1,7 +1,8 @@
 import Foundation
 import SwiftQueue
 
-/// Jobs that do nothing, in SwiftQueue's own store, eight at a time: what each costs when there are so many.
+/// Jobs that do nothing, in SwiftQueue's own store, eight at a time: what each costs when there are
+/// so many.
 final class Trivial: Job {
     func onRun(callback: any JobResult) { callback.done(.success) }
     func onRetry(error: any Error) -> RetryConstraint { .cancel }

@@ -1,7 +1,8 @@
 import Foundation
 import Reprise
 
-/// Opens a journal and prints its ledger, as an app without a network would; scripts/check-consumer builds and runs it.
+/// Opens a journal and prints its ledger, as an app without a network would; scripts/check-consumer
+/// builds and runs it.
 @main
 struct ConsumerApp {
     /// No network: the SDK brings no transport of its own, the app chooses one.
