@@ -83,5 +83,23 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         try options?.setOption(
             .writeBufferWaterMark,
             value: .init(low: limits.unsentBytesToResume, high: limits.unsentBytes))
+        try limitSystemBuffer(of: channel, to: HTTPLimits.systemBufferBytes)
+    }
+
+    /// Bounds what the system takes of an answer before the peer reads; 0 is the system's own bound.
+    ///
+    /// Without it each connection that reads nothing is answered some thirty times, until a buffer of
+    /// megabytes is full. It does not slow a peer that reads: bytes on their way do not count
+    /// (`TCP_NOTSENT_LOWAT`, tcp(7)).
+    static func limitSystemBuffer(of channel: any Channel, to bytes: Int) throws {
+        #if canImport(Darwin)
+            let name = NIOBSDSocket.Option(rawValue: 0x201)
+        #else
+            let name = NIOBSDSocket.Option(rawValue: 25)
+        #endif
+        guard channel.remoteAddress?.ipAddress != nil else { return }
+        try channel.syncOptions?.setOption(
+            ChannelOptions.Types.SocketOption(level: .tcp, name: name),
+            value: ChannelOptions.Types.SocketOption.Value(bytes))
     }
 }

@@ -27,6 +27,8 @@ package struct HTTPLimits: Hashable, Sendable {
     /// How many bytes of a refused body are read, so that the answer reaches a client that sends
     /// first and reads then.
     package var discardedBytes = 2 << 20
+    /// How many bytes of answers the system takes of a connection before they are sent.
+    static let systemBufferBytes = 131_072
     /// How long a stream waits for room in the committer's queue before its lines are refused as
     /// `overloaded`.
     package var queueTime: Duration = .seconds(5)
