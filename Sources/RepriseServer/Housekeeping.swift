@@ -50,6 +50,7 @@ package struct Housekeeping: Sendable {
             try await log.eraseDeleted()
             try await accounts?.eraseDeleted()
         } catch {
+            guard !Task.isCancelled else { return }  // the server ends
             logger.warning("erasing failed", metadata: ["error": "\(error)"])
         }
     }
@@ -65,6 +66,7 @@ package struct Housekeeping: Sendable {
             try await log.trim(
                 policy, now: clock.wall(), overrides: accounts?.retentionOverrides())
         } catch {
+            guard !Task.isCancelled else { return }
             logger.warning("trimming failed", metadata: ["error": "\(error)"])
         }
     }
