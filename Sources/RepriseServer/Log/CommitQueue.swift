@@ -1,10 +1,10 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides what waits to be stored, what is stored together, and who hears what of it; `Committer`
-/// acts.
+/// Decides which messages wait, which are stored together, and who is notified of the result;
+/// `Committer` acts.
 ///
-/// `Reply` is how a submitter is answered: it is carried along and never looked at.
+/// `Reply` is how a submitter is answered: it is passed through and never inspected.
 package struct CommitQueue<Reply> {
     /// Messages that are stored and answered together.
     package struct Submission {
@@ -19,7 +19,7 @@ package struct CommitQueue<Reply> {
         }
     }
 
-    /// What becomes of a batch, in this order: who listens gets it before who sent it hears of it.
+    /// The actions for a batch, in order: subscribers get it before its publisher is answered.
     package enum Action {
         case fanOut([ServerFrame.Event])
         /// Nobody knows what was stored in these channels; who listens is to look.
