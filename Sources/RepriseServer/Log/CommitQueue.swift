@@ -22,7 +22,7 @@ package struct CommitQueue<Reply> {
     /// The actions for a batch, in order: subscribers get it before its publisher is answered.
     package enum Action {
         case fanOut([ServerFrame.Event])
-        /// Nobody knows what was stored in these channels; who listens is to look.
+        /// The outcome is unknown in these channels; subscribers must read the log.
         case doubt(Set<ChannelName>)
         case answer(Reply, Result<[AppendResult], RepriseError>)
     }
@@ -37,12 +37,12 @@ package struct CommitQueue<Reply> {
 
     package init(limits: Committer.Limits) { self.limits = limits }
 
-    /// Whether there is nothing to store, and there may be.
+    /// Whether nothing waits to be stored, and submissions are accepted.
     package var isIdle: Bool { isOpen && waiting.isEmpty }
 
-    /// Takes a submission in.
+    /// Accepts a submission.
     ///
-    /// - Returns: why it is refused; nil if it waits now.
+    /// - Returns: why it is refused; nil if it is queued.
     package mutating func add(_ submission: Submission) -> RepriseError? {
         guard isOpen else {
             return RepriseError(
@@ -60,7 +60,7 @@ package struct CommitQueue<Reply> {
         return nil
     }
 
-    /// Takes what fits into one transaction; at least one submission, if there is one.
+    /// Takes what fits into one transaction; at least one submission, if any waits.
     package mutating func take() -> [Submission] {
         var (messages, bytes, end) = (0, 0, 0)
         while end < waiting.count {
@@ -85,7 +85,7 @@ package struct CommitQueue<Reply> {
     /// A commit has ended, or the log was probed.
     package mutating func logAnswered(hasFailed: Bool) { self.hasFailed = hasFailed }
 
-    /// Takes nothing in from now on.
+    /// Refuses submissions from now on.
     package mutating func close() { isOpen = false }
 
     /// The batch is durable.
@@ -102,7 +102,7 @@ package struct CommitQueue<Reply> {
         return actions
     }
 
-    /// Storing the batch has failed: it may be stored or not.
+    /// Storing the batch has failed; its outcome is unknown.
     package static func failed(_ batch: [Submission], _ error: any Error) -> [Action] {
         let failure = RepriseError(
             .unavailable, "The server does not know whether this was stored.",
