@@ -3,11 +3,11 @@ import NIOWebSocket
 import RepriseCore
 package import RepriseWire
 
-/// Writes events as complete WebSocket frames, ready for any number of sockets.
+/// Writes events as complete WebSocket frames, shared by any number of sockets.
 ///
-/// The bytes are those of ``RepriseWire/ServerFrame/Event/encoded()``, but they go straight into
-/// the buffer that is sent: no array between, and what is the same in every event of a channel is
-/// put together once.
+/// The bytes equal ``RepriseWire/ServerFrame/Event/encoded()``, but go straight into the buffer
+/// that is sent: without an array between, and with the common part of a channel's events encoded
+/// once.
 package struct EventEncoder {
     private let opening: [UInt8]
     private static let id = Array(#","id":""#.utf8)

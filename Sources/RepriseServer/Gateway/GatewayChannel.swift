@@ -4,11 +4,11 @@ package import NIOCore
 package import NIOHTTPTypes
 import NIOSSL
 
-/// Makes the pipelines of connections; ``HTTPRequestHandler`` sorts what comes on them.
+/// Makes the pipelines of connections; ``HTTPRequestHandler`` routes their requests.
 package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
-    /// What became of a connection.
+    /// The kind of a connection.
     package enum Outcome: Sendable {
-        /// The handlers of its pipeline do the rest.
+        /// The handlers of its pipeline serve it.
         case webSocket
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
     }

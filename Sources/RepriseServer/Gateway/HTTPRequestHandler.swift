@@ -220,8 +220,8 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Answers
 
-    /// Answers a request that the router cannot process, and ends the connection: its bytes cannot
-    /// be trusted.
+    /// Answers a request that the router cannot process, and ends the connection: the client
+    /// violates HTTP.
     private func refuse(_ message: String, _ status: HTTPResponse.Status = .badRequest) {
         guard let context else { return }
         let response = HTTPFailure(status, "malformed", message)

@@ -106,7 +106,7 @@ package struct HTTPRoutes: Sendable {
 }
 
 extension HTTPRequest.Method {
-    /// The methods of RFC 9110 §9.3 and RFC 5789, and QUERY.
+    /// The methods of RFC 9110 §9.3 and RFC 5789, and QUERY; others are unknown to the server.
     static let known =
         [.get, .head, .post, .put, .patch, .delete, .options, .trace, .connect]
         + ["QUERY"].compactMap { HTTPRequest.Method(rawValue: $0) }

@@ -70,7 +70,7 @@ package struct DuePush: Hashable, Sendable {
 
 /// What to do with a due push.
 package enum PushVerdict: Hashable, Sendable {
-    /// Send as this kind; quietly during quiet hours.
+    /// Send as this kind; quietly if the user must not be disturbed.
     case send(PushHint.Kind, isQuiet: Bool)
     case drop(PushDrop)
 }

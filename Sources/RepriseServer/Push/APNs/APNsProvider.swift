@@ -17,7 +17,7 @@ package final class APNsProvider: PushProvider {
         var key: PushKey
         var token = APNsToken()
         /// Whether Apple has ever accepted a device's token: else the environment may be wrong, and
-        /// devices are kept.
+        /// no device is at fault.
         var hasSucceeded = false
     }
 
