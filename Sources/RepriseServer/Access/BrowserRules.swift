@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseWire
 
-/// Which web pages may use a server through the browser of a user who can reach it.
+/// Rules for web pages that use a server through the browser of a user who can reach it.
 ///
 /// A browser lets any page open a WebSocket to any address and names the page in `Origin`; a page
 /// whose name resolves to this server (DNS rebinding) even counts as same-origin. Without cookies a

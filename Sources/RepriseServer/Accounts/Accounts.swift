@@ -12,7 +12,8 @@ import Synchronization
 /// ```swift
 /// let accounts = try Accounts.open(at: "/var/lib/reprise", implicitChannels: false)
 /// accounts.onAccessChanged { channel, user in hub.accessChanged(channel, user) }
-/// guard try await accounts.grant(principal, in: channel).mayRead else { return refuse(.forbidden) }
+/// let grant = try await accounts.grant(principal, in: channel)
+/// guard grant.mayRead else { return refuse(.forbidden) }
 /// ```
 package final class Accounts: Sendable {
     let implicitChannels: Bool

@@ -18,7 +18,7 @@ package struct ConnectionMachine: Sendable {
         case cut
     }
 
-    /// What the driver does with a frame.
+    /// The driver's response to a frame.
     package enum Verdict: Equatable, Sendable {
         /// Authenticate the token.
         case identify(AccessToken?)

@@ -4,7 +4,9 @@ import Synchronization
 /// The publish rate limit of each user over all transports: one object for WebSocket and HTTP.
 ///
 /// ```swift
-/// if let wait = limiter.take(of: user, now: clock.uptime()) { refuse(.rateLimited, retryAfter: wait) }
+/// if let wait = limiter.take(of: user, now: clock.uptime()) {
+///     refuse(.rateLimited, retryAfter: wait)
+/// }
 /// ```
 package final class RateLimiter: Sendable {
     private let buckets: Mutex<Buckets>

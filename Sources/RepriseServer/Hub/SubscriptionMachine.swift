@@ -35,7 +35,7 @@ package struct SubscriptionMachine: Sendable {
         case failed
     }
 
-    /// What the driver does about an answer, in this order.
+    /// The driver's response to an answer, in this order.
     package struct Step: Equatable, Sendable {
         /// Whether the page is sent; a stale or empty one is not.
         package var sendsPage = false
@@ -44,7 +44,7 @@ package struct SubscriptionMachine: Sendable {
         package var readsLater = false
     }
 
-    /// What the driver does with live events.
+    /// The driver's handling of live events.
     package enum Delivery: Equatable, Sendable {
         case send
         /// Sends only those beyond this sequence.
@@ -287,7 +287,7 @@ package struct SubscriptionMachine: Sendable {
         }
     }
 
-    /// What the device has once everything in flight arrives.
+    /// The device's coverage once everything in flight arrives.
     private func sentCoverage(without missing: [SequenceRange]) -> Coverage {
         var coverage = Coverage()
         var position: Int64 = 0

@@ -31,7 +31,7 @@ package enum AppendRules {
         }
     }
 
-    /// What the log knows of an id.
+    /// An id's place and owner.
     package struct Known: Hashable, Sendable {
         package let position: Position
         /// Its owner, hashed by ``AppendRules/owner(_:)``; nil if access was open, or a former
@@ -44,7 +44,7 @@ package enum AppendRules {
         }
     }
 
-    /// What the log knows of a message to be changed.
+    /// The state of a message to be changed.
     package struct Target: Hashable, Sendable {
         package enum Kind: Hashable, Sendable { case message, edit, deletion }
 

@@ -10,7 +10,8 @@ import RepriseWire
 ///
 /// ```swift
 /// try Backup.make(of: "/var/lib/reprise", to: "/backup/monday")
-/// try Backup.restore(from: "/backup/monday", to: "/var/lib/reprise")  // the folder is empty, no server runs
+/// // The folder is empty, and no server runs.
+/// try Backup.restore(from: "/backup/monday", to: "/var/lib/reprise")
 /// ```
 ///
 /// **Consistency.** The log is a snapshot taken after the call. The accounts are a snapshot taken

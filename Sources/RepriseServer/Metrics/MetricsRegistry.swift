@@ -5,7 +5,8 @@ import Synchronization
 ///
 /// ```swift
 /// let registry = MetricsRegistry()
-/// let stored = Counter(label: "messages_total", dimensions: [("outcome", "stored")], factory: registry)
+/// let stored = Counter(
+///     label: "messages_total", dimensions: [("outcome", "stored")], factory: registry)
 /// stored.increment()
 /// print(registry.text())
 /// ```

@@ -3,7 +3,7 @@ import RepriseCore
 /// Circuit breaker of a provider: closed, open (nothing is sent), half-open (one push is sent as a
 /// probe).
 ///
-/// Opens after ``PushLimits/failuresToOpen`` failures in a row.
+/// Opens after ``PushLimits/failuresToOpen`` failures in a row, or at a `Retry-After`.
 struct PushCircuit: Sendable {
     enum Permission: Hashable {
         /// No limit.

@@ -6,7 +6,8 @@ import Synchronization
 /// Pushes stored messages by one service: performs the decisions of ``PushMachine``.
 ///
 /// ```swift
-/// let dispatcher = PushDispatcher(provider, accounts: accounts, log: log, clock: clock, logger: logger)
+/// let dispatcher = PushDispatcher(
+///     provider, accounts: accounts, log: log, clock: clock, logger: logger)
 /// async let pushing: Void = dispatcher.run()
 /// dispatcher.committed(events)  // from the committer
 /// await dispatcher.stop()

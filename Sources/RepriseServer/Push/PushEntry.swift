@@ -68,7 +68,7 @@ package struct DuePush: Hashable, Sendable {
     package var title: String?
 }
 
-/// What to do with a due push.
+/// The decision about a due push.
 package enum PushVerdict: Hashable, Sendable {
     /// Send as this kind; quietly if the user must not be disturbed.
     case send(PushHint.Kind, isQuiet: Bool)

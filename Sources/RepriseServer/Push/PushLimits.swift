@@ -16,7 +16,7 @@ package enum PushLimits {
     package static let queued = 10_000
     /// The most pushes read from the disk at a time.
     package static let page = 512
-    /// The most answers recorded together; they are recorded at once if nothing else is in flight.
+    /// The number of answers at which they are recorded; at once, if nothing else is in flight.
     package static let settledTogether = 256
     /// The longest wait before answers are recorded; pushes answered within it are sent again after
     /// a kill.

@@ -25,7 +25,7 @@ package struct PushMachine: Sendable {
         case postpone(Int64, Duration)
     }
 
-    /// What is recorded about a push.
+    /// The recorded outcome of a push.
     package enum Settlement: Hashable, Sendable {
         case pushed
         case dropped(PushDrop)

@@ -23,7 +23,7 @@ package actor UnreadCounts {
         var sum: Int64
         /// The log's change number up to which the counts are correct.
         var through: Int64
-        /// The time of the last use, for LRU eviction.
+        /// The logical time of the last use, for LRU eviction.
         var used: Int64
     }
 
