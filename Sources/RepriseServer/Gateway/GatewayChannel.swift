@@ -83,5 +83,23 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         try options?.setOption(
             .writeBufferWaterMark,
             value: .init(low: limits.unsentBytesToResume, high: limits.unsentBytes))
+        try limitSystemBuffer(of: channel, to: HTTPLimits.systemBufferBytes)
+    }
+
+    /// Limits the unsent bytes in the system's buffer; 0 keeps the system's own limit.
+    ///
+    /// Without it a connection that reads nothing gets some thirty answers, until a buffer of
+    /// megabytes is full. It does not slow a peer that reads: bytes in flight do not count
+    /// (`TCP_NOTSENT_LOWAT`, tcp(7)).
+    static func limitSystemBuffer(of channel: any Channel, to bytes: Int) throws {
+        #if canImport(Darwin)
+            let name = NIOBSDSocket.Option(rawValue: 0x201)
+        #else
+            let name = NIOBSDSocket.Option(rawValue: 25)
+        #endif
+        guard channel.remoteAddress?.ipAddress != nil else { return }
+        try channel.syncOptions?.setOption(
+            ChannelOptions.Types.SocketOption(level: .tcp, name: name),
+            value: ChannelOptions.Types.SocketOption.Value(bytes))
     }
 }

@@ -311,6 +311,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             WebSocketFrameDecoder(maxFrameSize: WireLimits.frameBytes))
         try operations.addHandler(encoder, position: .after(bytes))
         try operations.addHandler(decoder, position: .after(encoder))
+        try GatewayChannel.limitSystemBuffer(of: context.channel, to: 0)
         try gateway.attach(context.channel, behind: decoder)
         bytes.open()
         self.bytes = nil

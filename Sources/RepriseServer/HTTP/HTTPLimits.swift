@@ -27,6 +27,8 @@ package struct HTTPLimits: Hashable, Sendable {
     /// The most bytes of a refused body that are read, so that the answer reaches a client that
     /// sends before it reads.
     package var discardedBytes = 2 << 20
+    /// The most unsent answer bytes per connection in the system's buffer.
+    static let systemBufferBytes = 131_072
     /// How long a stream waits for space in the committer's queue before its lines are refused as
     /// `overloaded`.
     package var queueTime: Duration = .seconds(5)

@@ -33,10 +33,10 @@ struct HTTPConnectionTests {
             }
             let healthy = try PlainSocket(port: server.port)
             var most = 0
-            let end = ContinuousClock.now + .seconds(1)
-            while ContinuousClock.now < end {
+            for _ in 0..<20 {
                 try await healthy.send(Self.get("/healthz"))
-                _ = try await healthy.receive(until: "}", within: .seconds(2))
+                // Until the system's own buffers are full the others are answered, too.
+                _ = try await healthy.receive(until: "}", within: .seconds(20))
                 most = max(most, Self.residentBytes() - before)
             }
             #expect(most < 150 << 20, "\(most >> 20) MiB for 100 connections")
