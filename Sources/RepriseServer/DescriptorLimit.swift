@@ -1,10 +1,10 @@
 import Foundation
 
-/// How many files and sockets the process may have open.
+/// The process's limit of open files and sockets.
 enum DescriptorLimit {
-    /// Raises the soft limit to the hard one, as far as the system lets.
+    /// Raises the soft limit to the hard one, as far as the system allows.
     ///
-    /// - Returns: the limit that is in force; nil if there is none, or it cannot be read.
+    /// - Returns: the effective limit; nil if there is none, or it cannot be read.
     static func raise() -> Int? {
         #if os(Linux)
             let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

@@ -1,12 +1,12 @@
 package import Logging
 package import RepriseCore
 
-/// Takes away what the log need not keep any longer, and never by a calendar that it doubts.
+/// Trims the log by its retention, and never by a doubtful wall clock.
 ///
-/// A calendar that jumps by more than a day while the server runs takes nothing away until a day of
-/// uptime has confirmed it: see `WallClockGuard`. One that jumped while no server ran is believed:
-/// the first pass is made at the start, or a server that is started more often than it waits would
-/// keep everything.
+/// After the wall clock jumps by more than a day while the server runs, nothing is trimmed until a
+/// day of uptime has confirmed it: see `WallClockGuard`. A jump while no server ran is trusted: the
+/// first pass runs at the start, or a server restarted more often than once per interval would keep
+/// everything.
 package struct Housekeeping: Sendable {
     private let log: any MessageLog
     private let policy: RetentionPolicy
@@ -17,11 +17,11 @@ package struct Housekeeping: Sendable {
     /// Makes the runner; nothing happens before ``run()``.
     ///
     /// - Parameters:
-    ///   - log: what is trimmed.
-    ///   - policy: what is kept; ids are forgotten in time even if it keeps everything.
-    ///   - accounts: know the channels that have a policy of their own; nil if there are none.
-    ///   - clock: the calendar and the pause.
-    ///   - logger: hears of what could not be done.
+    ///   - log: the log to trim.
+    ///   - policy: the retention; ids expire even if it keeps everything.
+    ///   - accounts: the channels' own policies; nil if there are none.
+    ///   - clock: the wall clock and the pause.
+    ///   - logger: receives failures.
     package init(
         log: any MessageLog, policy: RetentionPolicy, accounts: Accounts? = nil,
         clock: any Timekeeper, logger: Logger
@@ -33,8 +33,7 @@ package struct Housekeeping: Sendable {
         self.logger = logger
     }
 
-    /// Trims at once and then once a minute until it is cancelled; a pass that fails is tried again
-    /// at the next.
+    /// Trims at once and then once a minute until cancelled; the next pass repeats a failed one.
     package func run() async {
         var calendar = WallClockGuard(stored: nil, now: clock.sighting())
         repeat {
@@ -43,8 +42,8 @@ package struct Housekeeping: Sendable {
         } while (try? await clock.sleep(for: .seconds(60))) != nil
     }
 
-    /// Takes what was deleted since the last time out of the files, as far as nobody reads there;
-    /// the rest at the next time.
+    /// Erases content deleted since the last pass from the files, unless a reader holds it; then
+    /// the next pass does.
     private func eraseDeleted() async {
         do {
             try await log.eraseDeleted()
@@ -55,7 +54,7 @@ package struct Housekeeping: Sendable {
         }
     }
 
-    /// One pass, if the calendar may be believed.
+    /// Runs one pass, if the wall clock is trusted.
     package func pass(_ calendar: inout WallClockGuard) async {
         calendar.observe(clock.sighting())
         guard calendar.mayExpire else {

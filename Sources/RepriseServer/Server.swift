@@ -19,21 +19,21 @@ import Synchronization
 /// try await group.run()
 /// ```
 ///
-/// Run it once. A graceful shutdown stops accepting, stores and acknowledges what was accepted,
-/// tells every client to come back later (``RepriseWire/CloseCode/goingAway``) and closes the log,
+/// Run it once. A graceful shutdown stops accepting, stores and acknowledges accepted messages,
+/// tells every client to reconnect later (``RepriseWire/CloseCode/goingAway``) and closes the log,
 /// within 5 s.
 public struct Server: Service {
-    /// Where a running server listens.
+    /// The address of a running server.
     public struct Address: Hashable, Sendable {
         /// As configured.
         public let host: String
-        /// The real port, also where 0 was configured.
+        /// The actual port, also where 0 was configured.
         public let port: Int
 
-        /// Whether it speaks TLS.
+        /// Whether the server uses TLS.
         public let isSecure: Bool
 
-        /// The address as clients take it: `http://host:port`, or `https://host:port`.
+        /// The URL for clients: `http://host:port`, or `https://host:port`.
         public var url: String {
             let name = host.contains(":") ? "[\(host)]" : host
             return "\(isSecure ? "https" : "http")://\(name):\(port)"
@@ -46,15 +46,15 @@ public struct Server: Service {
     private let openLog: @Sendable () throws -> any MessageLog
     private let entrances = Entrances()
     private let admission: Admission?
-    /// In place of those of the configuration; for tests.
+    /// Replace the configured providers; for tests.
     private let givenProviders: [any PushProvider]?
 
-    /// Makes a server that is not running yet.
+    /// Makes a server without starting it.
     ///
     /// - Parameters:
-    ///   - configuration: where to listen and where to store.
-    ///   - logger: gets connection ids and reasons, never bodies.
-    ///   - onReady: called once it accepts connections.
+    ///   - configuration: the address, the storage and the limits.
+    ///   - logger: receives connection ids and reasons, never bodies.
+    ///   - onReady: called once the server accepts connections.
     public init(
         configuration: ServerConfiguration, logger: Logger = Logger(label: "reprise.server"),
         onReady: @escaping @Sendable (Address) async -> Void = { _ in }
@@ -71,7 +71,7 @@ public struct Server: Service {
 
     /// Makes a server whose log `openLog` opens.
     ///
-    /// Tests look at the gateway that `onReady` gets. `admission` is nil where access is open.
+    /// `onReady` gives tests the gateway. `admission` is nil where access is open.
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
@@ -88,8 +88,8 @@ public struct Server: Service {
 
     /// Serves until a graceful shutdown or cancellation.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and what opening
-    ///   the log throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`, `.badConfiguration`, and the errors of
+    ///   opening the log.
     public func run() async throws {
         let descriptors = DescriptorLimit.raise()
         let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
@@ -154,7 +154,7 @@ public struct Server: Service {
         try result.get()
     }
 
-    /// Serves, keeping house meanwhile; when it returns nothing uses the log but the committer.
+    /// Serves and runs maintenance; when it returns, only the committer uses the log.
     private func serve(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
         _ accounts: Accounts, _ entrance: Entrance, _ pushing: Pushing
@@ -172,8 +172,8 @@ public struct Server: Service {
         }
     }
 
-    /// Reads keys and certificate again, without touching a connection; what cannot be used leaves
-    /// the old in place, and is logged.
+    /// Reloads keys and certificate without closing connections; an unusable file is logged and the
+    /// old one stays.
     public func reload() async { await entrances.reload() }
 
     private func warnIfUnsafe() {
@@ -227,7 +227,7 @@ public struct Server: Service {
         try await withShutdownDeadline(gateway) { try await application.run() }
     }
 
-    /// What the HTTP API works with.
+    /// The dependencies of the HTTP API.
     private func services(
         _ gateway: Gateway, _ log: any MessageLog, _ accounts: Accounts, _ pushing: Pushing
     ) -> HTTPServices {
@@ -247,7 +247,7 @@ public struct Server: Service {
         services.wait = { gateway.limiter.wait(for: $0, now: gateway.clock.uptime()) }
         services.moved = { channel, position in
             let members = try await accounts.memberCount(of: channel)
-            // No connection has this number: it was no connection that moved it.
+            // Connection 0 does not exist: the move came over HTTP.
             gateway.hub.moved(
                 by: 0,
                 PositionNews.Telling(
@@ -257,8 +257,7 @@ public struct Server: Service {
         return services
     }
 
-    /// Runs `body`, and cuts off what has not ended by itself when the time for a graceful shutdown
-    /// is up.
+    /// Runs `body`, and cancels what remains at the deadline of a graceful shutdown.
     private func withShutdownDeadline(
         _ gateway: Gateway, _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
@@ -279,8 +278,8 @@ public struct Server: Service {
             }
             while let ending = try await tasks.next() {
                 guard ending != .cancelled else { continue }
-                // When the time is up, also what goes on without its connection; how that ends is
-                // of no interest.
+                // At the deadline, also cancels tasks without a connection; their results are
+                // ignored.
                 tasks.cancelAll()
                 while await tasks.nextResult() != nil {}
             }
@@ -291,7 +290,7 @@ public struct Server: Service {
         case served, timeUp, cancelled
     }
 
-    /// Says what a person can do about a port that cannot be had.
+    /// Explains what an operator can do about an unavailable port.
     private static func explain(
         _ error: any Error, _ configuration: ServerConfiguration
     ) -> any Error {
@@ -317,7 +316,7 @@ public struct Server: Service {
     }
 }
 
-/// What a running server reads again when it is told to; a copy of the server sees it too.
+/// The files that a running server reloads on request; shared by copies of the server.
 private final class Entrances: Sendable {
     private let opened = Mutex<(entrance: Entrance, pushing: Pushing)?>(nil)
 

@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// What a server needs to know before it starts.
+/// The configuration of a server.
 ///
 /// ```swift
 /// var configuration = ServerConfiguration(data: "/var/lib/reprise")
@@ -11,39 +11,40 @@ public struct ServerConfiguration: Hashable, Sendable {
     public var host: String
     /// The port to listen on; 0 takes a free one.
     public var port: Int
-    /// The folder of the message log; created if it is not there.
+    /// The folder of the message log; created if missing.
     public var data: String
     /// Whether the folder was restored from a backup since a server last used it.
     ///
-    /// A restored log may give sequences again that devices have seen with other messages. So a new
-    /// epoch is minted before anything is served: every device catches up from the beginning and
-    /// recognises what it has by id. Say it for one start only.
+    /// A restored log may assign sequences again that devices have seen with other messages. So a
+    /// new epoch is minted before anything is served: every device catches up from the beginning
+    /// and recognises its messages by id. Set it for one start only.
     public var isRestored = false
-    /// The folder in which `POST /v1/backup` makes a folder for each backup; nil offers none.
+    /// The folder in which `POST /v1/backup` makes a folder for each backup; nil disables the
+    /// route.
     public var backups: String?
     /// The most messages that a channel keeps; nil keeps all.
     public var keptMessages: Int64?
     /// How long messages are kept; nil keeps them for ever.
     public var keptFor: Duration?
-    /// The bounds it keeps.
+    /// The server's limits.
     public var limits: ServerLimits
-    /// Who may come in.
+    /// How clients authenticate.
     public var access = Access.open
-    /// What the `aud` of a token must name.
+    /// The required `aud` of a token.
     public var audience = "reprise"
-    /// How far the clocks of those who sign tokens may be off.
+    /// The clock skew allowed for a token's times.
     public var tokenLeeway: Duration = .seconds(60)
-    /// Certificate and key, for TLS; nil serves without.
+    /// Certificate and key for TLS; nil disables TLS.
     public var tls: TLSFiles?
     /// Web pages of these origins may connect, beside the server's own: `https://chat.example.org`.
     public var origins: [String] = []
-    /// What it pushes by, to devices that are not connected.
+    /// The push services for devices that are not connected.
     public var push = PushConfiguration()
     private var makesChannels: Bool?
 
     /// Whether a channel that nobody made is public.
     ///
-    /// Unless it is set: where access is open or for development.
+    /// Default: true where access is open or for development.
     public var implicitChannels: Bool {
         get { makesChannels ?? (access == .open || access == .tokens(.development)) }
         set { makesChannels = newValue }
@@ -54,8 +55,8 @@ public struct ServerConfiguration: Hashable, Sendable {
     /// - Parameters:
     ///   - host: the name or address to listen on.
     ///   - port: the port to listen on; 0 takes a free one.
-    ///   - data: the folder of the message log; created if it is not there.
-    ///   - limits: the bounds it keeps.
+    ///   - data: the folder of the message log; created if missing.
+    ///   - limits: the server's limits.
     public init(
         host: String = "127.0.0.1", port: Int = 8_080, data: String,
         limits: ServerLimits = ServerLimits()
@@ -68,7 +69,7 @@ public struct ServerConfiguration: Hashable, Sendable {
 }
 
 extension ServerConfiguration {
-    /// Refuses, without touching a file, what cannot be or would let strangers in.
+    /// Refuses an invalid or insecure configuration, without touching a file.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
     public func check() throws {
@@ -78,7 +79,7 @@ extension ServerConfiguration {
         try push.check()
     }
 
-    /// Whether only this machine reaches the server.
+    /// Whether the server is reachable only from this machine.
     package var isLoopback: Bool { LoopbackName.isOne(host) }
 
     func checkAccess() throws {

@@ -1,20 +1,20 @@
-/// Who may come in.
+/// How clients authenticate.
 public enum Access: Hashable, Sendable {
-    /// Whoever reaches the server, without a name, may do everything: for tests, benchmarks and
-    /// simulation on one machine.
+    /// Without authentication, every client may do everything: for tests, benchmarks and simulation
+    /// on one machine.
     case open
-    /// Whoever has a JSON Web Token that one of these keys has signed.
+    /// By a JSON Web Token that one of these keys has signed.
     case tokens(KeySource)
 }
 
-/// Where the keys come from that tokens are signed with.
+/// The source of the keys that sign tokens.
 public enum KeySource: Hashable, Sendable {
-    /// A file with a JSON Web Key Set, a PEM public key, or a base64 secret; read again when the
-    /// server is told to reload.
+    /// A file with a JSON Web Key Set, a PEM public key, or a base64 secret; reloaded when the
+    /// server is told to.
     case file(String)
-    /// The URL of a JSON Web Key Set; read again when a token names a key that is not known.
+    /// The URL of a JSON Web Key Set; fetched again when a token names an unknown key.
     case jwks(String)
-    /// A key made in the data folder, with which the server issues tokens to whoever asks on this
+    /// A key made in the data folder, with which the server issues tokens to any client on this
     /// machine.
     case development
 }

@@ -1,6 +1,6 @@
-/// The bounds of what finds out who comes; `docs/limits.md` lists each with what happens at it.
+/// The limits of authentication; `docs/limits.md` lists each with its effect.
 package enum AccessLimits {
-    /// The most bytes of a key file, and of a key set that is fetched.
+    /// The most bytes of a key file, and of a fetched key set.
     package static let keyBytes = 262_144
     /// The most keys of a set.
     package static let keys = 64
@@ -12,15 +12,14 @@ package enum AccessLimits {
     package static let fields = 128
     /// The most audiences of a token.
     package static let audiences = 64
-    /// A key set is not asked for again before so long has passed.
+    /// The shortest interval between fetches of a key set.
     package static let betweenFetches: Duration = .seconds(30)
-    /// As long as there are no keys at all it is asked for sooner.
+    /// The shortest interval while no keys are known.
     package static let betweenFirstFetches: Duration = .seconds(5)
-    /// A key set that is older is asked for again: a key that its owner has withdrawn does not
-    /// count for ever.
+    /// The age at which a key set is fetched again, so that a withdrawn key expires.
     package static let keysStay: Duration = .seconds(600)
-    /// How long a fetch may take.
+    /// The timeout of a fetch.
     package static let fetch: Duration = .seconds(10)
-    /// The longest life of a token for development.
+    /// The longest life of a development token.
     package static let developmentToken: Duration = .seconds(86_400)
 }

@@ -1,18 +1,17 @@
 package import RepriseWire
 
-/// Finds out who asks.
+/// Authenticates callers.
 package protocol Authenticating: Sendable {
-    /// How long after its end a token still counts, for clocks that differ.
+    /// How long a token is valid after its end, to allow for clock skew.
     var leeway: Duration { get }
 
-    /// Whose token this is.
+    /// The user of a token.
     ///
     /// Takes a bounded time, also where keys must be fetched first.
     ///
     /// - Parameter token: nil if the request has none.
     /// - Returns: the user that the token names.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if there is no token or it is not one
-    ///   of ours; `.tokenExpired` if it was one; `.unavailable` if there are no keys to check it
-    ///   with.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` without a valid token;
+    ///   `.tokenExpired` if it was valid; `.unavailable` without keys to verify it.
     func principal(of token: AccessToken?) async throws -> Principal
 }

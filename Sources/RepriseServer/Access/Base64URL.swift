@@ -1,11 +1,10 @@
-/// Base64 with the alphabet for URLs and without padding (RFC 4648 §5), in its one canonical
-/// spelling.
+/// Base64 with the alphabet for URLs and without padding (RFC 4648 §5), in canonical form only.
 enum Base64URL {
-    /// Reads it.
+    /// Decodes a text.
     ///
-    /// - Parameter text: nothing but the alphabet; a spelling whose last bits are not zero is
-    ///   another text with the same meaning, and refused.
-    /// - Returns: the bytes; nil if the text is no such.
+    /// - Parameter text: only characters of the alphabet; non-zero trailing bits are refused as not
+    ///   canonical.
+    /// - Returns: the bytes; nil for an invalid text.
     static func decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
@@ -20,7 +19,7 @@ enum Base64URL {
                 bits &= 1 << count - 1
             }
         }
-        // Six bits left over are a character too many.
+        // Six leftover bits are an extra character.
         return count < 6 && bits == 0 ? bytes : nil
     }
 

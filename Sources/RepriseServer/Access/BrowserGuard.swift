@@ -2,7 +2,7 @@ import HTTPTypes
 package import Hummingbird
 import RepriseWire
 
-/// Keeps foreign pages from the router; see ``BrowserRules``.
+/// Refuses foreign pages before the router; see ``BrowserRules``.
 package struct BrowserGuard<Context: RequestContext>: RouterMiddleware {
     private let rules: BrowserRules
     private let isSecure: Bool
@@ -20,7 +20,7 @@ package struct BrowserGuard<Context: RequestContext>: RouterMiddleware {
         let refusal = rules.refusal(
             origins: request.headers[values: .origin], host: request.head.authority,
             isSecure: isSecure,
-            // A handshake that was not accepted ends up here, to be told why.
+            // A refused handshake arrives here to get its reason.
             mustBeOurs: !isRead || request.uri.path == WireHandshake.path)
         if let refusal { return HTTPFailure(.forbidden, "forbidden", refusal).response }
         return try await next(request, context)

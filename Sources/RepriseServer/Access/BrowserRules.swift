@@ -1,23 +1,23 @@
 import RepriseCore
 import RepriseWire
 
-/// Which web pages may use a server, through the browser of somebody who can reach it.
+/// Rules for web pages that use a server through the browser of a user who can reach it.
 ///
-/// A browser lets any page open a WebSocket to any address and says in `Origin` which page it is;
-/// and a page whose name is made to point here (DNS rebinding) even counts as ours. There are no
-/// cookies, so a page gains nothing where tokens are asked for; where access is open, these rules
-/// are all that keeps it out.
+/// A browser lets any page open a WebSocket to any address and names the page in `Origin`; a page
+/// whose name resolves to this server (DNS rebinding) even counts as same-origin. Without cookies a
+/// page gains nothing where tokens are required; under open access these rules are the only
+/// protection.
 package struct BrowserRules: Hashable, Sendable {
     private let origins: Set<String>
-    /// Only names that nobody else can point here are taken for ours.
+    /// Only names that cannot be rebound count as the server's own.
     private let knowsOwnName: Bool
 
     /// Makes rules.
     ///
     /// - Parameters:
     ///   - origins: pages from these may connect, such as `https://chat.example.org`.
-    ///   - asksNobody: whether the server lets in, or gives tokens to, whoever reaches it.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what is no origin.
+    ///   - asksNobody: whether access is open, or tokens are given to any client.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for an invalid origin.
     package init(origins: [String], asksNobody: Bool) throws {
         self.origins = try Set(
             origins.map { text in
@@ -31,15 +31,15 @@ package struct BrowserRules: Hashable, Sendable {
         knowsOwnName = asksNobody
     }
 
-    /// Whether a request may not come from where it says, and why.
+    /// Checks a request's origin.
     ///
     /// - Parameters:
-    ///   - found: its `Origin` headers; a request that no page makes has none.
+    ///   - found: its `Origin` headers; requests without a page have none.
     ///   - host: its `Host`.
     ///   - isSecure: whether it came over TLS.
-    ///   - mustBeOurs: whether it changes something or opens a connection. What is only read stays
-    ///     unread by a foreign page: there are no `Access-Control` headers.
-    /// - Returns: nil if it may.
+    ///   - mustBeOurs: whether it changes something or opens a connection. A foreign page cannot
+    ///     read the answer of other requests: it has no `Access-Control` headers.
+    /// - Returns: the reason of a refusal; nil if the request is allowed.
     package func refusal(
         origins found: [String], host: String?, isSecure: Bool, mustBeOurs: Bool
     ) -> String? {
@@ -57,15 +57,15 @@ package struct BrowserRules: Hashable, Sendable {
         host.flatMap { Self.normal((isSecure ? "https://" : "http://") + $0) }
     }
 
-    /// A name can be made to point here by whoever answers for it: its registrar, or a stranger in
-    /// the local network.
+    /// The owner of a name, or an attacker in the local network, can make it resolve to this
+    /// server.
     private func isOurName(_ host: String) -> Bool {
         guard let name = Self.name(host) else { return false }
         return LoopbackName.isOne(name) || Self.isAddress(name)
             || origins.contains { Self.host($0) == name }
     }
 
-    /// Scheme, host and port where it is not the usual one, in lower case.
+    /// Scheme, host and non-default port, in lower case.
     private static func normal(_ text: String) -> String? {
         let text = text.lowercased()
         guard let mark = text.firstRange(of: "://") else { return nil }

@@ -1,14 +1,14 @@
 import Foundation
 import RepriseCore
 
-/// The key of a server for development: made once, kept in its data folder, readable by its user
+/// The key of a development server: made once, stored in its data folder, readable by its user
 /// alone.
 package enum DevelopmentKey {
     private static let name = "development.key"
 
-    /// Opens the key of a data folder, making it if there is none.
+    /// Opens the key of a data folder, or makes it.
     ///
-    /// - Parameter folder: the data folder; made if it is not there.
+    /// - Parameter folder: the data folder; created if missing.
     /// - Returns: the key, for HS256.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.notWritable`.
     package static func open(in folder: String) async throws -> SigningKey {
@@ -32,7 +32,7 @@ package enum DevelopmentKey {
         return key
     }
 
-    /// Written whole beside it first: a kill leaves no half a key.
+    /// Written to a draft first: a kill leaves no partial key.
     private static func makeIfMissing(_ path: String) throws {
         guard !FileManager.default.fileExists(atPath: path) else { return }
         var generator = SystemRandomNumberGenerator()

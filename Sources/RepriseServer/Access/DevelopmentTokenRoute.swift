@@ -4,11 +4,11 @@ package import Hummingbird
 package import RepriseCore
 import RepriseWire
 
-/// `GET /v1/dev/token?user=ada&scope=admin&seconds=3600`: a token for whoever asks on this machine.
+/// `GET /v1/dev/token?user=ada&scope=admin&seconds=3600`: a token for any client on this machine.
 ///
-/// Only a server for development has it, and only for requests that no page of elsewhere can have
-/// made: such a server listens on loopback, the request names it by a loopback name, and the
-/// browser, if there is one, does not say that another site asks.
+/// Only on a development server, and only for requests that no foreign page can have made: the
+/// server listens on loopback, the request's `Host` is a loopback name, and the browser, if any,
+/// does not report another site.
 package struct DevelopmentTokenRoute: Sendable {
     package static let path = "/v1/dev/token"
 

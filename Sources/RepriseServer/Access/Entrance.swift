@@ -1,12 +1,11 @@
 package import Logging
 package import RepriseCore
 
-/// All that stands between the network and a server: who may come in, from which pages, and over
-/// what.
+/// A server's access control: authentication, browser rules and TLS.
 package struct Entrance: Sendable {
-    /// Finds out who comes; nil where access is open.
+    /// Authenticates clients; nil where access is open.
     package let authenticator: (any Authenticating)?
-    /// Makes tokens, where the server is for development.
+    /// Issues tokens, for development.
     package let issuer: TokenIssuer?
     package let browsers: BrowserRules
     /// Nil without TLS.
@@ -16,9 +15,9 @@ package struct Entrance: Sendable {
     /// Opens keys and certificate.
     ///
     /// - Parameters:
-    ///   - configuration: says where they are.
-    ///   - clock: tells the time.
-    ///   - logger: is told what is read, never what it says.
+    ///   - configuration: their locations.
+    ///   - clock: the time.
+    ///   - logger: receives the names of files, never their content.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.notWritable`.
     package init(
         _ configuration: ServerConfiguration, clock: any Timekeeper, logger: Logger
@@ -46,14 +45,14 @@ package struct Entrance: Sendable {
         authenticator = keys.map { TokenAuthenticator(keys: $0, rules: rules, clock: clock) }
     }
 
-    /// Reads keys and certificate again.
+    /// Reloads keys and certificate.
     package func reload() async {
         certificate?.reload()
         await keys?.reload()
     }
 }
 
-/// The one key of a server for development; it does not change while the server runs.
+/// The key of a development server; it does not change while the server runs.
 private struct DevelopmentKeys: KeyProviding {
     let key: SigningKey
 

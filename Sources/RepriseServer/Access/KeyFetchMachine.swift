@@ -1,19 +1,17 @@
-/// Decides when a set of keys that others keep is asked for:
-/// `empty ⇄ fetching → holding ⇄ fetching`.
+/// Decides when a remote key set is fetched: `empty ⇄ fetching → holding ⇄ fetching`.
 ///
-/// Whoever sends tokens chooses the names in them, so an unknown name is no reason to ask more
-/// often than every ``AccessLimits/betweenFetches``. A fetch that fails changes nothing: the keys
-/// that were good stay.
+/// Senders of tokens choose the key names in them, so an unknown name causes at most one fetch per
+/// ``AccessLimits/betweenFetches``. A failed fetch changes nothing: the known keys stay valid.
 package struct KeyFetchMachine: Sendable {
     package enum Answer: Sendable {
         case found(SigningKey)
         /// The set is known and has no such key.
         case notFound
-        /// Wait for the fetch that is under way, and ask again.
+        /// Wait for the fetch in flight, then look up again.
         case wait
-        /// Begin one, wait for it, and ask again.
+        /// Start a fetch, wait for it, then look up again.
         case fetch
-        /// There are no keys, and it is too early to ask again.
+        /// No keys are known, and it is too early to fetch again.
         case unavailable
     }
 
@@ -24,13 +22,13 @@ package struct KeyFetchMachine: Sendable {
 
     package init() {}
 
-    /// Looks for the key of a token.
+    /// Looks up the key of a token.
     ///
     /// - Parameters:
-    ///   - header: what the token says.
-    ///   - hasWaited: whether this token has caused or awaited a fetch; one is all it gets.
+    ///   - header: the token's header.
+    ///   - hasWaited: whether this token has already caused or awaited a fetch; it gets one.
     ///   - now: the uptime.
-    /// - Returns: what to do.
+    /// - Returns: the action to take.
     package func asked(for header: TokenHeader, hasWaited: Bool, now: Duration) -> Answer {
         if let key = keys?.key(for: header) { return .found(key) }
         if hasWaited { return keys == nil ? .unavailable : .notFound }
@@ -39,7 +37,7 @@ package struct KeyFetchMachine: Sendable {
         return keys == nil ? .unavailable : .notFound
     }
 
-    /// Whether the keys are so old that they are to be fetched in the background.
+    /// Whether the keys are so old that they should be fetched in the background.
     package func isStale(now: Duration) -> Bool {
         guard !isFetching, let fetched, mayFetch(now) else { return false }
         return now - fetched >= AccessLimits.keysStay

@@ -12,8 +12,8 @@ package final class KeyFile: KeyProviding {
     /// Opens a key file.
     ///
     /// - Parameters:
-    ///   - path: where it is; see ``KeySet/read(_:isPublished:)`` for its forms.
-    ///   - logger: is told when it is read again.
+    ///   - path: its path; see ``KeySet/read(_:isPublished:)`` for its formats.
+    ///   - logger: receives reloads.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
     package init(_ path: String, logger: Logger) async throws {
         self.path = path

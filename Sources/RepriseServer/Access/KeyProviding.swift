@@ -1,12 +1,12 @@
-/// Where an authenticator gets its keys.
+/// An authenticator's source of keys.
 package protocol KeyProviding: Sendable {
     /// The key that a token claims to be signed with.
     ///
-    /// - Parameter header: what the token says.
-    /// - Returns: nil if there is no such key.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if there are no keys at all.
+    /// - Parameter header: the token's header.
+    /// - Returns: nil without such a key.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no keys are known.
     func key(for header: TokenHeader) async throws -> SigningKey?
 
-    /// Reads the keys again, now; what cannot be read leaves the old ones in place.
+    /// Reloads the keys; if that fails the old ones stay.
     func reload() async
 }

@@ -3,7 +3,7 @@ import JWTKit
 import RepriseCore
 import RepriseWire
 
-/// The keys that count at one moment.
+/// The keys that are valid at one moment.
 package struct KeySet: Sendable {
     package let keys: [SigningKey]
 
@@ -11,25 +11,25 @@ package struct KeySet: Sendable {
 
     /// The key that a token claims to be signed with.
     ///
-    /// A key without a name counts for tokens with any name. A token that names no key is only
-    /// looked at if there is just one of its algorithm: trying all would let whoever sends garbage
-    /// choose how much work it makes.
+    /// A key without a name matches tokens with any name. A token that names no key is only
+    /// verified if one key has its algorithm: trying all would let a sender of garbage choose the
+    /// server's work.
     ///
-    /// - Parameter header: what the token says.
-    /// - Returns: nil if there is no such key.
+    /// - Parameter header: the token's header.
+    /// - Returns: nil without such a key.
     package func key(for header: TokenHeader) -> SigningKey? {
         let candidates = keys.filter { $0.algorithm == header.algorithm }
         guard let name = header.key else { return candidates.count == 1 ? candidates[0] : nil }
         return candidates.first { $0.name == name } ?? candidates.first { $0.name == nil }
     }
 
-    /// Reads keys in one of the forms that a file may have.
+    /// Reads keys in any of a file's formats.
     ///
     /// - Parameters:
     ///   - text: a JSON Web Key Set, a PEM (a public or private key, or a certificate, on P-256),
     ///     or a secret in base64.
-    ///   - isPublished: whether the text came from a public place: then a secret in it is none, and
-    ///     not taken.
+    ///   - isPublished: whether the text came from a public place: then secrets in it are not
+    ///     accepted.
     /// - Returns: at least one key.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, without any of the text.
     package static func read(_ text: [UInt8], isPublished: Bool = false) async throws -> KeySet {
@@ -71,8 +71,7 @@ package struct KeySet: Sendable {
 extension KeySet {
     /// Reads a JSON Web Key Set (RFC 7517 §5).
     ///
-    /// Keys of other kinds, and keys for other uses, are left out: providers publish them side by
-    /// side.
+    /// Ignores keys of other kinds and for other uses, which providers publish beside them.
     init(jwks json: [UInt8], isPublished: Bool) async throws {
         let members = try Self.members(of: json)
         var keys: [SigningKey] = []
@@ -92,7 +91,7 @@ extension KeySet {
         self.init(keys)
     }
 
-    /// One key as the set has it, with text fields only: all that are needed are.
+    /// One key of the set, with its text fields only: no others are needed.
     private struct Member {
         var type = ""
         var name: String?

@@ -7,7 +7,8 @@ import RepriseCore
 
 /// The address of a JSON Web Key Set.
 ///
-/// Over TLS, or from this machine: who can change the set on its way can sign tokens for everybody.
+/// Over TLS, or from this machine: an attacker who can change the set in transit can sign tokens
+/// for every user.
 package struct KeySetURL: Hashable, Sendable {
     private let url: String
 
@@ -23,20 +24,19 @@ package struct KeySetURL: Hashable, Sendable {
         url = text
     }
 
-    /// Fetches the set: within ``AccessLimits/fetch``, without following redirects, and no more
-    /// than ``AccessLimits/keyBytes``.
+    /// Fetches the set: within ``AccessLimits/fetch``, without following redirects, and at most
+    /// ``AccessLimits/keyBytes``.
     ///
     /// - Parameter time: from connecting to the last byte.
-    /// - Returns: what came.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`; what the client throws.
+    /// - Returns: the body.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`; the client's errors.
     package func fetch(within time: Duration = AccessLimits.fetch) async throws -> [UInt8] {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = TimeAmount(time)
-        // Whoever has asked waits; the machine asks again in its own time.
+        // Callers wait; `KeyFetchMachine` schedules retries.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // One client a fetch: they are rare, and so nothing has to be shut down when the server
-        // ends.
+        // One client per fetch: they are rare, and nothing must be shut down when the server ends.
         let client = HTTPClient(
             eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),
             configuration: configuration)
@@ -46,8 +46,7 @@ package struct KeySetURL: Hashable, Sendable {
         return try result.get()
     }
 
-    /// The client's own timeout ends with the head of the answer: a body that comes a byte at a
-    /// time would take for ever.
+    /// The client's own timeout ends with the head of the answer and does not bound a slow body.
     private func get(_ client: HTTPClient, _ time: Duration) async throws -> [UInt8] {
         try await withThrowingTaskGroup(of: [UInt8].self) { group in
             group.addTask { try await ask(client, time) }

@@ -1,4 +1,4 @@
-/// Whether a name means this machine, without asking anybody: a resolver's answer can change.
+/// Recognises names of this machine without a resolver, whose answer can change.
 package enum LoopbackName {
     /// Whether `host` means this machine.
     ///

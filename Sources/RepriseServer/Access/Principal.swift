@@ -1,13 +1,13 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Who asks, as far as the server knows.
+/// The caller, as far as the server knows.
 package struct Principal: Hashable, Sendable {
-    /// The user; nil where the server asks nobody who he is.
+    /// The user; nil where access is open.
     package var user: UserID?
-    /// Whether it manages every channel and may publish anywhere.
+    /// Whether the caller manages every channel and may publish anywhere.
     package var isAdmin: Bool
-    /// When the token ends; nil where there is none.
+    /// When the token expires; nil without one.
     package var expires: WallTime?
 
     package init(user: UserID?, isAdmin: Bool = false, expires: WallTime? = nil) {
@@ -16,9 +16,9 @@ package struct Principal: Hashable, Sendable {
         self.expires = expires
     }
 
-    /// Whoever comes where access is open: without a name, and allowed everything.
+    /// Any client under open access: without a name, and allowed everything.
     package static let open = Principal(user: nil, isAdmin: true)
 
-    /// Who has not said yet who it is: allowed nothing.
+    /// A client before authentication: allowed nothing.
     package static let nobody = Principal(user: nil)
 }

@@ -2,7 +2,7 @@ package import Logging
 import Metrics
 package import RepriseCore
 
-/// Keys from a JSON Web Key Set that somebody else keeps and changes.
+/// Keys from a remote JSON Web Key Set.
 package actor RemoteKeys: KeyProviding {
     private let fetch: @Sendable () async throws -> [UInt8]
     private let clock: any Timekeeper
@@ -13,8 +13,8 @@ package actor RemoteKeys: KeyProviding {
     /// Makes a source that has fetched nothing yet.
     ///
     /// - Parameters:
-    ///   - clock: tells the time.
-    ///   - logger: is told of every fetch.
+    ///   - clock: the time.
+    ///   - logger: receives every fetch.
     ///   - fetch: gets the set; it ends within a bounded time.
     package init(
         clock: any Timekeeper, logger: Logger, fetch: @escaping @Sendable () async throws -> [UInt8]
@@ -43,7 +43,7 @@ package actor RemoteKeys: KeyProviding {
         }
     }
 
-    /// Fetches the keys now, unless that is being done.
+    /// Fetches the keys now, or awaits the fetch in flight.
     package func reload() async { await (fetching ?? begin()).value }
 
     private func begin() -> Task<Void, Never> {

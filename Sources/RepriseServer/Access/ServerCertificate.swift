@@ -5,9 +5,9 @@ package import NIOSSL
 import RepriseCore
 import Synchronization
 
-/// What a server proves itself with; it can be read again while connections go on.
+/// A server's certificate; it can be reloaded while connections continue.
 ///
-/// A connection keeps the context that it shook hands with.
+/// A connection keeps the context of its handshake.
 package final class ServerCertificate: Sendable {
     private let files: TLSFiles
     private let logger: Logger
@@ -16,10 +16,9 @@ package final class ServerCertificate: Sendable {
     /// Reads a certificate and its key.
     ///
     /// - Parameters:
-    ///   - files: where they are.
-    ///   - logger: is told when they are read, and when the certificate ends.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, saying which file is wrong and
-    ///   how.
+    ///   - files: their paths.
+    ///   - logger: receives each load, and the certificate's end.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with the file and its fault.
     package init(_ files: TLSFiles, logger: Logger) throws {
         self.files = files
         self.logger = logger
@@ -28,10 +27,10 @@ package final class ServerCertificate: Sendable {
         tell(ends)
     }
 
-    /// What the next handshake uses.
+    /// The context of the next handshake.
     package var current: NIOSSLContext { context.withLock(\.self) }
 
-    /// Reads the files again; if they cannot be used the old certificate stays.
+    /// Reloads the files; if they are unusable the old certificate stays.
     package func reload() {
         do {
             let (fresh, ends) = try Self.read(files)
@@ -83,7 +82,7 @@ package final class ServerCertificate: Sendable {
         }
     }
 
-    /// A certificate that ends unnoticed ends the service.
+    /// Logs the certificate's end, so that it does not end unnoticed.
     private func tell(_ ends: Date) {
         let days = Int(ends.timeIntervalSinceNow / 86_400)
         guard days < 14 else { return }

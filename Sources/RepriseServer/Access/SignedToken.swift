@@ -1,19 +1,19 @@
 import RepriseCore
 package import RepriseWire
 
-/// The parts of a JSON Web Token (RFC 7515 §3.1), of which none is believed yet.
+/// The parts of a JSON Web Token (RFC 7515 §3.1), before verification.
 package struct SignedToken: Sendable {
     package let header: TokenHeader
-    /// What the signature is of: header and claims as they came, with the dot.
+    /// The signed bytes: header and claims as received, with the dot.
     package let signed: [UInt8]
     package let claims: [UInt8]
     package let signature: [UInt8]
 
-    /// Takes a token apart.
+    /// Parses a token.
     ///
     /// - Parameter token: the token.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if its parts or its header are not
-    ///   what they must be.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if its parts or its header are
+    ///   invalid.
     package init(_ token: AccessToken) throws {
         let parts = token.secret.utf8.split(
             separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -28,10 +28,10 @@ package struct SignedToken: Sendable {
     }
 }
 
-/// What a token says about its signature (RFC 7515 §4).
+/// A token's header (RFC 7515 §4).
 ///
-/// It comes from whoever made the token: it chooses among our keys and nothing else. Keys, and
-/// places where keys are, that stand in a header (`jwk`, `jku`, `x5c`, `x5u`) are not looked at.
+/// Untrusted: it selects one of the known keys and nothing else. Keys and locations of keys in a
+/// header (`jwk`, `jku`, `x5c`, `x5u`) are ignored.
 package struct TokenHeader: Hashable, Sendable {
     package let algorithm: TokenAlgorithm
     /// The name of the key.
@@ -49,8 +49,7 @@ package struct TokenHeader: Hashable, Sendable {
 
     private init(_ fields: Envelope) throws {
         let scanner = fields.scanner
-        // RFC 7515 §4.1.11: who does not know what is critical must refuse; we know nothing that
-        // is.
+        // RFC 7515 §4.1.11: unknown critical extensions must be refused; none is known here.
         guard (try? fields.value("crit")) == nil else {
             throw RepriseError(.unauthorized, "The token asks for an extension.")
         }
@@ -61,7 +60,7 @@ package struct TokenHeader: Hashable, Sendable {
         guard key.map({ $0.utf8.count <= AccessLimits.keyNameBytes }) ?? true else {
             throw RepriseError(.unauthorized, "The name of the token's key is too long.")
         }
-        // RFC 8725 §3.11: what the same keys have signed for another purpose is no way in.
+        // RFC 8725 §3.11: refuses tokens that the same keys have signed for another purpose.
         let type = try fields.optional("typ").map(scanner.string)?.lowercased() ?? "jwt"
         guard ["jwt", "at+jwt", "application/at+jwt"].contains(type) else {
             throw RepriseError(.unauthorized, "This kind of token is not for access.")
@@ -69,9 +68,9 @@ package struct TokenHeader: Hashable, Sendable {
     }
 }
 
-/// How a token may be signed (RFC 7518 §3.1).
+/// A token's signature algorithm (RFC 7518 §3.1).
 package enum TokenAlgorithm: String, Hashable, Sendable {
-    /// HMAC with SHA-256: who can check a token can also make one.
+    /// HMAC with SHA-256: a key that verifies can also sign.
     case hs256 = "HS256"
     /// ECDSA on P-256 with SHA-256.
     case es256 = "ES256"

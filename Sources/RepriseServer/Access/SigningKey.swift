@@ -2,7 +2,7 @@ import Foundation
 package import JWTKit
 import RepriseCore
 
-/// A key that tokens are signed with, for one algorithm and no other.
+/// A key that signs tokens, for one algorithm only.
 ///
 /// The algorithm belongs to the key. So a token that names another algorithm finds no key, and the
 /// public half of an ES256 key is never taken for the secret of HS256.
@@ -10,7 +10,7 @@ package struct SigningKey: Sendable {
     package let algorithm: TokenAlgorithm
     /// Its `kid`.
     package let name: String?
-    /// Whether it can make tokens too.
+    /// Whether it can sign tokens too.
     package let canSign: Bool
     private let key: any JWTAlgorithm
 
@@ -19,7 +19,7 @@ package struct SigningKey: Sendable {
     /// - Parameters:
     ///   - secret: at least 32 bytes.
     ///   - name: its `kid`.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if it is too short to be one.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if it is too short.
     package init(secret: [UInt8], name: String? = nil) async throws {
         guard secret.count >= AccessLimits.secretBytes else {
             throw RepriseError(

@@ -1,6 +1,6 @@
-/// Where a server's certificate is.
+/// The paths of a server's certificate and key.
 public struct TLSFiles: Hashable, Sendable {
-    /// The path of the certificate and those that vouch for it, in PEM, its own first.
+    /// The path of the certificate chain in PEM, the server's own first.
     public var certificate: String
     /// The path of its private key, in PEM.
     public var key: String
@@ -8,8 +8,7 @@ public struct TLSFiles: Hashable, Sendable {
     /// Names the files.
     ///
     /// - Parameters:
-    ///   - certificate: the path of the certificate and those that vouch for it, in PEM, its own
-    ///     first.
+    ///   - certificate: the path of the certificate chain in PEM, the server's own first.
     ///   - key: the path of its private key, in PEM.
     public init(certificate: String, key: String) {
         self.certificate = certificate

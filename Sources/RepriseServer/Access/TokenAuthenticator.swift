@@ -1,9 +1,9 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Finds out who comes by a JSON Web Token.
+/// Authenticates callers by a JSON Web Token.
 ///
-/// The order is: its form, its key, its signature, and only then what it claims.
+/// Checks its form, its key and its signature, and only then its claims.
 package struct TokenAuthenticator: Authenticating {
     private let keys: any KeyProviding
     private let rules: TokenRules

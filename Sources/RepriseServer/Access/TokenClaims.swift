@@ -2,7 +2,7 @@ import Foundation
 package import RepriseCore
 package import RepriseWire
 
-/// What a token says about its bearer (RFC 7519 §4), once its signature is known to be good.
+/// A token's claims (RFC 7519 §4), after its signature was verified.
 package struct TokenClaims: Hashable, Sendable {
     package var subject: UserID
     package var expires: WallTime
@@ -23,10 +23,10 @@ package struct TokenClaims: Hashable, Sendable {
         self.scopes = scopes
     }
 
-    /// Reads them.
+    /// Parses the claims.
     ///
     /// - Parameter json: the second part of a token.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized`, saying which claim is wrong.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized`, naming the invalid claim.
     package init(_ json: [UInt8]) throws {
         do {
             self = try json.withUnsafeBufferPointer { bytes in
@@ -48,7 +48,7 @@ package struct TokenClaims: Hashable, Sendable {
         scopes = Set(scope.split(separator: " ").map(String.init))
     }
 
-    /// Seconds since 1970, which may have a fraction (RFC 7519 §2).
+    /// Seconds since 1970, possibly with a fraction (RFC 7519 §2).
     private static func time(
         _ value: JSONScanner.Value, _ scanner: JSONScanner
     ) throws -> WallTime {

@@ -9,7 +9,7 @@ package struct TokenIssuer: Sendable {
     /// Makes an issuer.
     ///
     /// - Parameters:
-    ///   - key: one that can sign.
+    ///   - key: a private or secret key.
     ///   - audience: the `aud` of its tokens.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the key is only the public
     ///   half.
@@ -29,9 +29,9 @@ package struct TokenIssuer: Sendable {
     ///   - user: its `sub`.
     ///   - isAdmin: whether its scope is `admin`.
     ///   - now: its `iat`.
-    ///   - lifetime: after which it ends.
+    ///   - lifetime: the time until its `exp`.
     /// - Returns: the token.
-    /// - Throws: what signing throws.
+    /// - Throws: the errors of signing.
     package func token(
         for user: UserID, isAdmin: Bool = false, now: WallTime, lifetime: Duration
     ) throws -> AccessToken {
@@ -41,7 +41,7 @@ package struct TokenIssuer: Sendable {
         return try token(claims)
     }
 
-    /// Makes a token that says this.
+    /// Makes a token with these claims.
     package func token(_ claims: TokenClaims) throws -> AccessToken {
         var header = JSONWriter()
         header.object { json in
@@ -58,7 +58,7 @@ package struct TokenIssuer: Sendable {
         return try AccessToken(signed + "." + Base64URL.encoded(signature))
     }
 
-    /// Times in whole seconds, which everybody reads.
+    /// Times in whole seconds, which all parsers accept.
     private static func json(_ claims: TokenClaims) -> [UInt8] {
         var writer = JSONWriter()
         writer.object { json in

@@ -1,10 +1,10 @@
 package import RepriseCore
 
-/// What a token with a good signature must say as well, for this server and now.
+/// The claims that a token with a valid signature must have, for this server and now.
 package struct TokenRules: Hashable, Sendable {
-    /// What `aud` must name.
+    /// The required `aud`.
     package var audience: String
-    /// How far the signer's clock may be off.
+    /// The allowed clock skew.
     package var leeway: Duration
 
     package init(audience: String, leeway: Duration = .seconds(60)) {
@@ -12,14 +12,14 @@ package struct TokenRules: Hashable, Sendable {
         self.leeway = leeway
     }
 
-    /// Who the bearer is.
+    /// The bearer of a token.
     ///
     /// - Parameters:
-    ///   - claims: what the token says.
-    ///   - now: this server's calendar.
+    ///   - claims: the token's claims.
+    ///   - now: this server's wall clock.
     /// - Returns: the user.
-    /// - Throws: ``RepriseCore/RepriseError`` `.tokenExpired`, or `.unauthorized` for what no
-    ///   waiting mends.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tokenExpired`, or `.unauthorized` for permanent
+    ///   errors.
     package func principal(of claims: TokenClaims, now: WallTime) throws -> Principal {
         guard claims.audiences.contains(audience) else {
             throw RepriseError(.unauthorized, "The token is not for this server (aud).")
@@ -48,7 +48,7 @@ package struct TokenRules: Hashable, Sendable {
             remedy: "Set the clocks of the server and of what issues tokens.")
     }
 
-    /// As a person says it, in the largest unit that fits.
+    /// A readable distance, in the largest unit that fits.
     private static func distance(_ from: WallTime, _ to: WallTime) -> String {
         let seconds = from.duration(to: to).milliseconds / 1_000
         return switch seconds {

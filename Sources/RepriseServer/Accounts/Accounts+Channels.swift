@@ -3,16 +3,16 @@ package import RepriseCore
 package import RepriseWire
 
 extension Accounts {
-    /// What somebody may do in a channel.
+    /// A principal's grant in a channel.
     ///
-    /// | | reads, publishes | manages |
+    /// | principal | reads, publishes | manages |
     /// |---|---|---|
-    /// | who is not asked (`Principal.open`), an admin | everywhere, made or not | everything |
+    /// | open access (`Principal.open`), an admin | everywhere, made or not | everything |
     /// | a user, public channel | yes | as an owner |
     /// | a user, private channel | as a member | as an owner |
     /// | a user, channel that nobody made | if such channels are public here | no |
     ///
-    /// Who may not read a channel cannot tell it from one that is not there.
+    /// A user without read access cannot distinguish a channel from a missing one.
     package func grant(_ who: Principal, in channel: ChannelName) async throws -> Grant {
         if who.user == nil { return who.isAdmin ? .everything : .nothing }
         return try await read { [implicitChannels] db in
@@ -22,25 +22,25 @@ extension Accounts {
         }
     }
 
-    /// A channel that somebody has made; nil for any other.
+    /// A channel that a user has made; nil for any other.
     package func channel(_ name: ChannelName) async throws -> ChannelRecord? {
         try await read { try Self.record(of: name, $0) }
     }
 
     /// Makes a channel or changes it; its maker is its owner, and has joined at `head`.
     ///
-    /// A channel that is there is for its owners and for admins. One that has messages and no
-    /// record (from before the server asked who is who) is for admins alone: else any user could
-    /// make himself the owner of what others wrote.
+    /// Its owners and admins may change an existing channel. Only admins may make one that has
+    /// messages but no record (from before authentication was on): else any user could become the
+    /// owner of what others wrote.
     ///
     /// - Parameters:
     ///   - name: the channel.
-    ///   - settings: all of them, not only those that change.
-    ///   - who: asks.
+    ///   - settings: all settings, not only changes.
+    ///   - who: the caller.
     ///   - time: now.
     ///   - head: the channel's newest sequence.
     /// - Returns: the channel as it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` for who may not, `.malformed`,
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` without the right, `.malformed`,
     ///   `.tooLarge`, `.full` at ``AccountLimits/channelsMade``.
     @discardableResult
     package func setChannel(
@@ -90,8 +90,7 @@ extension Accounts {
         return ChannelChange(record: record, affectsAccess: affectsAccess)
     }
 
-    /// The channels of which a user is a member, or for nil all that were made, in the order of
-    /// their names.
+    /// The channels of a user, or for nil all that were made, sorted by name.
     package func channels(
         of user: UserID?, after: ChannelName?, limit: Int
     ) async throws -> [ChannelRecord] {
@@ -114,7 +113,7 @@ extension Accounts {
         }
     }
 
-    /// The channels' own policies; nil if no channel has one.
+    /// The channels' own retention policies; nil if no channel has one.
     package func retentionOverrides() async throws -> RetentionOverrides? {
         let exist = try await read { db in
             try Bool.fetchOne(
@@ -189,7 +188,7 @@ extension Grant {
             case .private?: member != nil
             case nil: false
             }
-        // Who is no member of a public channel sees all of it, so a member must not see less.
+        // Non-members of a public channel see all of it, so a member must not see less.
         let sees = visibility == .private && record?.settings.history == .sinceJoin
         self.init(
             mayRead: isIn || who.isAdmin, mayPublish: isIn || who.isAdmin,

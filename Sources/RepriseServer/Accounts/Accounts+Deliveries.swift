@@ -2,15 +2,15 @@ import GRDB
 import RepriseCore
 package import RepriseWire
 
-/// How far a message has come to a member.
+/// The delivery state of a message for a member.
 package struct Delivery: Hashable, Sendable {
     package enum State: String, Hashable, Sendable, CaseIterable {
-        /// In the log, and no farther that the server knows of.
+        /// Stored in the log only, as far as the server knows.
         case stored
-        /// A provider has taken a push of it, or of a later one of the channel, for one of the
+        /// A provider has accepted a push of it, or of a later one of the channel, for one of the
         /// member's devices.
         case pushed
-        /// On one of the member's devices.
+        /// Received by one of the member's devices.
         case delivered
         case read
     }
@@ -20,8 +20,8 @@ package struct Delivery: Hashable, Sendable {
 }
 
 extension Accounts {
-    /// How far a message has come, in the order of the members' names; members who joined behind it
-    /// are left out.
+    /// The delivery states of a message, sorted by member; members who joined after it are left
+    /// out.
     package func deliveries(
         of seq: Int64, in channel: ChannelName, after: UserID?, limit: Int
     ) async throws -> [Delivery] {

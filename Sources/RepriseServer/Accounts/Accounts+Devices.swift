@@ -4,7 +4,7 @@ package import RepriseCore
 package import RepriseWire
 
 extension Accounts {
-    /// The devices of a user, the one seen last before the others.
+    /// The devices of a user, most recently seen first.
     package func devices(of user: UserID) async throws -> [Device] {
         try await read { db in
             try Row.fetchAll(
@@ -14,9 +14,10 @@ extension Accounts {
         }
     }
 
-    /// Registers a device, or changes it; a push token belongs to the one that named it last.
+    /// Registers a device, or changes it; a push token belongs to the last device that registered
+    /// it.
     ///
-    /// Beyond ``AccountLimits/devices`` the one not seen for longest is forgotten.
+    /// Beyond ``AccountLimits/devices`` the least recently seen one is removed.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge` beyond ``AccountLimits/platformBytes``,
     ///   `.malformed`.
@@ -30,8 +31,8 @@ extension Accounts {
         }
         try await write { db in
             try Self.makeRoom(for: device.id, of: user, db)
-            // Who signs in on another's phone has its token now; what is meant for the other must
-            // not be shown there.
+            // A user who signs in on another's phone takes over its token: the former user's
+            // messages must not be shown there.
             if let token = device.pushToken {
                 try db.execute(
                     sql: "UPDATE devices SET push_token = NULL WHERE push_token = ?",
@@ -64,16 +65,16 @@ extension Accounts {
         }
     }
 
-    /// Forgets a device and what it has received.
+    /// Removes a device and its positions.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether it existed.
     /// - Throws: ``RepriseCore/RepriseError``.
     @discardableResult
     package func removeDevice(_ id: EntryID, of user: UserID) async throws -> Bool {
         try await write { try Self.remove(id.text, of: user, $0) }
     }
 
-    /// A device has connected: it is registered from now on, without a push token if it has none.
+    /// A device has connected: it is registered from now on, with or without a push token.
     package func sawDevice(_ id: EntryID, of user: UserID, at time: WallTime) async throws {
         try await write { db in
             try Self.makeRoom(for: id, of: user, db)
@@ -86,7 +87,7 @@ extension Accounts {
         }
     }
 
-    /// How far a device has received a channel; 0 if nothing is known of it.
+    /// A device's delivered position in a channel; 0 if unknown.
     package func delivered(
         to device: EntryID, of user: UserID, in channel: ChannelName
     ) async throws -> Int64 {

@@ -3,15 +3,14 @@ import GRDB
 import RepriseCore
 package import RepriseWire
 
-/// Catalogues of forms: the current one of each company, and those before it.
+/// Catalogues of forms: each company's current version and earlier ones.
 extension Accounts {
-    /// What a request asks of the current catalogue before it changes or answers anything (RFC 9110
-    /// §13.1).
+    /// The precondition of a request on the current catalogue (RFC 9110 §13.1).
     package enum FormsCondition: Hashable, Sendable {
         case none
-        /// It is one of these, or for nil any at all: `If-Match`.
+        /// The current one is one of these, or for nil any: `If-Match`.
         case oneOf([String]?)
-        /// There is none: `If-None-Match: *`.
+        /// No current one exists: `If-None-Match: *`.
         case absent
 
         func isMet(by tag: String?) -> Bool {
@@ -39,7 +38,7 @@ extension Accounts {
         }
     }
 
-    /// The versions that are kept, the current one first.
+    /// The stored versions, the current one first.
     package func formsVersions(of company: ChannelName) async throws -> [String] {
         try await read { db in
             try String.fetchAll(
@@ -48,12 +47,12 @@ extension Accounts {
         }
     }
 
-    /// Makes a catalogue the current one; of those before it ``AccountLimits/formsVersions`` are
-    /// kept.
+    /// Makes a catalogue the current one; ``AccountLimits/formsVersions`` earlier ones are kept.
     ///
-    /// The same bytes as a former version are that version again: this is how one goes back.
+    /// The bytes of an earlier version become current again as that version: this is how to roll
+    /// back.
     ///
-    /// - Returns: what came of it.
+    /// - Returns: the result.
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the condition is not met, `.malformed`
     ///   if another catalogue has this version.
     package func setForms(
@@ -72,7 +71,7 @@ extension Accounts {
         }
     }
 
-    /// The current catalogue is not the one that was asked for.
+    /// The condition does not match the current catalogue.
     static let conditionFailed = RepriseError(
         .refused, "The catalogue is not what the request expects.",
         remedy: "Get the current one, look at it, and push again.")

@@ -3,7 +3,7 @@ package import RepriseCore
 package import RepriseWire
 
 extension Accounts {
-    /// The members of a channel, in the order of their names.
+    /// The members of a channel, sorted by name.
     package func members(
         of channel: ChannelName, after: UserID?, limit: Int
     ) async throws -> [Member] {
@@ -18,12 +18,12 @@ extension Accounts {
         }
     }
 
-    /// One member of a channel; nil for who is none.
+    /// One member of a channel; nil for a non-member.
     package func member(_ user: UserID, in channel: ChannelName) async throws -> Member? {
         try await read { try Self.member(user, of: channel, $0) }
     }
 
-    /// How many members a channel has.
+    /// The number of a channel's members.
     package func memberCount(of channel: ChannelName) async throws -> Int {
         try await read { db in
             let select = try db.cachedStatement(
@@ -32,22 +32,22 @@ extension Accounts {
         }
     }
 
-    /// Adds a member, or changes the role of one who is there and keeps `joined` and `since`.
+    /// Adds a member, or changes an existing member's role and keeps `joined` and `since`.
     ///
-    /// A channel that nobody made gets a record by that, as a public one without an owner, where
-    /// such channels are public.
+    /// Where channels that nobody made are public, this creates a record of a public channel
+    /// without an owner.
     ///
     /// - Parameters:
-    ///   - user: who joins.
-    ///   - role: what for.
+    ///   - user: the member.
+    ///   - role: the role.
     ///   - joined: the channel's head.
     ///   - channel: the channel.
-    ///   - who: asks; nil for the server itself.
+    ///   - who: the caller; nil for the server itself.
     ///   - time: now.
     /// - Returns: the member as it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if there is no such channel, `.full` at
-    ///   ``AccountLimits/members``, and at ``AccountLimits/membersMade`` unless an admin asks, or
-    ///   somebody for himself.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the channel does not exist, `.full` at
+    ///   ``AccountLimits/members``, and at ``AccountLimits/membersMade`` unless the caller is an
+    ///   admin or the user.
     @discardableResult
     package func setMember(
         _ user: UserID, role: Member.Role, joined: Int64, in channel: ChannelName,
@@ -87,7 +87,7 @@ extension Accounts {
         let affectsAccess: Bool
     }
 
-    /// Ends a membership; the positions stay, because what was read was read.
+    /// Ends a membership; the user's positions stay.
     ///
     /// - Returns: whether the user was a member.
     /// - Throws: ``RepriseCore/RepriseError``.

@@ -2,16 +2,16 @@ import GRDB
 package import RepriseCore
 package import RepriseWire
 
-/// What a user does not want to hear of.
+/// A user's mute.
 package struct Mute: Hashable, Sendable {
     package enum Subject: Hashable, Sendable {
         case channel(ChannelName)
-        /// Whatever this user publishes, in every channel.
+        /// All messages of this user, in every channel.
         case user(UserID)
     }
 
     package var subject: Subject
-    /// Until when; nil for ever.
+    /// Its end; nil for ever.
     package var until: WallTime?
 
     package init(_ subject: Subject, until: WallTime? = nil) {
@@ -22,7 +22,7 @@ package struct Mute: Hashable, Sendable {
 
 /// Mutes and quiet hours: the same on all devices, because the server keeps them.
 extension Accounts {
-    /// The mutes of a user that have not ended.
+    /// The current mutes of a user.
     package func mutes(of user: UserID, at time: WallTime) async throws -> [Mute] {
         try await read { db in
             try Row.fetchAll(
@@ -35,7 +35,7 @@ extension Accounts {
         }
     }
 
-    /// Mutes something, or changes until when.
+    /// Adds a mute, or changes its end.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``PushLimits/mutes``.
     package func setMute(_ mute: Mute, of user: UserID, at time: WallTime) async throws {
@@ -59,7 +59,7 @@ extension Accounts {
         }
     }
 
-    /// Ends a mute; one that is not there is none already.
+    /// Ends a mute; a missing one is ignored.
     package func removeMute(_ subject: Mute.Subject, of user: UserID) async throws {
         let (kind, name) = subject.columns
         try await write { db in
@@ -69,8 +69,7 @@ extension Accounts {
         }
     }
 
-    /// The quiet hours of a user: those of a device for it alone, those of no device for all that
-    /// have none of their own.
+    /// The quiet hours of a user: a device's own, and those without a device for all other devices.
     package func quietHours(
         of user: UserID
     ) async throws -> [(device: EntryID?, hours: QuietHours)] {
@@ -89,9 +88,9 @@ extension Accounts {
         }
     }
 
-    /// Sets quiet hours of a user, or of one device, which is to be registered; nil ends them.
+    /// Sets quiet hours of a user, or of one registered device; nil ends them.
     ///
-    /// - Returns: whether there is such a device.
+    /// - Returns: whether the device exists.
     /// - Throws: ``RepriseCore/RepriseError``.
     @discardableResult
     package func setQuietHours(

@@ -4,15 +4,15 @@ package import RepriseWire
 import Synchronization
 
 extension Accounts {
-    /// Moves positions forward; one that would go back changes nothing, and costs no commit.
+    /// Moves positions forward; a move back changes nothing, and costs no commit.
     ///
-    /// What a device has received counts for that device only while it is registered: see
+    /// A device's delivered position counts only while it is registered: see
     /// ``sawDevice(_:of:at:)``.
     ///
     /// - Parameter move: within the channel's head.
-    /// - Returns: where the user stands then, durably.
-    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/waitingWrites``; what the
-    ///   disk throws: then it may be stored or not, and asking again is harmless.
+    /// - Returns: the user's position, durably.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/waitingWrites``; the
+    ///   disk's errors: then it may be stored or not, and repeating the call is harmless.
     package func move(_ move: PositionMove) async throws -> ServerFrame.Position {
         let queued = pushQueued.withLock { $0 }
         let (position, pushes) = try await write { db in
@@ -60,8 +60,8 @@ extension Accounts {
         return position
     }
 
-    /// Where the users of a channel stand: `first` before the others, even at 0, and they in the
-    /// order of their names.
+    /// The positions of a channel's users: `first` before the others, even at 0, then sorted by
+    /// name.
     ///
     /// Of a private channel the members alone; at most `limit` in all.
     package func positions(
@@ -91,21 +91,22 @@ extension Accounts {
         }
     }
 
-    /// Who hears that a user's position or membership in a channel has changed; it must not block.
+    /// Calls `body` when a user's position or membership in a channel has changed; it must not
+    /// block.
     ///
     /// Called when the change is durable, before its call returns.
     package func onStandingMoved(_ body: @escaping @Sendable (UserID, ChannelName) -> Void) {
         standingMoved.withLock { $0 = body }
     }
 
-    /// The channels of users, each with the last message before those that can be unread; at most
-    /// ``PushLimits/badgeChannels`` a user.
+    /// The channels of users, each with the last message before the first that can be unread; at
+    /// most ``PushLimits/badgeChannels`` per user.
     ///
     /// - Parameters:
-    ///   - users: each with the channels that are asked about, or nil for all.
-    ///   - limit: no user is begun with beyond so many channels.
-    /// - Returns: for the users from the first on those of the channels of which each is a member,
-    ///   of one moment.
+    ///   - users: each with the requested channels, or nil for all.
+    ///   - limit: the number of channels beyond which no further user is added.
+    /// - Returns: for the users from the first on, the requested channels of which each is a
+    ///   member, in one snapshot.
     /// - Throws: ``RepriseCore/RepriseError``.
     package func unreadStarts(
         _ users: [(UserID, channels: [ChannelName]?)], atMost limit: Int = .max
@@ -149,7 +150,7 @@ extension Accounts {
         return starts
     }
 
-    /// Nil for who is no member.
+    /// Nil for a non-member.
     private static func unreadStart(
         of user: UserID, in channel: ChannelName, _ db: Database
     ) throws -> Int64? {

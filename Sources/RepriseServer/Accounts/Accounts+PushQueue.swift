@@ -4,7 +4,7 @@ package import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// Who is told that a push was queued, and what it takes to queue one.
+/// The observer of queued pushes, and what queueing one needs.
 package struct PushQueued: Sendable {
     package var services: Set<PushService>
     package var clock: any Timekeeper
@@ -21,7 +21,7 @@ package struct PushQueued: Sendable {
     }
 }
 
-/// What becomes of a push that was tried, or was not to be.
+/// The disposition of a push.
 package struct PushSettled: Hashable, Sendable {
     package var entry: PushEntry
     package var address: PushAddress?
@@ -34,11 +34,11 @@ package struct PushSettled: Hashable, Sendable {
 }
 
 extension Accounts {
-    /// Who hears of pushes that other changes queue: reading on one device queues a `dismiss` for
-    /// the others.
+    /// Sets the observer of pushes that other changes queue: reading on one device queues a
+    /// `dismiss` for the others.
     package func onPushQueued(_ queued: PushQueued?) { pushQueued.withLock { $0 = queued } }
 
-    /// How many pushes of a service wait.
+    /// The number of waiting pushes of a service.
     package func queuedPushes(_ service: PushService) async throws -> Int {
         try await read { db in
             try Int.fetchOne(
@@ -47,16 +47,14 @@ extension Accounts {
         }
     }
 
-    /// The pushes of a service whose time has come, in the order in which it came, with all that
-    /// decides about them.
+    /// The due pushes of a service, earliest first, with all data that decides about them.
     ///
     /// - Parameters:
     ///   - service: the service.
-    ///   - now: the calendar.
-    ///   - limit: how many.
-    ///   - held: rows that the caller has in hand, which are passed over.
-    /// - Returns: the pushes, rows that cannot be read, and when the soonest of those that are not
-    ///   due yet is.
+    ///   - now: the wall clock.
+    ///   - limit: the most pushes.
+    ///   - held: rows in flight, which are skipped.
+    /// - Returns: the pushes, the unreadable rows, and when the next push is due.
     /// - Throws: ``RepriseCore/RepriseError``.
     package func duePushes(
         _ service: PushService, now: WallTime, limit: Int, except held: Set<Int64> = []
@@ -86,7 +84,7 @@ extension Accounts {
         }
     }
 
-    /// Out of an index alone, so that passing over what is in hand costs next to nothing.
+    /// From an index alone, so that skipping rows in flight is cheap.
     private static func dueNumbers(
         _ service: PushService, _ now: WallTime, _ limit: Int, _ held: Set<Int64>, _ db: Database
     ) throws -> [Int64] {
@@ -104,14 +102,14 @@ extension Accounts {
         return numbers
     }
 
-    /// What ``duePushes(_:now:limit:except:)`` found.
+    /// The result of ``duePushes(_:now:limit:except:)``.
     package struct DuePage: Sendable {
         package var pushes: [DuePush]
         package var broken: [Int64]
         package var next: WallTime?
     }
 
-    /// Takes rows out that cannot be read, so that they hold up no other.
+    /// Removes unreadable rows, so that they block no others.
     package func removePushes(_ numbers: [Int64]) async throws {
         try await write { db in
             for number in numbers {
@@ -142,8 +140,7 @@ extension Accounts {
         WHERE q.id = ?1
         """
 
-    /// Makes everything due that waits for a moment farther off than any wait is: the calendar has
-    /// been put back.
+    /// Makes pushes due whose wait exceeds the longest possible one: the wall clock was set back.
     package func hurryPushes(_ service: PushService, now: WallTime) async throws {
         let farthest = now.advanced(by: PushLimits.retryAfterLongest + .seconds(60))
         try await write { db in
@@ -153,7 +150,7 @@ extension Accounts {
         }
     }
 
-    /// Writes down what became of pushes.
+    /// Records the disposition of pushes.
     package func settlePushes(_ settled: [PushSettled], now: WallTime) async throws {
         try await write { db in
             var statements = try SettleStatements(db)
@@ -177,7 +174,7 @@ extension Accounts {
         try statements.remove(entry)
     }
 
-    /// Takes a dead address away, unless the device has named it again since it died.
+    /// Removes an invalid address, unless the device has registered it again since.
     private static func forget(
         _ address: PushAddress?, of entry: PushEntry, since: WallTime?, _ db: Database
     ) throws {
@@ -199,13 +196,13 @@ extension Accounts {
         }
     }
 
-    /// Queues what takes banners away and puts the badge right on the user's other devices, after
-    /// he has read on one.
+    /// Queues dismissals of banners and badge updates for a user's other devices, after a read on
+    /// one.
     ///
-    /// Within the transaction that moves the position. Only for devices that were pushed a message
-    /// that is read now.
+    /// In the transaction that moves the position. Only for devices that were pushed a message that
+    /// is now read.
     ///
-    /// - Returns: how many were queued.
+    /// - Returns: the number of queued pushes.
     static func queueDismissals(
         _ move: PositionMove, formerRead: Int64, _ queued: PushQueued, _ db: Database
     ) throws -> Int {
@@ -274,8 +271,8 @@ extension DuePush {
     }
 }
 
-/// What is written down of each push, prepared once for all of a batch: a message to a large
-/// channel has a hundred thousand of them.
+/// The statements for a batch's dispositions, prepared once: a message to a large channel has a
+/// hundred thousand of them.
 private struct SettleStatements {
     private var again: FastStatement
     private var note: FastStatement
@@ -292,7 +289,7 @@ private struct SettleStatements {
             ON CONFLICT DO UPDATE SET pushed = excluded.pushed
             WHERE excluded.pushed > pushed
             """)
-        // One that reads on while a dismissal is under way moves its row on: then it stays.
+        // A read during a dismissal advances the dismissal's row: then it stays.
         delete = try FastStatement(db, "DELETE FROM push_queue WHERE id = ? AND seq = ?")
     }
 

@@ -2,18 +2,18 @@ import GRDB
 package import RepriseCore
 package import RepriseWire
 
-/// How far a service has gone through a channel's messages.
+/// A service's progress through a channel's messages.
 package struct PushWalk: Hashable, Sendable {
     package var channel: ChannelName
     /// The message up to which all members are done.
     package var through: Int64
-    /// The message up to which this walk goes; nil if it has yet to be said.
+    /// The message up to which this scan goes; nil if not yet set.
     package var target: Int64?
-    /// The member up to which this walk is done; empty at its beginning.
+    /// The member up to which this scan is done; empty at its beginning.
     package var user: String
 }
 
-/// A message that members are to be pushed about.
+/// A message that members may be pushed about.
 package struct PushCandidate: Hashable, Sendable {
     package var seq: Int64
     package var id: EntryID
@@ -28,18 +28,18 @@ package struct PushCandidate: Hashable, Sendable {
     }
 }
 
-/// The queue of pushes, filled by walks over the members of channels.
+/// The push queue, filled by fan-out scans over the members of channels.
 ///
-/// The log is the queue of messages, so that no message is forgotten between its commit and a
-/// push's: a walk goes from where the last one ended, and where it is stands in the same
-/// transaction as the pushes that it has queued.
+/// The log is the queue of messages, so that no message is lost between its commit and its pushes:
+/// a scan continues where the last one ended, and its position is stored in the same transaction as
+/// the pushes that it has queued.
 extension Accounts {
-    /// Begins with a service: what was stored before is not pushed.
+    /// Starts a service: messages stored before are not pushed.
     ///
     /// - Parameters:
     ///   - service: the service.
     ///   - head: the newest message of a channel.
-    /// - Throws: ``RepriseCore/RepriseError``; begun again, it goes on.
+    /// - Throws: ``RepriseCore/RepriseError``; a repeated call continues.
     package func beginPush(
         _ service: PushService, head: @Sendable (ChannelName) async throws -> Int64
     ) async throws {
@@ -68,7 +68,7 @@ extension Accounts {
         }
     }
 
-    /// Whether a service has begun.
+    /// Whether a service was started.
     package func hasBegunPush(_ service: PushService) async throws -> Bool {
         try await read { db in
             try Bool.fetchOne(
@@ -77,7 +77,7 @@ extension Accounts {
         }
     }
 
-    /// The channels that have members, in the order of their names.
+    /// The channels that have members, sorted by name.
     package func pushChannels(after: ChannelName?) async throws -> [ChannelName] {
         try await read { db in
             try String.fetchAll(
@@ -91,7 +91,7 @@ extension Accounts {
         }
     }
 
-    /// Where a service stands in a channel; nil for a channel without members.
+    /// A service's progress in a channel; nil for a channel without members.
     package func pushWalk(
         _ service: PushService, in channel: ChannelName
     ) async throws -> PushWalk? {
@@ -111,7 +111,7 @@ extension Accounts {
                     channel: channel, through: row["through"], target: row["target"],
                     user: row["user"])
             }
-            // Of what was stored before the first member came nobody is to hear.
+            // Messages from before the first member joined are not pushed.
             let first = try Int64.fetchOne(
                 db, sql: "SELECT min(joined) FROM members WHERE channel = ?",
                 arguments: [channel.text])
@@ -119,16 +119,16 @@ extension Accounts {
         }
     }
 
-    /// Queues pushes about messages for the next members of a channel, and notes in the same
-    /// transaction that it has.
+    /// Queues pushes about messages for the next members of a channel, and stores the scan's
+    /// progress in the same transaction.
     ///
     /// - Parameters:
-    ///   - walk: where it stands; the walk after this step comes back in it.
+    ///   - walk: the progress; updated by this step.
     ///   - service: the service.
-    ///   - target: the message up to which the walk goes.
+    ///   - target: the message up to which the scan goes.
     ///   - candidates: the messages, in order.
     ///   - now: when the pushes are due.
-    /// - Returns: how many were queued.
+    /// - Returns: the number of queued pushes.
     /// - Throws: ``RepriseCore/RepriseError``; then nothing was queued.
     package func stepPush(
         _ walk: inout PushWalk, _ service: PushService, to target: Int64,
@@ -156,7 +156,7 @@ extension Accounts {
 
     /// Members and their devices.
     private struct Step: Sendable {
-        /// The last member, if there may be more behind.
+        /// The last member, if there may be more after it.
         var last: String?
         var targets: [(user: String, device: String, floor: Int64)]
     }
@@ -192,7 +192,7 @@ extension Accounts {
         return Step(last: isFull ? edge?["last"] : nil, targets: targets)
     }
 
-    /// Sets where a service stands in a channel.
+    /// Stores a service's progress in a channel.
     package func savePush(_ walk: PushWalk, _ service: PushService) async throws {
         try await write { try Self.save(walk, service, $0) }
     }
@@ -246,7 +246,7 @@ extension Accounts {
 }
 
 extension PushService {
-    /// The column of `devices` that says where its pushes go.
+    /// The column of `devices` with the service's push address.
     var addressColumn: String {
         switch self {
         case .apns: "push_token"

@@ -6,33 +6,33 @@ import Synchronization
 
 /// Channels, members, devices and positions: `accounts.sqlite`, beside the log.
 ///
-/// Nothing is kept in memory, so nothing is ever ahead of the disk. Every change is durable when
-/// its call returns; changes that come together are committed together. Every failure is a
-/// ``RepriseCore/RepriseError``.
+/// Nothing is cached, so nothing is ahead of the disk. Every change is durable when its call
+/// returns; concurrent changes share a commit. Every failure is a ``RepriseCore/RepriseError``.
 ///
 /// ```swift
 /// let accounts = try Accounts.open(at: "/var/lib/reprise", implicitChannels: false)
 /// accounts.onAccessChanged { channel, user in hub.accessChanged(channel, user) }
-/// guard try await accounts.grant(principal, in: channel).mayRead else { return refuse(.forbidden) }
+/// let grant = try await accounts.grant(principal, in: channel)
+/// guard grant.mayRead else { return refuse(.forbidden) }
 /// ```
 package final class Accounts: Sendable {
     let implicitChannels: Bool
     private let folder: LogFolder
     private let pool: DatabasePool
     private let writer: GroupedWriter
-    /// Told when a push was queued; nil where nothing is pushed.
+    /// Called when a push was queued; nil where nothing is pushed.
     let pushQueued = Mutex<PushQueued?>(nil)
-    /// Told when somebody stands elsewhere: see ``onStandingMoved(_:)``.
+    /// Called when a user's position or membership changes: see ``onStandingMoved(_:)``.
     let standingMoved = Mutex<(@Sendable (UserID, ChannelName) -> Void)?>(nil)
     private let accessChanged = Mutex<(@Sendable (ChannelName, UserID?) -> Void)?>(nil)
 
-    /// Opens what is in the folder, and makes it where there is nothing yet.
+    /// Opens the accounts in a folder, or creates them.
     ///
     /// - Parameters:
     ///   - path: the data folder.
-    ///   - implicitChannels: whether a channel that nobody made is a public one. Such a channel has
-    ///     no record and no owner.
-    /// - Returns: the accounts; nobody else can open them until ``close()`` or the process's end.
+    ///   - implicitChannels: whether a channel that nobody made is public. Such a channel has no
+    ///     record and no owner.
+    /// - Returns: the accounts, exclusively until ``close()`` or the process's end.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
     ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`.
     package static func open(at path: String, implicitChannels: Bool) throws -> Accounts {
@@ -48,7 +48,7 @@ package final class Accounts: Sendable {
         var settings = GRDB.Configuration()
         settings.maximumReaderCount = 4
         settings.label = "reprise.accounts"
-        // Nobody else should write here; a tool that does for a moment is waited for.
+        // No other process should write here; a tool that briefly does is waited for.
         settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
         self.folder = folder
         self.implicitChannels = implicitChannels
@@ -58,21 +58,21 @@ package final class Accounts: Sendable {
         writer = GroupedWriter(pool)
     }
 
-    /// Calls `body` after each durable change of what users may do: with a user if only that one's
-    /// access changed.
+    /// Calls `body` after each durable change of grants: with a user if only that user's access
+    /// changed.
     ///
-    /// In the order of the commits and before the change's call returns; it must not block. Whoever
-    /// keeps a grant takes part in this before asking for it, or a change in between is missed.
+    /// In the order of the commits and before the change's call returns; it must not block. A cache
+    /// of grants must register before its first lookup, or it misses a change in between.
     package func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void) {
         accessChanged.withLock { $0 = body }
     }
 
-    /// Makes sure that these accounts belong to the log beside them: in another one their positions
-    /// say nothing.
+    /// Verifies that these accounts belong to the log beside them: in another one their positions
+    /// are void.
     ///
     /// - Parameters:
     ///   - epoch: the log's.
-    ///   - isRestored: whether the log was put there on purpose: then positions are cut back to it.
+    ///   - isRestored: whether the log was restored on purpose: then positions are cut back to it.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the log is another one.
     package func belong(to epoch: Epoch, isRestored: Bool) throws {
         do {
@@ -101,20 +101,19 @@ package final class Accounts: Sendable {
         }
     }
 
-    /// Takes what was deleted or replaced, and still lies in a file, out of it: names, titles, push
-    /// tokens.
+    /// Erases deleted and replaced content from the files: names, titles, push tokens.
     package func eraseDeleted() async throws {
         _ = try await writer.afterCommits { try ServerDatabase.accounts.emptyWriteAheadLog($0) }
     }
 
-    /// Ends the accounts: what was asked for before is stored, later calls throw `closed`.
+    /// Closes the accounts: earlier calls complete, later calls throw `closed`.
     package func close() async {
         await writer.close()
         ServerDatabase.accounts.close(pool)
         folder.release()
     }
 
-    /// What SQLite says when asked how durable a commit is; 2 is FULL.
+    /// SQLite's `synchronous` setting; 2 is FULL.
     package func synchronous() throws -> Int? {
         try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
     }
@@ -135,7 +134,8 @@ package final class Accounts: Sendable {
         }
     }
 
-    /// See `GroupedWriter`; `affects` says whose access a change has changed, nil for nobody's.
+    /// See `GroupedWriter`; `affects` names the user whose access a change has changed, nil for
+    /// none.
     func write<Value: Sendable>(
         affects: @escaping @Sendable (Value) -> (ChannelName, UserID?)? = { _ in nil },
         _ body: @escaping @Sendable (Database) throws -> Value

@@ -2,19 +2,17 @@ import GRDB
 
 /// The tables of the accounts.
 ///
-/// - `channels`: the records. `members` counts the rows in `members`, so that nobody counts them
-///   again for each receipt.
+/// - `channels`: the records. `members` counts the rows in `members`, to save a count per receipt.
 /// - `members`, `positions`: clustered by channel and user. `device_positions`: by user and device,
-///   because they leave with a device.
+///   because they are removed with a device.
 /// - `forms`: catalogues; the greatest `n` of a company is the current one.
-/// - `push_services`: those that have begun; `push_walks`: how far each has gone through a
-///   channel's messages, and, while `target` is set, behind which member it is on the way there.
-///   `push_queue`: the pushes that wait; there is at most one of a kind but `alert` for a device
-///   and channel.
+/// - `push_services`: the started ones; `push_walks`: the progress of each through a channel's
+///   messages, and, while `target` is set, the last member scanned on the way there. `push_queue`:
+///   the waiting pushes; at most one of a kind but `alert` for a device and channel.
 /// - `its_log`: the epoch of the log that the positions belong to; no row before the first start
 ///   beside one.
-/// - `mutes`, `quiet_hours`: what users do not want to hear of, and when; a device's own quiet
-///   hours come before those of no device.
+/// - `mutes`, `quiet_hours`: the users' mutes and quiet hours; a device's own quiet hours precede
+///   those without a device.
 enum AccountsSchema {
     static func migrator() -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -45,7 +43,7 @@ enum AccountsSchema {
                     """)
         }
         migrator.registerMigration("5 what one user makes") { db in
-            // With the counts, so that summing them reads nothing else.
+            // A covering index: summing the counts reads nothing else.
             try db.execute(
                 sql: """
                     CREATE INDEX channels_by_maker ON channels (maker, members)

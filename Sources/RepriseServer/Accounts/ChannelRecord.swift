@@ -1,9 +1,9 @@
 package import RepriseCore
 package import RepriseWire
 
-/// What can be set of a channel.
+/// The settings of a channel.
 package struct ChannelSettings: Hashable, Sendable {
-    /// Who may read and publish.
+    /// The users who may read and publish.
     package enum Visibility: String, Hashable, Sendable, CaseIterable {
         /// Every user.
         case `public`
@@ -11,18 +11,18 @@ package struct ChannelSettings: Hashable, Sendable {
         case `private`
     }
 
-    /// What a member of a private channel sees.
+    /// The messages that a member of a private channel sees.
     package enum History: String, Hashable, Sendable, CaseIterable {
         case all
-        /// What was published since the member joined.
+        /// Messages published since the member joined.
         case sinceJoin
     }
 
     package var visibility: Visibility
     package var history: History
-    /// What the channel keeps; where it says nothing, what the server keeps of every channel.
+    /// The channel's retention; unset values default to the server's.
     package var retention: RetentionPolicy
-    /// For people.
+    /// The displayed title.
     package var title: String?
 
     package init(
@@ -36,11 +36,11 @@ package struct ChannelSettings: Hashable, Sendable {
     }
 }
 
-/// A channel that somebody has made.
+/// A channel that a user has made.
 package struct ChannelRecord: Hashable, Sendable {
     package var name: ChannelName
     package var settings: ChannelSettings
-    /// Who made it; nil if the server was asking nobody who he is.
+    /// Its maker; nil if access was open.
     package var maker: UserID?
     package var made: WallTime
 

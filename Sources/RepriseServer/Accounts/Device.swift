@@ -1,6 +1,6 @@
 package import RepriseCore
 
-/// Where a user's pushes go: a secret, which descriptions do not show.
+/// A user's push address: a secret, which descriptions omit.
 package struct PushToken: Hashable, Sendable, CustomStringConvertible {
     package let text: String
 
@@ -15,9 +15,9 @@ package struct PushToken: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
-    /// One that a device has just named: Apple's, bytes in hexadecimal, of no fixed length.
+    /// A token just registered by a device: Apple's, bytes in hexadecimal, of no fixed length.
     ///
-    /// - Throws: as ``init(_:)``; `.malformed`, with what to do.
+    /// - Throws: as ``init(_:)``; `.malformed`, with a remedy.
     init(named text: String) throws {
         try self.init(text)
         guard isApples else {
@@ -28,7 +28,7 @@ package struct PushToken: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether Apple could have given it.
+    /// Whether it has the form of Apple's tokens.
     var isApples: Bool {
         text.utf8.count % 2 == 0
             && text.utf8.allSatisfy {
@@ -42,14 +42,14 @@ package struct PushToken: Hashable, Sendable, CustomStringConvertible {
 
 extension PushToken: CustomDebugStringConvertible, CustomReflectable {
     package var debugDescription: String { description }
-    /// Nothing, so that `dump` shows nothing.
+    /// Empty, so that `dump` reveals nothing.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 /// A device of a user.
 package struct Device: Hashable, Sendable {
     package var id: EntryID
-    /// `ios`, `web`, …; nil if it has only been seen connecting.
+    /// `ios`, `web`, …; nil if it was not registered, but has connected.
     package var platform: String?
     package var pushToken: PushToken?
     package var subscription: WebPushSubscription?

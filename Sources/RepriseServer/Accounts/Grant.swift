@@ -1,18 +1,18 @@
-/// What a principal may do in a channel.
+/// A principal's rights in a channel.
 ///
 /// Valid until `Accounts/onAccessChanged(_:)` names the channel and the user.
 package struct Grant: Hashable, Sendable {
     /// Subscribe, read history, send receipts and type.
     package var mayRead: Bool
     package var mayPublish: Bool
-    /// Members, settings, and deleting what others published.
+    /// Manage members and settings, and delete others' messages.
     package var mayManage: Bool
     /// `gone(beforeJoin)` up to here; 0 shows all.
     package var joined: Int64
     package var isMember: Bool
-    /// The head when the user joined: what lies up to here is not unread.
+    /// The head when the user joined; messages up to here are not unread.
     ///
-    /// 0 for who never joined; see `Unread/start(read:joined:floor:)`.
+    /// 0 for a user who never joined; see `Unread/start(read:joined:floor:)`.
     package var unreadAfter: Int64
 
     package init(
@@ -27,8 +27,8 @@ package struct Grant: Hashable, Sendable {
         self.unreadAfter = unreadAfter
     }
 
-    /// For strangers, and for channels that are not there: nobody can tell the two apart.
+    /// For users without access, and for missing channels: the two are indistinguishable.
     package static let nothing = Grant(mayRead: false, mayPublish: false)
-    /// For admins, and where the server asks nobody who he is.
+    /// For admins, and under open access.
     package static let everything = Grant(mayRead: true, mayPublish: true, mayManage: true)
 }

@@ -3,12 +3,12 @@ package import GRDB
 import RepriseCore
 import Synchronization
 
-/// Commits what waits together: writes that come while a commit runs share the next one.
+/// Group commit: writes submitted while a commit runs share the next one.
 ///
-/// The log has `Committer` for that, which also keeps what belongs together and tells who listens.
-/// Here every write stands for itself.
+/// `Committer` does it for the log, where it also keeps submissions together and notifies
+/// subscribers. Here each write is independent.
 package final class GroupedWriter: Sendable {
-    /// Writes, and returns what is to be done once that is durable, or is known to have failed.
+    /// Writes, and returns a closure that runs once the write is durable, or has failed.
     private typealias Write = @Sendable (Database) throws -> @Sendable (RepriseError?) -> Void
 
     private struct Job {
@@ -23,7 +23,7 @@ package final class GroupedWriter: Sendable {
     }
 
     private let pool: DatabasePool
-    /// Where writes wait for the disk, so that no thread of Swift's pool does.
+    /// Blocks on the disk in place of a thread of Swift's pool.
     private let queue = DispatchQueue(label: "reprise.accounts.writer")
     private let state = Mutex(State())
     private let waitingLimit: Int
@@ -36,12 +36,11 @@ package final class GroupedWriter: Sendable {
     /// Runs `body` in a durable transaction with others, then `committed` on the writer's queue;
     /// cancelling the caller stops neither.
     ///
-    /// A `RepriseError` that `body` throws is its own and leaves the others alone, so it is thrown
-    /// before anything is written. Any other error undoes the whole transaction, and all who shared
-    /// it hear of it.
+    /// A `RepriseError` that `body` throws fails `body` alone, so it must be thrown before the
+    /// first write. Any other error rolls the transaction back and fails all writes in it.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.full` if too much waits, `.closed`; what `body` or
-    ///   the disk throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` if too many writes wait, `.closed`; the
+    ///   errors of `body` and of the disk.
     package func write<Value: Sendable>(
         committed: @escaping @Sendable (Value) -> Void = { _ in },
         _ body: @escaping @Sendable (Database) throws -> Value
@@ -74,7 +73,7 @@ package final class GroupedWriter: Sendable {
         }
     }
 
-    /// Takes nothing in from now on, and returns once what was taken in is done.
+    /// Refuses writes from now on, and returns once accepted ones are done.
     package func close() async {
         state.withLock { $0.isOpen = false }
         await withCheckedContinuation { done in queue.async { done.resume() } }
@@ -132,7 +131,7 @@ package final class GroupedWriter: Sendable {
             }
         } catch {
             failure = ServerDatabase.accounts.typed(error)
-            // Those that were not reached have no one else who tells them.
+            // Jobs that were not reached must be answered here.
             for job in jobs.dropFirst(written.count + refused.count) {
                 job.fail(ServerDatabase.accounts.typed(error))
             }

@@ -1,10 +1,10 @@
 package import RepriseCore
 package import RepriseWire
 
-/// A user of a channel.
+/// A member of a channel.
 package struct Member: Hashable, Sendable {
     package enum Role: String, Hashable, Sendable, CaseIterable {
-        /// Manages members and settings, and may delete what others published.
+        /// Manages members and settings, and may delete others' messages.
         case owner
         case member
     }

@@ -1,13 +1,13 @@
 package import RepriseCore
 package import RepriseWire
 
-/// A receipt as it is to be stored: positions only move forward.
+/// A receipt to store: positions only move forward.
 package struct PositionMove: Hashable, Sendable {
     package var channel: ChannelName
     package var user: UserID
-    /// Where the messages have been delivered; nil for a receipt that came by HTTP.
+    /// The device that has received the messages; nil for a receipt over HTTP.
     package var device: EntryID?
-    /// At most the channel's head, to which the caller clamps it; nil says nothing about it.
+    /// At most the channel's head, to which the caller clamps it; nil leaves it unchanged.
     package var read: Int64?
     /// Likewise.
     package var delivered: Int64?

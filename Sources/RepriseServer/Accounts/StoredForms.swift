@@ -3,13 +3,13 @@ import GRDB
 package import RepriseCore
 package import RepriseWire
 
-/// A catalogue of forms as the server keeps it.
+/// A stored catalogue of forms.
 package struct StoredForms: Hashable, Sendable {
-    /// What its author calls it.
+    /// Its author's name for it.
     package let version: String
-    /// Names these bytes and no others, as an entity tag does (RFC 9110 §8.8.3), with its quotes.
+    /// Identifies these bytes alone, as an entity tag does (RFC 9110 §8.8.3), with its quotes.
     package let tag: String
-    /// As they came.
+    /// The bytes as received.
     package let bytes: [UInt8]
     /// When it became the current one.
     package let time: WallTime
@@ -21,7 +21,7 @@ package struct StoredForms: Hashable, Sendable {
         version = catalogue.version
         bytes = catalogue.bytes
         self.time = time
-        // One version has one content, so the hash need not resist who makes two on purpose.
+        // One version has one content, so the hash need not be collision-resistant.
         let text = String(decoding: catalogue.bytes, as: UTF8.self)
         tag = "\"\(catalogue.version)-\(EntryID.hash(of: text, prefix: "").text)\""
     }
@@ -34,16 +34,16 @@ package struct StoredForms: Hashable, Sendable {
     }
 }
 
-/// What came of pushing a catalogue.
+/// The result of pushing a catalogue.
 package enum FormsChange: Hashable, Sendable {
-    /// The company had none.
+    /// The company's first catalogue.
     case created(StoredForms)
-    /// It takes the place of another, or is a former one again.
+    /// It replaces another, or is an earlier one again.
     case replaced(StoredForms)
-    /// It is the current one already.
+    /// It is already the current one.
     case unchanged(StoredForms)
 
-    /// What is current now.
+    /// The current catalogue.
     package var current: StoredForms {
         switch self {
         case .created(let forms), .replaced(let forms), .unchanged(let forms): forms

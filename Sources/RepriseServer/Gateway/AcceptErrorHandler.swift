@@ -2,7 +2,7 @@ import Foundation
 import Logging
 import NIOCore
 
-/// Says that connections cannot be accepted, which NIO does not: it tries again in a second.
+/// Logs failures to accept connections, which NIO does not: it retries in a second.
 final class AcceptErrorHandler: ChannelInboundHandler, Sendable {
     typealias InboundIn = any Channel
 

@@ -1,13 +1,13 @@
 package import RepriseWire
 
-/// Decides which requests of a connection may be looked at now, and which wait because nobody knows
-/// yet what the user may do in their channel.
+/// Decides which requests of a connection are processed now, and which wait for the user's grant in
+/// their channel.
 ///
-/// What a user may do in a channel (`Grant`) is asked once and remembered until it changes. The
-/// requests of a channel keep their order; those of other channels don't wait for them. What allows
-/// nothing is not remembered: the channel may be made, or the user let in, later.
+/// A grant (`Grant`) is looked up once and cached until it changes. Requests of a channel keep
+/// their order and do not block those of others. An empty grant is not cached: the channel may be
+/// made, or the user added, later.
 package struct AccessDesk<Request, Grant> {
-    /// What is to be asked; the answer is to name the ticket.
+    /// A lookup of a grant; the answer carries the ticket.
     package struct Question: Hashable, Sendable {
         package let channel: ChannelName
         let ticket: UInt32
@@ -15,7 +15,7 @@ package struct AccessDesk<Request, Grant> {
 
     private enum Entry {
         case known(Grant)
-        /// `ticket` of the newest question: an older answer may be from before a change.
+        /// `ticket` of the newest lookup: an older answer may precede a change.
         case asking(ticket: UInt32, waiting: [Request])
     }
 
@@ -26,16 +26,15 @@ package struct AccessDesk<Request, Grant> {
     private var unasked = Line<Question>()
     private var isAsking = false
     private var ticket: UInt32 = 0
-    /// How many requests wait.
+    /// The number of waiting requests.
     package private(set) var waitingCount = 0
 
-    /// - Parameter remembered: the most answers that are remembered; at the bound all are
-    ///   forgotten, and asked again when they are needed.
+    /// - Parameter remembered: the most cached grants; at the limit the cache is emptied.
     package init(remembered: Int) { self.remembered = remembered }
 
-    /// A request came; one that is `first` is asked about before the others.
+    /// A request arrived; a `first` one is looked up before the others.
     ///
-    /// - Returns: what is known, and then it is to be looked at now; nil if it waits, see
+    /// - Returns: the grant, if known: the request is processed now; nil if it waits, see
     ///   ``nextQuestions(_:)``.
     package mutating func arrived(
         _ request: Request, in channel: ChannelName, first isFirst: Bool = false
@@ -46,7 +45,7 @@ package struct AccessDesk<Request, Grant> {
             entries[channel] = nil  // or the array is copied
             waiting.append(request)
             entries[channel] = .asking(ticket: ticket, waiting: waiting)
-            // It stands in both lines then, and is asked where it comes up first.
+            // It is in both queues then, and is looked up where it comes first.
             if isFirst { unaskedFirst.join(Question(channel: channel, ticket: ticket)) }
         case nil: ask(channel, [request], first: isFirst)
         }
@@ -59,7 +58,7 @@ package struct AccessDesk<Request, Grant> {
         if case .asking = entries[channel] { true } else { false }
     }
 
-    /// What is to be asked now; nothing while an earlier question is open.
+    /// The next lookups; none while earlier ones are in flight.
     package mutating func nextQuestions(_ limit: Int) -> [Question] {
         guard !isAsking else { return [] }
         var questions: [Question] = []
@@ -73,16 +72,16 @@ package struct AccessDesk<Request, Grant> {
         return questions
     }
 
-    /// All open questions have been answered, one after the other by ``answered(_:_:)``.
+    /// All lookups in flight have been answered, one after the other by ``answered(_:_:)``.
     package mutating func questionsEnded() { isAsking = false }
 
-    /// A question was answered.
+    /// A lookup was answered.
     ///
     /// - Parameters:
-    ///   - question: which.
-    ///   - grant: what the user may do; nil if that is nothing, or could not be found out.
-    /// - Returns: what waited for it, in order; empty if the answer is of before a change and was
-    ///   asked again.
+    ///   - question: the lookup.
+    ///   - grant: the user's grant; nil if it is empty, or the lookup failed.
+    /// - Returns: the requests that waited for it, in order; empty if the answer precedes a change
+    ///   and is looked up again.
     package mutating func answered(_ question: Question, _ grant: Grant?) -> [Request] {
         guard case .asking(question.ticket, let waiting) = entries[question.channel] else {
             return []
@@ -93,7 +92,7 @@ package struct AccessDesk<Request, Grant> {
         return waiting
     }
 
-    /// What the user may do in the channel has changed, or may have.
+    /// The user's grant in the channel has changed, or may have.
     package mutating func changed(_ channel: ChannelName) {
         switch entries[channel] {
         case nil: break
@@ -104,7 +103,7 @@ package struct AccessDesk<Request, Grant> {
         }
     }
 
-    /// Somebody else asks from now on, or with other rights.
+    /// The connection's user or its rights have changed.
     package mutating func allChanged() { for channel in Array(entries.keys) { changed(channel) } }
 
     // MARK: -

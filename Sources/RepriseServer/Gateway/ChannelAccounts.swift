@@ -1,22 +1,22 @@
 package import RepriseCore
 package import RepriseWire
 
-/// What the gateway asks of the accounts: who may do what, and who has read how far.
+/// The gateway's view of the accounts: grants and positions.
 package protocol ChannelAccounts: Sendable {
-    /// What somebody may do in a channel.
+    /// A principal's grant in a channel.
     func grant(_ who: Principal, in channel: ChannelName) async throws -> Grant
 
     /// Moves positions forward; durable when it returns.
     func move(_ move: PositionMove) async throws -> ServerFrame.Position
 
-    /// Where the users of a channel stand: `first` before the others.
+    /// The positions of a channel's users: `first` before the others.
     func positions(
         of channel: ChannelName, first: UserID?, limit: Int
     ) async throws -> [ServerFrame.Position]
 
     func memberCount(of channel: ChannelName) async throws -> Int
 
-    /// Calls `body` after each durable change of what users may do: with a user if only his access
+    /// Calls `body` after each durable change of grants: with a user if only that user's access
     /// changed.
     func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void)
 
@@ -26,7 +26,7 @@ package protocol ChannelAccounts: Sendable {
 
 extension Accounts: ChannelAccounts {}
 
-/// Who finds out who comes, and who knows what they may do: what a server needs to know users.
+/// The authenticator and the accounts of a server with users.
 package struct Admission: Sendable {
     package var authenticator: any Authenticating
     package var accounts: any ChannelAccounts
@@ -37,7 +37,7 @@ package struct Admission: Sendable {
     }
 }
 
-/// A question of a connection's desk, and the answer.
+/// A lookup by a connection's authorization cache.
 typealias AccessQuestion = AccessDesk<ChannelRequest, Grant>.Question
 
 struct AccessAnswer: Sendable {
@@ -45,16 +45,16 @@ struct AccessAnswer: Sendable {
     let grant: Result<Grant, RepriseError>
 }
 
-/// What a connection wants of one channel.
+/// A connection's request for one channel.
 enum ChannelRequest: Sendable {
     case subscribe(ClientFrame.Subscription, number: Int64?)
     case unsubscribe
     case publish(ClientFrame.Publish)
     case receipt(ClientFrame.Receipt)
     case typing(Bool)
-    /// It is subscribed, and what its user may do has changed.
+    /// It is subscribed, and its user's grant has changed.
     case lookAgain
 
-    /// Whether a person looks at the channel, and waits.
+    /// Whether a person is looking at the channel, and waits.
     var isFirst: Bool { if case .subscribe(let wanted, _) = self { wanted.isFirst } else { false } }
 }

@@ -3,8 +3,7 @@ import NIOCore
 import RepriseCore
 import RepriseWire
 
-/// What the user of the connection may do: asked once a channel, before anything of that channel is
-/// looked at.
+/// The connection's grants: looked up once per channel, before any of its requests is processed.
 extension ConnectionHandler {
     func request(_ request: ChannelRequest, in channel: ChannelName) {
         guard gateway.asksWho else { return perform(request, in: channel, .success(.everything)) }
@@ -14,7 +13,7 @@ extension ConnectionHandler {
         perform(request, in: channel, .success(grant))
     }
 
-    /// An unsubscribe waits only behind what waits: it needs no right.
+    /// An unsubscribe waits only behind pending requests: it needs no right.
     func leave(_ channel: ChannelName) {
         if desk.isAsking(channel) {
             request(.unsubscribe, in: channel)
@@ -23,7 +22,7 @@ extension ConnectionHandler {
         }
     }
 
-    /// Asks what is to be known for the requests that wait; once for all that came in one turn.
+    /// Looks up the grants that pending requests need; one lookup for all requests of a read.
     func askForAccess() {
         let questions = desk.nextQuestions(Self.questionsAtOnce)
         guard !questions.isEmpty else { return }
@@ -50,21 +49,21 @@ extension ConnectionHandler {
         readAgain()
     }
 
-    /// What the user may do in the channel has changed, or may have.
+    /// The user's grant in the channel has changed, or may have.
     func accessChanged(_ channel: ChannelName) {
         desk.changed(channel)
         if let subscription = subscriptions[channel] { lookAgain(at: subscription) }
         askForAccess()
     }
 
-    /// The connection's token is another: what its user may do may be more or less.
+    /// The connection has a new token: its rights may differ.
     func rightsChanged() {
         desk.allChanged()
         for subscription in subscriptions.values { lookAgain(at: subscription) }
         askForAccess()
     }
 
-    /// Nothing of the channel is sent until it is known what the user may do now.
+    /// Nothing of the channel is sent until the user's current grant is known.
     private func lookAgain(at subscription: Subscription) {
         subscription.machine.accessBecameUncertain()
         request(.lookAgain, in: subscription.channel)
@@ -106,7 +105,7 @@ extension ConnectionHandler {
         }
     }
 
-    /// The accounts could not be asked.
+    /// The lookup of the grant has failed.
     private func postpone(_ request: ChannelRequest, in channel: ChannelName) {
         switch request {
         case .subscribe(_, let number):
@@ -145,8 +144,7 @@ extension ConnectionHandler {
 
     // MARK: Refusing
 
-    /// Refuses a subscription, one that is asked for by the request of this number or one that is
-    /// open.
+    /// Refuses a subscription: a requested one, by the request's number, or an open one.
     func refuse(
         _ channel: ChannelName, _ code: RefusalCode, _ message: String,
         retryAfter: Duration? = nil, number: Int64? = nil
@@ -171,7 +169,7 @@ extension ConnectionHandler {
                     retryAfter: retryAfter)))
     }
 
-    /// Does something in a second, if the connection is still open then.
+    /// Runs `work` in a second, if the connection is still open then.
     func later(_ work: @escaping (ConnectionHandler) -> Void) {
         switchboard.shard.loop.assumeIsolated().scheduleTask(in: .seconds(1)) {
             guard self.machine.isOpen else { return }
@@ -180,8 +178,7 @@ extension ConnectionHandler {
         }
     }
 
-    /// So many channels are asked about in one turn with the accounts, so that others get theirs
-    /// soon.
+    /// The most channels per lookup, so that other connections are answered soon.
     private static var questionsAtOnce: Int { 32 }
     private static var forbidden: String { "This channel is not there, or not for this user." }
     private static var unavailable: String { "The server cannot look at this now." }

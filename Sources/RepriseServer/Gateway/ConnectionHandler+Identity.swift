@@ -2,8 +2,8 @@ import Logging
 import RepriseCore
 import RepriseWire
 
-/// Whose connection it is: the user by the token, the device by the hello, of whose connections the
-/// newest one counts.
+/// The connection's identity: the user by its token, the device by its hello; a device's newest
+/// connection wins.
 extension ConnectionHandler {
     func identify(_ token: AccessToken?) {
         let shard = switchboard.shard
@@ -20,7 +20,7 @@ extension ConnectionHandler {
         goOn()
     }
 
-    /// What waited for an answer about it may go on.
+    /// Resumes frames that waited for authentication.
     private func goOn() {
         lookLater()
         receiveWaiting()
@@ -30,8 +30,8 @@ extension ConnectionHandler {
         readAgain()
     }
 
-    /// Ends the device's older connections, whichever loops they are on; it is welcomed when all
-    /// have said that they are over.
+    /// Ends the device's older connections, on any loop; it is welcomed once all have confirmed
+    /// their end.
     func takeOver(as device: EntryID) {
         let key = Gateway.Roster.Key(user: principal.user, device: device)
         self.key = key
@@ -40,13 +40,13 @@ extension ConnectionHandler {
         perform(machine.takeOver(from: older.count, now: now), for: nil)
     }
 
-    /// The device has connected again: nothing more is taken from here.
+    /// The device has reconnected: nothing more is accepted here.
     func replaced() {
         perform(machine.replaced(now: now))
         giveSeatBack()
     }
 
-    /// One of the older connections takes nothing any more.
+    /// One of the older connections accepts nothing more.
     func olderEnded() {
         perform(machine.olderEnded(now: now), for: nil)
         goOn()
@@ -60,7 +60,7 @@ extension ConnectionHandler {
         gateway.left(user)
     }
 
-    /// Takes it in as one more connection of its user, if there may be one more.
+    /// Counts it as a connection of its user, within the limit.
     func admit() -> Bool {
         guard let user = principal.user else { return true }
         guard gateway.admits(user) else {
@@ -83,7 +83,7 @@ extension ConnectionHandler {
         if machine.mustWait { waiting = Array(messages) }
     }
 
-    /// As the client is told it.
+    /// The session as sent to the client.
     var session: ServerFrame.Session? {
         guard let user = principal.user, let expires = principal.expires else { return nil }
         return ServerFrame.Session(user: user, expires: expires)

@@ -13,7 +13,7 @@ extension ConnectionHandler {
         publishes.append(message)
     }
 
-    /// Submits what came in one turn together: one entry in the committer's queue, one flush for
+    /// Submits all publishes of a read together: one entry in the committer's queue, one flush for
     /// the answers.
     func submitPublishes() {
         guard !publishes.isEmpty else { return }

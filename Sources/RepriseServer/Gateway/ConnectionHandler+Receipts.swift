@@ -2,7 +2,7 @@ import NIOCore
 import RepriseCore
 import RepriseWire
 
-/// Who has read how far, and who types.
+/// Receipts, positions and typing.
 extension ConnectionHandler {
     // MARK: Receipts
 
@@ -11,14 +11,14 @@ extension ConnectionHandler {
         if let receipt = receipts.arrived(receipt) { move(receipt) }
     }
 
-    /// Makes a receipt durable; it counts as one more request that is not answered.
+    /// Makes a receipt durable; it counts as a pending request.
     private func move(_ receipt: ClientFrame.Receipt) {
         guard let user = principal.user else { return }
         machine.publishesAccepted(1)
         gateway.move(receipt, of: user, on: machine.device, by: id, through: switchboard.shard)
     }
 
-    /// A receipt is durable: the echo tells so.
+    /// A receipt is durable: the echo confirms it.
     func moved(_ telling: PositionNews.Telling) {
         if machine.maySend {
             let position =
@@ -36,7 +36,7 @@ extension ConnectionHandler {
 
     // MARK: Positions
 
-    /// Tells that somebody's positions have moved, or remembers to tell the newest when it can.
+    /// Sends a user's moved positions, or remembers to send the newest later.
     func tell(_ frame: ByteBuffer, to subscription: Subscription) {
         guard isWritable, !subscription.machine.isOpening else {
             subscription.owesPositions = true
@@ -45,7 +45,7 @@ extension ConnectionHandler {
         send(frame)
     }
 
-    /// Reads positions that it was not told, once it is live again.
+    /// Reads positions that were not sent, once the subscription is live again.
     func settle(_ subscription: Subscription) {
         guard subscription.owesPositions, subscription.machine.isLive, isWritable else { return }
         subscription.machine.logBecameUncertain()

@@ -37,7 +37,7 @@ extension ConnectionHandler {
         readIfWanted(subscription)
     }
 
-    /// How long to wait before one more channel may be asked for; nil if one may now.
+    /// The rate limit of subscribes: how long to wait; nil to proceed.
     private func subscribeWait() -> Duration? {
         guard gateway.asksWho else { return nil }
         return subscribeBucket.take(gateway.subscribeRate, now: now)
@@ -72,14 +72,14 @@ extension ConnectionHandler {
 
     // MARK: Catch-up
 
-    /// Gives a subscription its turn to read, if there is something it has not been sent.
+    /// Queues a subscription for a read, if it has unsent events.
     func readIfWanted(_ subscription: Subscription) {
         guard subscription.machine.asksForTurn() else { return }
         turns.asked(subscription, first: subscription.isFirst)
         readNext()
     }
 
-    /// What was kept back is drained: demoted subscriptions catch up.
+    /// The backlog is drained: demoted subscriptions catch up.
     func readWhatWasMissed() {
         for subscription in subscriptions.values {
             settle(subscription)
@@ -93,7 +93,7 @@ extension ConnectionHandler {
             guard let read = subscription.machine.nextRead() else { continue }
             turns.readStarted()
             if case .state = read {
-                // Those that move from now on are owed again.
+                // Later moves are owed again.
                 subscription.tellsPositions = subscription.owesPositions
                 subscription.owesPositions = false
             }
@@ -152,7 +152,7 @@ extension ConnectionHandler {
         if isStale { subscription.owesPositions = true }
     }
 
-    /// Positions are told right behind `subscribed`; also without one if something is owed.
+    /// Positions follow `subscribed`; also without one if some are owed.
     private func perform(
         _ actions: [SubscriptionMachine.Action], for subscription: Subscription,
         _ positions: LogReader.Positions?

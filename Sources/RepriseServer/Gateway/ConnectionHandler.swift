@@ -5,11 +5,10 @@ import NIOWebSocket
 import RepriseCore
 import RepriseWire
 
-/// One WebSocket connection: the effects of what `ConnectionMachine` and the `SubscriptionMachine`s
-/// decide.
+/// One WebSocket connection: performs the decisions of `ConnectionMachine` and the
+/// `SubscriptionMachine`s.
 ///
-/// Everything here runs on the connection's event loop. Nothing is allocated for what a connection
-/// does not do.
+/// Runs on the connection's event loop. Allocates nothing for unused features.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
@@ -19,36 +18,36 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let switchboard: Switchboard
     var machine: ConnectionMachine
     var subscriptions: [ChannelName: Subscription] = [:]
-    /// Subscriptions that wait for their turn to read the log.
+    /// Subscriptions queued for a read of the log.
     var turns = ReadTurns<Subscription>()
-    /// Requests that wait for what the user may do.
+    /// Requests that wait for the user's grant.
     var desk: AccessDesk<ChannelRequest, Grant>
     var receipts = ReceiptDesk()
-    /// Where it stands in the roster of devices; nil before it is known whose it is.
+    /// Its key in the roster of devices; nil before authentication.
     var key: Gateway.Roster.Key?
     /// Whether it counts among the connections of its user.
     var isAdmitted = false
     var subscribeBucket: TokenBucket
-    /// Publishes of the bytes that are being read; they are submitted together.
+    /// Publishes of the current read; they are submitted together.
     var publishes: [NewMessage] = []
 
     private var decoder = FrameDecoder()
     private var assembler = MessageAssembler()
     private var context: ChannelHandlerContext?
-    /// The frame encoder's: writing from there bypasses it, because frames are framed already.
+    /// The frame encoder's context: writing from there bypasses it, because frames are framed
+    /// already.
     private var outbound: ChannelHandlerContext?
     private var isUnflushed = false
     private var isReadHeld = false
-    /// Whether the peer has broken the framing, so that not even its close frame can be found any
-    /// more.
+    /// Whether the peer has violated the framing, so that not even its close frame can be found.
     private var isUnreadable = false
-    /// What is echoed once all that came before the peer's close frame is answered.
+    /// The code echoed once everything before the peer's close frame is answered.
     private var echo = CloseCode.normal
     private(set) var isWritable = true
     private var written = 0
     private var taken = 0
     private var turn = 0
-    /// Messages that came behind a token that is being looked at: what one read brought.
+    /// Messages of the same read that follow a token being authenticated.
     var waiting: [[UInt8]] = []
 
     init(id: UInt64, switchboard: Switchboard, now: Duration) {
@@ -62,7 +61,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     var gateway: Gateway { switchboard.gateway }
     var now: Duration { gateway.clock.uptime() }
-    /// Whose connection it is.
+    /// The connection's user.
     var principal: Principal { machine.principal }
     private var limits: ConnectionMachine.Limits { gateway.connectionLimits }
 
@@ -134,7 +133,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if mayRead { context.read() } else { isReadHeld = true }
     }
 
-    /// Not while it takes nothing from us: what it asks for would only wait, and grow.
+    /// False while the peer does not read: answers would only accumulate.
     private var mayRead: Bool {
         guard machine.maySend else { return machine.mayRead(limits) }
         return isWritable && machine.mayRead(limits)
@@ -177,7 +176,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         switch asked.frame {
         case .publish(let publish): request(.publish(publish), in: publish.channel)
         case .subscribe(let requests):
-            // What a person looks at goes before the others, wherever it stands in the frame.
+            // Channels that a person is looking at go first, wherever they are in the frame.
             for isFirst in [true, false] {
                 for wanted in requests where wanted.isFirst == isFirst {
                     request(.subscribe(wanted, number: asked.number), in: wanted.channel)
@@ -288,7 +287,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// What came before the peer's close frame is answered before it is echoed.
+    /// Requests before the peer's close frame are answered before it is echoed.
     private func closeReceived(_ code: CloseCode?) {
         submitPublishes()
         askForAccess()
@@ -306,12 +305,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Whether no request waits here; those that are being stored the machine counts.
+    /// Whether no request is pending here; the machine counts those being stored.
     private var isAnswered: Bool {
         desk.waitingCount == 0 && waiting.isEmpty && publishes.isEmpty
     }
 
-    /// Ends the connection that the peer has closed, once all is answered.
+    /// Ends a connection that the peer has closed, once all requests are answered.
     func leaveIfAnswered() {
         guard isAnswered, machine.requestsAnswered(now: now) else { return }
         echoClose()
@@ -346,9 +345,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         readAgain()  // for the peer's close frame
     }
 
-    /// The peer's answer cannot be read: it is told the end with the close frame (RFC 6455 §7.1.7),
-    /// but still read, because closing a socket with unread bytes would take the close frame away
-    /// from it.
+    /// The peer's answer cannot be read: our close frame ends the output (RFC 6455 §7.1.7), but
+    /// input is still read, because closing a socket with unread bytes would discard the close
+    /// frame.
     private func endOfOutput() -> EventLoopPromise<Void> {
         let sent = switchboard.shard.loop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenSuccess {
@@ -376,7 +375,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         turn = switchboard.look(at: self, after: machine.nextTick(limits, now: now))
     }
 
-    /// Whether the peer takes what waits for it: by the bytes that the transport still holds.
+    /// Measures whether the peer reads, by the bytes that the transport still holds.
     private func noteProgress(_ context: ChannelHandlerContext, _ now: Duration) {
         let waiting =
             (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0

@@ -2,12 +2,11 @@ package import RepriseCore
 package import RepriseWire
 
 /// Decides about one WebSocket connection:
-/// `awaitingHello → identifying → takingOver → open → draining → closing`, and `leaving` in the
-/// place of `draining` once the peer has said that it closes.
+/// `awaitingHello → identifying → takingOver → open → draining → closing`, with `leaving` instead
+/// of `draining` once the peer has sent a close frame.
 ///
-/// A close is begun once, for whichever reason came first. After it nothing that the peer sends is
-/// looked at, but it is still read: closing a socket with unread bytes would take the close frame
-/// away from the peer.
+/// A close begins once, for the first reason. After it, input is read and dropped: closing a socket
+/// with unread bytes would discard the close frame before the peer has read it.
 package struct ConnectionMachine: Sendable {
     package enum Action: Equatable, Sendable {
         /// Send an `error` frame and a close frame.
@@ -15,32 +14,32 @@ package struct ConnectionMachine: Sendable {
         case ping
         /// Send a heartbeat without heads: clients take a long silence for a dead connection.
         case heartbeat
-        /// End the connection at the transport; the peer will not answer any more.
+        /// Close the transport; the peer will not answer any more.
         case cut
     }
 
-    /// What to do with a frame.
+    /// The driver's response to a frame.
     package enum Verdict: Equatable, Sendable {
-        /// Find out whose token it is.
+        /// Authenticate the token.
         case identify(AccessToken?)
-        /// End the older connections of the device; answered by `takeOver(from:now:)` with how many
-        /// there are.
+        /// End the device's older connections; the driver answers with their number by
+        /// `takeOver(from:now:)`.
         case takeOver(EntryID)
         case welcome
-        /// Say that the fresh token was taken.
+        /// Confirm the fresh token.
         case authenticated
         case accept
         case ignore
         case close(CloseCode, String)
     }
 
-    /// What to do about the peer's close frame.
+    /// How the driver answers the peer's close frame.
     package enum Farewell: Equatable, Sendable {
-        /// What came before it is not answered yet: ``requestsAnswered(now:)`` says when.
+        /// Earlier requests are unanswered; ``requestsAnswered(now:)`` ends the wait.
         case wait
         /// Echo it, then end the connection.
         case echo
-        /// It answers ours, or comes again: end the connection.
+        /// It answers ours, or is a second one: end the connection.
         case end
     }
 
@@ -72,20 +71,20 @@ package struct ConnectionMachine: Sendable {
 
     private enum Phase: Equatable, Sendable {
         case awaitingHello
-        /// Hello was said; who it is is being found out.
+        /// Hello was received; its token is being authenticated.
         case identifying
-        /// So many older connections of the device may still take something.
+        /// This many older connections of the device may still accept requests.
         case takingOver(Int)
         case open
-        /// The server is shutting down; what was accepted is still answered.
+        /// The server is shutting down; accepted requests are still answered.
         case draining
-        /// The peer has sent its close frame; what came before it is still answered.
+        /// The peer has sent its close frame; earlier requests are still answered.
         case leaving
         case closing
         case closed
     }
 
-    /// Whether a token is asked for.
+    /// Whether a token is required.
     private let asksWho: Bool
     private var session = SessionMachine()
     private var phase = Phase.awaitingHello
@@ -95,12 +94,12 @@ package struct ConnectionMachine: Sendable {
     private var sent: Duration
     private var pinged: Duration?
     private var publishesInFlight = 0
-    /// The device, as it said in its hello.
+    /// The device named in the hello.
     package private(set) var device: EntryID?
 
     /// - Parameters:
     ///   - now: the uptime.
-    ///   - asksWho: whether a token is asked for; else whoever comes is welcome.
+    ///   - asksWho: whether a token is required; without it access is open.
     package init(now: Duration, asksWho: Bool = false) {
         self.asksWho = asksWho
         phaseBegan = now
@@ -109,7 +108,7 @@ package struct ConnectionMachine: Sendable {
         sent = now
     }
 
-    /// Whether the peer's bytes may be read. (While closing they are read and thrown away.)
+    /// Whether the peer's bytes may be read. (While closing they are read and dropped.)
     package func mayRead(_ limits: Limits) -> Bool {
         switch phase {
         case .awaitingHello, .identifying, .open:
@@ -127,8 +126,7 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// The most bytes that a frame of the peer's may have now, and the fragments of a message
-    /// together.
+    /// The current limit of a frame's bytes, and of all fragments of a message.
     package var frameLimit: Int {
         switch phase {
         case .awaitingHello, .identifying, .takingOver: WireLimits.bytesBeforeWelcome
@@ -136,21 +134,21 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// Whose connection it is.
+    /// The authenticated user of the connection.
     package var principal: Principal { asksWho ? session.principal ?? .nobody : .open }
 
-    /// Whether frames wait because a token is being looked at, or an older connection of the device
-    /// has not ended.
+    /// Whether frames wait for a token's authentication, or for the end of the device's older
+    /// connection.
     ///
-    /// The socket is not read meanwhile, so what waits is what came with the token.
+    /// The socket is not read meanwhile: only frames read with the token wait.
     package var mustWait: Bool {
         if case .takingOver = phase { true } else { session.isAsking && maySend }
     }
 
-    /// Whether it has said hello and nothing has ended it.
+    /// Whether hello was accepted and nothing has ended the connection.
     package var isOpen: Bool { phase == .open }
 
-    /// Whether requests are looked at: also those that came right before the peer's close frame.
+    /// Whether requests are processed: also those received before the peer's close frame.
     package var takesRequests: Bool { phase == .open || phase == .leaving }
 
     /// Bytes came from the peer.
@@ -162,7 +160,7 @@ package struct ConnectionMachine: Sendable {
     /// A text frame was sent.
     package mutating func frameSent(now: Duration) { sent = now }
 
-    /// The transport has taken bytes that waited for the peer, or none wait.
+    /// The transport has written pending bytes, or none are pending.
     package mutating func bytesTaken(now: Duration) { progressed = now }
 
     package mutating func frameReceived(_ frame: ClientFrame, now: Duration) -> Verdict {
@@ -196,13 +194,13 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// It is known whose token it is, or why that cannot be known.
+    /// The token's authentication has ended.
     ///
     /// - Parameters:
-    ///   - answer: what the authenticator says.
-    ///   - ends: the uptime at which the token stops to count.
+    ///   - answer: the authenticator's answer.
+    ///   - ends: the uptime at which the token expires.
     ///   - now: the uptime.
-    /// - Returns: what to tell the peer.
+    /// - Returns: the answer to the peer.
     package mutating func identified(
         _ answer: Result<Principal, RepriseError>, ends: Duration?, now: Duration
     ) -> Verdict {
@@ -222,13 +220,13 @@ package struct ConnectionMachine: Sendable {
 
     /// The device's older connections are being ended.
     ///
-    /// Nothing is taken from it before they have stopped to take anything: its device goes on with
-    /// what was unanswered there.
+    /// Requests wait until the older connections accept no more: the device resends what was
+    /// unanswered there.
     ///
     /// - Parameters:
-    ///   - count: how many of them there are; each is answered by `olderEnded(now:)`.
+    ///   - count: the number of older connections; `olderEnded(now:)` follows for each.
     ///   - now: the uptime.
-    /// - Returns: what to tell the peer.
+    /// - Returns: the answer to the peer.
     package mutating func takeOver(from count: Int, now: Duration) -> Verdict {
         guard case .takingOver = phase else { return .ignore }
         guard count > 0 else {
@@ -239,18 +237,18 @@ package struct ConnectionMachine: Sendable {
         return .ignore
     }
 
-    /// An older connection of the device takes nothing any more.
+    /// An older connection of the device accepts no more requests.
     package mutating func olderEnded(now: Duration) -> Verdict {
         guard case .takingOver(let count) = phase else { return .ignore }
         return takeOver(from: count - 1, now: now)
     }
 
-    /// The device has said hello on a newer connection.
+    /// The device has sent hello on a newer connection.
     package mutating func replaced(now: Duration) -> Action? {
         violated(.replaced, "This device has connected again.", now: now)
     }
 
-    /// The peer, or the server itself, did what ends a connection.
+    /// The peer, or the server itself, has caused the connection's end.
     package mutating func violated(
         _ code: CloseCode, _ message: String, now: Duration
     ) -> Action? {
@@ -267,8 +265,8 @@ package struct ConnectionMachine: Sendable {
         return violated(.goingAway, Self.goodbye, now: now)
     }
 
-    /// The server is shutting down: what was accepted is answered, then the peer is told to come
-    /// back later.
+    /// The server is shutting down: accepted requests are answered, then the peer is told to
+    /// reconnect later.
     package mutating func quiesceRequested(now: Duration) -> Action? {
         switch phase {
         case .open where publishesInFlight > 0:
@@ -283,9 +281,9 @@ package struct ConnectionMachine: Sendable {
     /// The peer sent a close frame.
     ///
     /// - Parameters:
-    ///   - isAnswered: whether no request waits with the driver.
+    ///   - isAnswered: whether the driver has no pending request.
     ///   - now: the uptime.
-    /// - Returns: what to do about it.
+    /// - Returns: how to answer it.
     package mutating func closeReceived(isAnswered: Bool, now: Duration) -> Farewell {
         switch phase {
         case .open, .draining:
@@ -305,9 +303,9 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// No request waits with the driver.
+    /// The driver has no pending request.
     ///
-    /// - Returns: whether the peer's close frame is to be echoed now; then the connection ends.
+    /// - Returns: whether to echo the peer's close frame now and end the connection.
     package mutating func requestsAnswered(now: Duration) -> Bool {
         guard phase == .leaving, publishesInFlight == 0 else { return false }
         enter(.closing, now)
@@ -318,7 +316,7 @@ package struct ConnectionMachine: Sendable {
 
     /// Time has passed.
     ///
-    /// While we do not read (`isReading` is false) a silence is of our own making.
+    /// While the driver does not read (`isReading` is false), silence is not the peer's fault.
     package mutating func ticked(_ limits: Limits, isReading: Bool, now: Duration) -> Action? {
         switch phase {
         case .awaitingHello:
@@ -349,7 +347,7 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// How long nothing can become due.
+    /// How long no timer can expire.
     package func nextTick(_ limits: Limits, now: Duration) -> Duration {
         switch phase {
         case .awaitingHello: phaseBegan + limits.handshake - now
@@ -384,8 +382,8 @@ package struct ConnectionMachine: Sendable {
     }
 
     private mutating func afterSilence(_ limits: Limits, _ now: Duration) -> Action? {
-        // Counted from the ping: after a halt of our own everybody seems silent, and gets the
-        // chance to answer.
+        // Counted from the ping: after a halt of this process every peer seems silent, and gets the
+        // time to answer.
         if let pinged {
             guard now - pinged >= limits.idle - limits.pingAfter else { return nil }
             return violated(.idle, "Nothing came for too long.", now: now)

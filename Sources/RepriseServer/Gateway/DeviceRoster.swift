@@ -1,12 +1,12 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Knows which connections each device has, so that a newer one takes over from those before it.
+/// The connections of each device, so that a newer one takes over from older ones.
 ///
-/// What an older connection still carries would otherwise be stored behind what the newer one has
-/// brought, or after its device was told that it is refused.
+/// Otherwise requests on an older connection would be stored after those of the newer one, or after
+/// the device was told that they are refused.
 package struct DeviceRoster<Connection: Equatable & Sendable>: Sendable {
-    /// A device of a user; of nobody, where the server does not ask.
+    /// A device of a user; without a user under open access.
     package struct Key: Hashable, Sendable {
         package var user: UserID?
         package var device: EntryID
@@ -23,15 +23,15 @@ package struct DeviceRoster<Connection: Equatable & Sendable>: Sendable {
 
     /// The device has said hello on a connection.
     ///
-    /// - Returns: its older ones, all of which must have stopped to take anything before this one
-    ///   is welcomed.
+    /// - Returns: its older ones, which must all stop accepting requests before this one is
+    ///   welcomed.
     package mutating func arrived(_ connection: Connection, as key: Key) -> [Connection] {
         let older = connections[key] ?? []
         connections[key] = older + [connection]
         return older
     }
 
-    /// A connection that had arrived has ended.
+    /// A connection in the roster has ended.
     package mutating func left(_ connection: Connection, as key: Key) {
         connections[key]?.removeAll { $0 == connection }
         if connections[key]?.isEmpty ?? false { connections[key] = nil }

@@ -3,11 +3,11 @@ import NIOWebSocket
 import RepriseCore
 package import RepriseWire
 
-/// Writes events as complete WebSocket frames, ready for any number of sockets.
+/// Writes events as complete WebSocket frames, shared by any number of sockets.
 ///
-/// The bytes are those of ``RepriseWire/ServerFrame/Event/encoded()``, but they go straight into
-/// the buffer that is sent: no array between, and what is the same in every event of a channel is
-/// put together once.
+/// The bytes equal ``RepriseWire/ServerFrame/Event/encoded()``, but go straight into the buffer
+/// that is sent: without an array between, and with the common part of a channel's events encoded
+/// once.
 package struct EventEncoder {
     private let opening: [UInt8]
     private static let id = Array(#","id":""#.utf8)
@@ -24,7 +24,7 @@ package struct EventEncoder {
         opening = Array(#"{"type":"event","channelId":"\#(channel.text)","seq":"#.utf8)
     }
 
-    /// How many bytes the frame of `event` takes at most.
+    /// The most bytes of the frame of `event`.
     package func capacity(for event: ServerFrame.Event) -> Int {
         opening.count + event.body.count + event.id.text.utf8.count + 110
             + (event.from.map { $0.text.utf8.count + Self.from.count + 1 } ?? 0)
@@ -71,7 +71,7 @@ package struct EventEncoder {
         return length
     }
 
-    /// Who published it, what it changes, and whether it was deleted since.
+    /// Its author, its target, and whether it was deleted.
     private static func writeAuthorship(_ event: ServerFrame.Event, to cursor: inout Cursor) {
         if let from = event.from {
             cursor.append(Self.from)
@@ -100,7 +100,7 @@ package struct EventEncoder {
         return count
     }
 
-    /// Where the next byte goes; the caller has counted, so every append is within the bytes.
+    /// The write position; the caller reserves capacity, so every append is within bounds.
     private struct Cursor {
         let bytes: UnsafeMutableRawBufferPointer
         var count = 0

@@ -1,17 +1,16 @@
 package import NIOCore
 import RepriseWire
 
-/// Stands before NIO's frame decoder and refuses a frame by its header, before the decoder buffers
-/// it.
+/// Refuses a frame by its header, before NIO's frame decoder buffers it.
 ///
-/// The decoder has one bound for the life of a connection and takes a length in any form. Here the
-/// bound is the connection's of the moment, and a length must be written as shortly as it can be
-/// (RFC 6455 §5.2). After a violation nothing is passed on.
+/// The decoder has one limit per connection and accepts a length in any form. Here the limit is the
+/// connection's current one, and a length must use the shortest form (RFC 6455 §5.2). After a
+/// violation nothing is passed on.
 package final class FrameHeaderGuard: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
 
-    /// What breaks the rules.
+    /// A violation of the framing.
     package enum Violation: Error, Equatable {
         case tooLong(limit: Int)
         case lengthNotMinimal
@@ -22,8 +21,8 @@ package final class FrameHeaderGuard: ChannelInboundHandler {
     private var isBroken = false
 
     /// - Parameter limit: the most bytes of the next frame, at least
-    ///   ``RepriseWire/WireLimits/bytesBeforeWelcome``; the last answer is asked for when all
-    ///   frames before it are handed on.
+    ///   ``RepriseWire/WireLimits/bytesBeforeWelcome``; called after all frames before it are
+    ///   passed on.
     package init(limit: @escaping () -> Int) { self.limit = limit }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -39,7 +38,7 @@ package final class FrameHeaderGuard: ChannelInboundHandler {
                 return passOn(passedOn..<buffer.readableBytes, of: buffer, context)
             case .header(let length, let isMinimal):
                 guard violation(length, isMinimal) != nil else { continue }
-                // What comes before it counts, and may raise the bound: `welcome` does.
+                // Earlier frames take effect first, and may raise the limit: `welcome` does.
                 passOn(passedOn..<begin, of: buffer, context)
                 passedOn = begin
                 guard let violation = violation(length, isMinimal) else { continue }

@@ -1,12 +1,12 @@
-/// Finds the headers of WebSocket frames in what a peer sends, however that is cut (RFC 6455 §5.2).
+/// Finds the headers of WebSocket frames in a peer's bytes, however they are split (RFC 6455 §5.2).
 ///
-/// It holds no bytes. A masking key counts as payload.
+/// It buffers no bytes. A masking key counts as payload.
 package struct FrameHeaderScanner: Sendable {
-    /// What was found.
+    /// The next item found.
     package enum Finding: Equatable, Sendable {
-        /// Nothing more: the rest of the bytes lies within a frame.
+        /// Nothing: the rest of the bytes lies within a frame.
         case nothing
-        /// A frame of so many bytes of payload begins.
+        /// A frame begins, with this many bytes of payload.
         case header(length: UInt64, isMinimal: Bool)
         /// A frame ends here.
         case end
@@ -15,7 +15,7 @@ package struct FrameHeaderScanner: Sendable {
     private enum Place: Sendable {
         case opcode
         case length
-        /// So many bytes of the length are still to come, of `size`.
+        /// The length's remaining bytes, of `size`.
         case longLength(left: Int, size: Int, isMasked: Bool)
         case payload(left: UInt64)
     }
@@ -25,11 +25,11 @@ package struct FrameHeaderScanner: Sendable {
 
     package init() {}
 
-    /// Goes on to the next finding.
+    /// Advances to the next finding.
     ///
     /// - Parameters:
-    ///   - bytes: what the peer has sent.
-    ///   - index: where to go on; moved behind what was found.
+    ///   - bytes: the peer's bytes.
+    ///   - index: the start; moved behind the finding.
     /// - Returns: the next finding.
     package mutating func next(
         in bytes: UnsafeRawBufferPointer, from index: inout Int

@@ -3,9 +3,9 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// Who is connected, and what is stored about what people do.
+/// Connected users and devices, and their receipts.
 extension Gateway {
-    /// Whether users are known: each connection is somebody's.
+    /// Whether connections are authenticated.
     var asksWho: Bool { authenticator != nil }
 
     var subscribeRate: TokenBucket.Rate {
@@ -14,10 +14,9 @@ extension Gateway {
             burst: Double(2 * limits.channelsPerConnection))
     }
 
-    /// Counts one more connection of the user, if there may be one more.
+    /// Counts one more connection of the user, within the limit.
     ///
-    /// The newest is the one that is refused: those that work are not taken from a person who opens
-    /// another window.
+    /// The newest is refused: a person who opens another window keeps the working ones.
     func admits(_ user: UserID) -> Bool {
         users.withLock { users in
             guard users[user, default: 0] < limits.connectionsPerUser else { return false }
@@ -37,7 +36,7 @@ extension Gateway {
 
     typealias Roster = DeviceRoster<Place>
 
-    /// Where a connection lives.
+    /// The event loop and number of a connection.
     struct Place: Equatable, Sendable {
         let id: UInt64
         let shard: Shard
@@ -65,8 +64,8 @@ extension Gateway {
         }
     }
 
-    /// Makes a receipt durable, clamped to the head, and tells everybody who is to know; or tells
-    /// `shard` that it failed.
+    /// Makes a receipt durable, clamped to the head, and notifies subscribers; or notifies `shard`
+    /// that it failed.
     func move(
         _ receipt: ClientFrame.Receipt, of user: UserID, on device: EntryID?, by id: UInt64,
         through shard: Shard
@@ -98,7 +97,7 @@ extension Gateway {
         }
     }
 
-    // MARK: Figures
+    // MARK: Metrics
 
     func subscriptionsChanged(by count: Int) {
         subscriptions.wrappingAdd(count, ordering: .relaxed)
@@ -106,7 +105,7 @@ extension Gateway {
 
     func catchUpsChanged(by count: Int) { catchUps.wrappingAdd(count, ordering: .relaxed) }
 
-    /// Figures that are looked up when somebody asks for them.
+    /// Registers metrics that are read on request.
     func watch() {
         metrics.gauge("reprise_connections") { [weak self] in self?.connectionCount ?? 0 }
         metrics.gauge("reprise_connected_users") { [weak self] in

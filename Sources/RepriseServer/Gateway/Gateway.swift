@@ -5,23 +5,23 @@ package import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// What all WebSocket connections of a server share.
+/// The state shared by all WebSocket connections of a server.
 package final class Gateway: Sendable {
     package let limits: ServerLimits
     package let hub: Hub
-    /// Finds out who comes; nil where access is open.
+    /// Authenticates connections; nil where access is open.
     package let authenticator: (any Authenticating)?
-    /// What users may do, and how far they have read; nil where access is open.
+    /// The users' grants and positions; nil where access is open.
     let accounts: (any ChannelAccounts)?
     package let metrics: ServerMetrics
-    /// How fast users may publish, by whichever way.
+    /// The publish rate limits of users, over all transports.
     package let limiter: RateLimiter
     let clock: any Timekeeper
     let logger: Logger
     package let committer: Committer
     let reader: LogReader
     let httpConnections: HTTPConnections
-    /// Bodies that are being stored while they come.
+    /// Bodies that are being stored while they arrive.
     package let streams = OpenStreams()
     let connectionLimits: ConnectionMachine.Limits
 
@@ -36,17 +36,15 @@ package final class Gateway: Sendable {
     ///
     /// - Parameters:
     ///   - limits: the bounds.
-    ///   - hub: the one that `committer` hands events to.
-    ///   - log: what catch-ups read.
-    ///   - committer: what stores.
-    ///   - admission: who finds out who comes and who knows what they may do; nil where access is
-    ///     open. Never one without the other: who was asked for his name must not be allowed
-    ///     everything because nobody knows what he may do.
-    ///   - metrics: what counts.
-    ///   - clock: tells the time.
-    ///   - logger: gets connection ids and reasons.
-    ///   - descriptors: how many files and sockets the process may have open; nil if that is not
-    ///     known.
+    ///   - hub: the one that `committer` sends events to.
+    ///   - log: the log that catch-ups read.
+    ///   - committer: stores messages.
+    ///   - admission: the authenticator and the accounts; nil where access is open. Never one
+    ///     without the other: an authenticated user without accounts would be allowed everything.
+    ///   - metrics: the counters.
+    ///   - clock: the time.
+    ///   - logger: receives connection ids and reasons.
+    ///   - descriptors: the process's limit of open files and sockets; nil if unknown.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
         admission: Admission? = nil,
@@ -80,24 +78,24 @@ package final class Gateway: Sendable {
         accounts?.onAccessChanged { hub.accessChanged($0, $1) }
     }
 
-    /// How many WebSocket connections there are.
+    /// The number of WebSocket connections.
     package var connectionCount: Int { state.withLock { $0.connections } }
 
-    /// How many connections there are that are no WebSockets, or not yet.
+    /// The number of connections that are not WebSockets, or not yet.
     package var httpConnectionCount: Int { httpConnections.count }
 
     /// Whether the server is shutting down.
     package var isQuiescing: Bool { state.withLock { $0.isQuiescing } }
 
-    /// The server is shutting down: connections that come from now on are sent away, and nothing is
-    /// stored but what waits for its commit.
+    /// The server is shutting down: new connections are refused, and only messages that wait for
+    /// their commit are stored.
     package func quiesce() {
         state.withLock { $0.isQuiescing = true }
         committer.shutdown()
         streams.end()
     }
 
-    /// Takes over a connection whose handshake is done; on its event loop.
+    /// Attaches a connection after its handshake; on its event loop.
     ///
     /// Its own handler belongs behind `decoder`, which reads its frames.
     func attach(_ channel: any Channel, behind decoder: any ChannelHandler) throws {
@@ -122,10 +120,10 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// How long after its end a token still counts.
+    /// How long a token is valid after its end.
     var leeway: Duration { authenticator?.leeway ?? .zero }
 
-    /// Finds out whose token it is, off the event loop; each connection asks once at a time.
+    /// Authenticates a token, off the event loop; each connection calls it once at a time.
     func identify(
         _ token: AccessToken?,
         _ answer: @escaping @Sendable (Result<Principal, RepriseError>) -> Void
@@ -144,7 +142,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Ends every connection at the transport.
+    /// Closes every connection's transport.
     package func cutAll() {
         httpConnections.cutAll()
         for shard in hub.shards { shard.post(.cutAll) }

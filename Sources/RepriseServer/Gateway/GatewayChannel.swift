@@ -4,11 +4,11 @@ package import NIOCore
 package import NIOHTTPTypes
 import NIOSSL
 
-/// Makes the pipelines of connections; ``HTTPRequestHandler`` sorts what comes on them.
+/// Makes the pipelines of connections; ``HTTPRequestHandler`` routes their requests.
 package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
-    /// What became of a connection.
+    /// The kind of a connection.
     package enum Outcome: Sendable {
-        /// The handlers of its pipeline do the rest.
+        /// The handlers of its pipeline serve it.
         case webSocket
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
     }
@@ -86,10 +86,10 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         try limitSystemBuffer(of: channel, to: HTTPLimits.systemBufferBytes)
     }
 
-    /// Bounds what the system takes of an answer before the peer reads; 0 is the system's own bound.
+    /// Limits the unsent bytes in the system's buffer; 0 keeps the system's own limit.
     ///
-    /// Without it each connection that reads nothing is answered some thirty times, until a buffer of
-    /// megabytes is full. It does not slow a peer that reads: bytes on their way do not count
+    /// Without it a connection that reads nothing gets some thirty answers, until a buffer of
+    /// megabytes is full. It does not slow a peer that reads: bytes in flight do not count
     /// (`TCP_NOTSENT_LOWAT`, tcp(7)).
     static func limitSystemBuffer(of channel: any Channel, to bytes: Int) throws {
         #if canImport(Darwin)

@@ -1,10 +1,9 @@
 import NIOCore
 
 /// Stands between the transport and the HTTP parser: gives the parser one request at a time, and
-/// counts what is unsent.
+/// counts unsent bytes.
 ///
-/// What `HTTPConnectionMachine` decides is performed by `HTTPRequestHandler`, which stands behind
-/// the parser.
+/// `HTTPRequestHandler`, behind the parser, performs the decisions of `HTTPConnectionMachine`.
 final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -23,14 +22,14 @@ final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var seat: HTTPConnections.Seat?
     private var reported = 0
 
-    /// Each holds the other, until the pipeline lets go of `requests`.
+    /// A reference cycle, until the pipeline releases `requests`.
     init(for requests: HTTPRequestHandler, _ connections: HTTPConnections, isSecure: Bool) {
         self.requests = requests
         self.connections = connections
         self.isSecure = isSecure
     }
 
-    // MARK: Life
+    // MARK: Lifecycle
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
@@ -64,7 +63,7 @@ final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
-        // The router asks for no more once its answer is written.
+        // The router reads no more once its answer is written.
         if case .closing = requests.machine.phase { context.read() }
     }
 
@@ -85,7 +84,7 @@ final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
         endIfEmpty()
     }
 
-    /// Gives the parser what it may have, and then what comes again from the socket.
+    /// Gives the parser the bytes it may have, then reads the socket.
     func readNext() {
         feed()
         context?.fireChannelReadComplete()
@@ -114,7 +113,7 @@ final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
             length: isHead ? scanner.length(in: held.readableBytesView) : most)
     }
 
-    /// The parser learns of the end when it has had everything that came before.
+    /// The parser learns of the end after all earlier bytes.
     private func endIfEmpty() {
         guard isEndHeld, held.readableBytes == 0, requests.machine.phase != .answering else {
             return
@@ -123,7 +122,7 @@ final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context?.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
     }
 
-    /// What comes from now on is for the WebSocket handlers, and so is what has come.
+    /// Input now goes to the WebSocket handlers, including buffered bytes.
     func open() {
         guard let context else { return }
         leave()
@@ -143,7 +142,7 @@ final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
         requests.bytesWritten(count)
         report(requests.machine.unsent)
         promise.futureResult.assumeIsolated().whenComplete { [self] result in
-            // Of a connection that ends nothing is settled any more.
+            // A closed connection's bytes are already accounted for.
             guard case .success = result, self.context != nil else { return }
             requests.bytesSent(count)
             report(requests.machine.unsent)
@@ -161,17 +160,17 @@ final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
         connections.isWaiting(channel, unsent)
     }
 
-    /// Needed to take back what was reported once the context is gone.
+    /// Needed to retract reported bytes once the context is gone.
     private var lastChannel: (any Channel)?
 
-    // MARK: Ending
+    // MARK: Closing
 
-    /// Says that nothing more comes, and throws away what does.
+    /// Closes the output, and drops input.
     func endOutput() {
         held = ByteBuffer()
         guard let context else { return }
         if isEndHeld { return context.close(promise: nil) }
-        // With TLS the answer's length says that it is whole; not every peer takes half an end.
+        // With TLS the answer's length marks its end; not every peer supports a half-close.
         if !isSecure { context.close(mode: .output, promise: nil) }
         context.read()
     }

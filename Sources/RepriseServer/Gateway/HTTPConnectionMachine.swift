@@ -2,22 +2,22 @@ package import NIOCore
 
 /// Decides when an HTTP connection reads its next request, and when it ends.
 ///
-/// `head → body → answering → head…`: one request at a time, and the next only when the answer has
-/// been sent, so that a peer that asks and does not read costs the memory of one answer. `closing`
-/// throws away what comes behind the last answer, so that a reset does not overtake it; `upgraded`
-/// leaves the rest to the WebSocket handlers.
+/// `head → body → answering → head…`: one request at a time, and the next only after the answer was
+/// sent, so that a peer that does not read costs the memory of one answer. `closing` drops input
+/// after the last answer, so that a reset does not overtake it; `upgraded` leaves the rest to the
+/// WebSocket handlers.
 package struct HTTPConnectionMachine: Sendable {
     package struct Limits: Hashable, Sendable {
-        /// How long the first head may take, and any other once its first byte has come.
+        /// The timeout of the first head, and of any other from its first byte on.
         package var head: TimeAmount
-        /// How long nothing may come between two requests.
+        /// The timeout of silence between two requests.
         package var idle: TimeAmount
-        /// A body may be so far behind ``bodyBytesPerSecond``.
+        /// How far a body may be behind ``bodyBytesPerSecond``.
         package var bodyGrace: TimeAmount
         package var bodyBytesPerSecond: Int
-        /// How long a peer may take none of the bytes that wait for it.
+        /// How long a peer may read none of its pending bytes.
         package var notReading: TimeAmount
-        /// How long, and how many bytes, a peer may send on behind the last answer.
+        /// How long, and how many bytes, a peer may send after the last answer.
         package var lingering: TimeAmount
         package var discardedBytes: Int
         package var lingeringAtShutdown: TimeAmount
@@ -39,9 +39,9 @@ package struct HTTPConnectionMachine: Sendable {
         case head
         /// A body arrives; `remaining` is nil where it comes in chunks.
         case body(remaining: Int?)
-        /// The request is whole; its answer is not, or not sent.
+        /// The request is complete; its answer is not, or is not sent.
         case answering
-        /// The last answer is sent; so many more bytes are thrown away.
+        /// The last answer is sent; this many more bytes are dropped.
         case closing(left: Int)
         case upgraded
     }
@@ -49,9 +49,9 @@ package struct HTTPConnectionMachine: Sendable {
     package enum Action: Hashable, Sendable {
         /// The next request may be read.
         case readNext
-        /// The route is told that the body comes too slowly.
+        /// The route's body fails: it arrives too slowly.
         case failBody
-        /// End the sending half, and throw away what comes.
+        /// Close the output, and drop input.
         case endOutput
         case close
     }
@@ -80,12 +80,12 @@ package struct HTTPConnectionMachine: Sendable {
         lingering = limits.lingering
     }
 
-    // MARK: What comes
+    // MARK: Input
 
-    /// How many bytes the parser may be given now.
+    /// The most bytes that the parser may be given now.
     ///
-    /// Of a body in chunks only the parser knows the end; what it reads beyond is kept, so that is
-    /// little.
+    /// Only the parser finds the end of a chunked body; excess bytes are buffered, so the amount is
+    /// small.
     package var feedable: Int {
         switch phase {
         case .head: .max
@@ -94,7 +94,7 @@ package struct HTTPConnectionMachine: Sendable {
         }
     }
 
-    /// Whether the parts of a request may be taken: the answer before it is sent.
+    /// Whether a request's parts may be processed: the previous answer is sent.
     package var takesParts: Bool {
         switch phase {
         case .head, .body: true
@@ -133,7 +133,7 @@ package struct HTTPConnectionMachine: Sendable {
         if !isFirst { headDeadline = now + limits.head }
     }
 
-    /// Only the time counts in which we waited for the peer, and not he for us.
+    /// Counts only the time in which the server waited for the peer.
     private mutating func payForBody(_ count: Int, _ now: NIODeadline) {
         guard let since = readSince else { return }
         readSince = nil
@@ -148,8 +148,8 @@ package struct HTTPConnectionMachine: Sendable {
     /// The head of a request was parsed.
     ///
     /// - Parameters:
-    ///   - bodyBytes: how long its body is; nil for chunks.
-    ///   - isLast: whether the connection ends behind the answer.
+    ///   - bodyBytes: the length of its body; nil for chunks.
+    ///   - isLast: whether the connection ends after the answer.
     package mutating func headRead(bodyBytes: Int?, isLast: Bool) {
         phase = .body(remaining: bodyBytes)
         isFirst = false
@@ -168,12 +168,12 @@ package struct HTTPConnectionMachine: Sendable {
         return settle(now)
     }
 
-    /// What came cannot be read any further.
+    /// The input cannot be parsed any further.
     package mutating func inputFailed() { mustClose = true }
 
-    // MARK: What goes
+    // MARK: Output
 
-    /// Whether a peer that waits for leave is told to send its body.
+    /// Whether to send `100 Continue`.
     package var mayContinue: Bool {
         if case .body = phase { return !isAnswerBegun }
         return false
@@ -189,8 +189,8 @@ package struct HTTPConnectionMachine: Sendable {
 
     /// An answer begins.
     ///
-    /// - Returns: whether the connection ends behind it; one whose request is not whole does,
-    ///   because the rest may never come.
+    /// - Returns: whether the connection ends after it, as it does for an incomplete request: the
+    ///   rest may never arrive.
     package mutating func answerBegan(isLast: Bool) -> Bool {
         isAnswerBegun = true
         if case .body = phase { mustClose = true }
@@ -233,9 +233,9 @@ package struct HTTPConnectionMachine: Sendable {
 
     package mutating func upgraded() { phase = .upgraded }
 
-    // MARK: Ends
+    // MARK: Closing
 
-    /// The peer sends nothing more, and everything that it sent was given to the parser.
+    /// The peer has closed its output, and the parser has received all of its input.
     package mutating func inputClosed() -> Action? {
         switch phase {
         case .head, .closing: return .close
@@ -246,7 +246,7 @@ package struct HTTPConnectionMachine: Sendable {
         }
     }
 
-    /// The server shuts down.
+    /// The server is shutting down.
     package mutating func quiesced(now: NIODeadline) -> Action? {
         mustClose = true
         lingering = min(lingering, limits.lingeringAtShutdown)
@@ -281,8 +281,7 @@ package struct HTTPConnectionMachine: Sendable {
         return min(phaseEnd ?? look, look)
     }
 
-    /// Looks at the time; of `waiting` bytes that the transport holds, fewer than before are
-    /// progress.
+    /// Checks the timers; a decrease of `waiting`, the bytes in the transport, is progress.
     package mutating func ticked(buffered waiting: Int, now: NIODeadline) -> Action? {
         if unsent > 0 {
             if waiting < buffered { progress = now }

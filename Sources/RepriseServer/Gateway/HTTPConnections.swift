@@ -4,22 +4,21 @@ import NIOCore
 import RepriseCore
 import Synchronization
 
-/// The plain HTTP connections of a server: how many, from where, and how much waits for their
-/// peers.
+/// The plain HTTP connections of a server: their number, origins and unsent bytes.
 ///
-/// A WebSocket is none of them once its handshake is done.
+/// A WebSocket leaves it after its handshake.
 final class HTTPConnections: Sendable {
     struct Bounds: Hashable, Sendable {
         /// The most connections in all, and from one address.
         var all: Int
         var perAddress: Int
-        /// The most bytes that wait for all peers together.
+        /// The most unsent bytes over all connections.
         var unsentBytes: Int
-        /// A connection with fewer unsent bytes is not looked at.
+        /// A connection with fewer unsent bytes is ignored.
         let quietBytes = 65_536
 
-        /// Of the files that the process may have open half are left for WebSockets and the log,
-        /// and one address gets no more than a quarter of the other half.
+        /// Of the process's open files half are left for WebSockets and the log, and one address
+        /// gets at most a quarter of the other half.
         init(_ limits: ServerLimits, descriptors: Int?) {
             let descriptors = descriptors ?? .max
             all = min(limits.httpConnections, max(16, descriptors / 2))
@@ -28,12 +27,12 @@ final class HTTPConnections: Sendable {
         }
     }
 
-    /// What a connection takes and gives back: where it counts.
+    /// A connection's place in the counts.
     struct Seat: Hashable, Sendable {
         fileprivate let origin: Origin
     }
 
-    /// One neighbour: an IPv4 address, or the /64 that a household has of IPv6.
+    /// One client network: an IPv4 address, or a /64 of IPv6.
     fileprivate enum Origin: Hashable, Sendable {
         case v4(UInt32)
         case v6([UInt8])
@@ -64,7 +63,7 @@ final class HTTPConnections: Sendable {
         self.warning = warning
     }
 
-    /// - Returns: nil if there are too many.
+    /// - Returns: nil at the limit.
     func take(for address: SocketAddress?) -> Seat? {
         let origin = Self.origin(address)
         let isWelcome = state.withLock { state in
@@ -92,12 +91,12 @@ final class HTTPConnections: Sendable {
         }
     }
 
-    /// How many there are.
+    /// The number of connections.
     var count: Int { state.withLock(\.count) }
 
-    /// So many bytes wait for the peer of a connection.
+    /// A connection has this many unsent bytes.
     ///
-    /// Beyond the bound for all of them the connection that has waited longest is closed.
+    /// Beyond the limit of all connections the one that has waited longest is closed.
     func isWaiting(_ channel: any Channel, _ bytes: Int) {
         let key = ObjectIdentifier(channel)
         let ended = state.withLock { state in
@@ -129,7 +128,7 @@ final class HTTPConnections: Sendable {
 
     // MARK: Shutdown
 
-    /// - Returns: takes the connection out again.
+    /// - Returns: removes the connection.
     func add(_ connection: any Channel) -> @Sendable () -> Void {
         let key = ObjectIdentifier(connection)
         state.withLock { $0.open[key] = connection }

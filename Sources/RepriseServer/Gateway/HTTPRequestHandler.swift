@@ -7,13 +7,12 @@ import NIOWebSocket
 import RepriseCore
 import RepriseWire
 
-/// Sorts the requests of a connection: a WebSocket handshake makes a `ConnectionHandler` of it,
-/// whether it is the first request or a later one; anything else goes to Hummingbird's router.
+/// Routes the requests of a connection: a WebSocket handshake, as the first request or a later one,
+/// makes it a `ConnectionHandler`; others go to Hummingbird's router.
 ///
-/// Hummingbird's handlers are added for the first request that is the router's, so a connection
-/// that begins as a WebSocket never pays for them. They cannot be removed again: where a later
-/// request is a handshake the WebSocket handlers are put before this one, and this one keeps
-/// everything from those behind it.
+/// Hummingbird's handlers are added at the router's first request, so a connection that begins as a
+/// WebSocket never pays for them. They cannot be removed: for a later handshake the WebSocket
+/// handlers go before this handler, which then withholds everything from those behind it.
 final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -31,15 +30,15 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var bytes: HTTPByteHandler?
     private let encoder = HTTPResponseEncoder()
     private var decoder = HTTPRequestHandler.makeDecoder()
-    /// Whether the parser has stopped: it takes what follows the request for another protocol.
+    /// Whether the parser has stopped: it treats what follows the request as another protocol.
     private var isDecoderSpent = false
-    /// Parts behind the request that is being answered, and what the parser found behind them.
+    /// Parts after the current request, and what the parser found after them.
     private var queue: [HTTPServerRequestPart] = []
     private var queuedError: (any Error)?
     private var key: String?
-    /// Whether the router gets the parts of this request.
+    /// Whether the router receives the parts of this request.
     private var isForwarding = false
-    /// Whether its author knows of HTTP/1.1, and so of answers that are none yet.
+    /// Whether the client supports HTTP/1.1, and so informational answers.
     private var isModern = false
     private var timer: (task: Scheduled<Void>, deadline: NIODeadline)?
 
@@ -54,7 +53,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         machine = HTTPConnectionMachine(.init(gateway.limits), now: .now())
     }
 
-    /// What belongs into the pipeline, from the transport on.
+    /// The pipeline's handlers, from the transport on.
     func handlers() -> [any ChannelHandler] {
         let bytes = HTTPByteHandler(for: self, gateway.httpConnections, isSecure: isSecure)
         self.bytes = bytes
@@ -69,7 +68,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         return ByteToMessageHandler(HTTPRequestDecoder(limitConfiguration: limits))
     }
 
-    // MARK: Life
+    // MARK: Lifecycle
 
     /// Its handlers could not be added.
     func abandon() {
@@ -142,7 +141,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             head.headers.contains(name: "Transfer-Encoding")
             ? nil : Int(head.headers.first(name: "Content-Length") ?? "0")
         let switches = UpgradeRequest.asksToSwitch(head) || head.method == .CONNECT
-        // Behind a body, or a CONNECT, nobody knows where the next request would begin.
+        // After a body, or a CONNECT, the start of the next request is unknown.
         let isLost = switches && (bodyBytes != 0 || head.method == .CONNECT)
         isDecoderSpent = switches
         isForwarding = false
@@ -177,7 +176,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context?.fireChannelRead(wrapInboundOut(part))
     }
 
-    /// What Hummingbird's own HTTP/1 channel puts behind the parser.
+    /// The handlers that Hummingbird's own HTTP/1 channel puts behind the parser.
     private func addRouter() throws {
         guard !hasRouter, let context else { return }
         hasRouter = true
@@ -188,7 +187,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         decide(.success(.http(channel)))
     }
 
-    /// The answer to the last request is sent.
+    /// The last request's answer was sent.
     private func readNext() {
         guard !isDecoderSpent else { return renewDecoder() }
         while !queue.isEmpty, machine.takesParts { take(queue.removeFirst()) }
@@ -221,8 +220,8 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Answers
 
-    /// Answers a request that is not fit for the router; the connection ends, because its author
-    /// speaks another language.
+    /// Answers a request that the router cannot process, and ends the connection: the client
+    /// violates HTTP.
     private func refuse(_ message: String, _ status: HTTPResponse.Status = .badRequest) {
         guard let context else { return }
         let response = HTTPFailure(status, "malformed", message)
@@ -289,7 +288,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         let operations = context.pipeline.syncOperations
-        // The parser leaves the pipeline in a later turn: it is what called us.
+        // The parser leaves the pipeline in a later tick: it is the caller.
         EventLoopFuture.andAllSucceed(
             [operations.removeHandler(decoder), operations.removeHandler(encoder)],
             on: context.eventLoop
@@ -318,7 +317,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         self.bytes = nil
         context.read()
         if hasRouter {
-            // Its loop ends; what it does to the connection from now on ends here.
+            // The router's loop ends; its later effects on the connection are dropped here.
             context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         } else {
             decide(.success(.webSocket))
@@ -338,7 +337,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if machine.phase != .upgraded { context.fireChannelWritabilityChanged() }
     }
 
-    // MARK: Ends
+    // MARK: Closing
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         switch mode {
@@ -415,6 +414,5 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 }
 
-/// A route has begun to read the body of a request that waits for leave to send it (RFC 9110
-/// §10.1.1).
+/// A route has begun to read the body of a request with `Expect: 100-continue` (RFC 9110 §10.1.1).
 struct BodyAwaited: Sendable {}

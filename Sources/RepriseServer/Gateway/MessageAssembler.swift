@@ -2,14 +2,13 @@ package import NIOCore
 package import NIOWebSocket
 package import RepriseWire
 
-/// Puts messages together from WebSocket frames, and names what breaks RFC 6455.
+/// Assembles messages from WebSocket frames, and detects violations of RFC 6455.
 ///
-/// It holds bytes only between the fragments of a message. The handlers before it have refused
-/// frames that are too long or wrong by their header, and control frames that are long or in
-/// fragments.
+/// It buffers bytes only between the fragments of a message. Earlier handlers have refused frames
+/// that are too long or invalid by their header, and long or fragmented control frames.
 package struct MessageAssembler: Sendable {
     package enum Outcome: Equatable, Sendable {
-        /// A whole text message now stands in the caller's buffer.
+        /// A whole text message is in the caller's buffer.
         case message
         /// More fragments follow.
         case incomplete
@@ -20,7 +19,7 @@ package struct MessageAssembler: Sendable {
     }
 
     private var fragments: [UInt8]?
-    /// How far the fragments are UTF-8: a message is refused with the first fragment that is not.
+    /// The UTF-8 state over fragments: a message is refused at the first invalid one.
     private var encoding = UTF8Check()
 
     package init() {}
@@ -29,9 +28,9 @@ package struct MessageAssembler: Sendable {
     ///
     /// - Parameters:
     ///   - frame: from the decoder.
-    ///   - limit: the most bytes of a message in fragments.
+    ///   - limit: the most bytes of a fragmented message.
     ///   - text: for ``RepriseCore/Outcome/message`` it is overwritten with the message.
-    /// - Returns: what to do.
+    /// - Returns: the outcome.
     package mutating func add(
         _ frame: WebSocketFrame, limit: Int = WireLimits.frameBytes, text: inout [UInt8]
     ) -> Outcome {
@@ -96,7 +95,7 @@ package struct MessageAssembler: Sendable {
 
     private static var notText: Outcome { .violation(.invalidText, "The text is not UTF-8.") }
 
-    /// RFC 6455 §7.4 says which codes a close frame may carry, §5.5.1 that its reason is UTF-8.
+    /// RFC 6455 §7.4 lists the codes of a close frame, §5.5.1 requires UTF-8 of its reason.
     private static func close(_ payload: ByteBuffer) -> Outcome {
         var payload = payload
         guard payload.readableBytes > 0 else { return .close(nil) }

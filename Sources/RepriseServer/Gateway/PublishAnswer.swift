@@ -1,9 +1,9 @@
 package import RepriseCore
 package import RepriseWire
 
-/// What a device hears of what it asked to have stored.
+/// The answers to a device's publishes.
 package enum PublishAnswer {
-    /// The answer to one message of a batch that is durable.
+    /// The answer to one message of a durable batch.
     package static func frame(to message: NewMessage, _ result: AppendResult) -> ServerFrame {
         switch result {
         case .stored(let event), .buried(_, let event):
@@ -14,20 +14,19 @@ package enum PublishAnswer {
         }
     }
 
-    /// The answer to a message that the committer refused, or of which it does not know whether it
-    /// is stored.
+    /// The answer to a message that the committer refused, or whose outcome is unknown.
     package static func frame(to message: NewMessage, _ error: RepriseError) -> ServerFrame {
         refusal(of: message, error.code == .full ? .overloaded : .unavailable, error.message)
     }
 
-    /// Why a message is not even submitted; nil if it may be.
+    /// The reason to refuse a message before it is submitted; nil if it may be.
     package static func refusal(of message: NewMessage) -> ServerFrame? {
         guard message.body.count > WireLimits.bodyBytes else { return nil }
         return refusal(
             of: message, .tooLarge, "A body has at most \(WireLimits.bodyBytes) bytes.")
     }
 
-    /// The answer to a publish or subscribe whose names break the rules; that ends no connection.
+    /// The answer to a publish or subscribe with invalid names; it does not end the connection.
     package static func refusal(
         of text: [UInt8], _ error: RepriseError?
     ) -> ServerFrame.Refused? {

@@ -1,21 +1,21 @@
 package import RepriseWire
 
-/// Decides which receipts of a connection are made durable when: one move a channel at a time, and
-/// what comes meanwhile is one more.
+/// Decides when receipts of a connection are made durable: one move per channel at a time; receipts
+/// that arrive meanwhile are merged.
 ///
 /// So a client that sends a receipt for each of a thousand messages costs a few writes.
 package struct ReceiptDesk: Sendable {
-    /// What waits behind the move that is under way in a channel.
+    /// The merged receipt behind a channel's move in flight.
     private var waiting: [ChannelName: ClientFrame.Receipt?] = [:]
 
     package init() {}
 
-    /// How many channels have a move under way.
+    /// The number of channels with a move in flight.
     package var movesUnderWay: Int { waiting.count }
 
-    /// A receipt came, and the user may send it.
+    /// A permitted receipt arrived.
     ///
-    /// - Returns: what to make durable now; nil if a move of the channel is under way.
+    /// - Returns: the move to make durable now; nil if one of the channel is in flight.
     package mutating func arrived(_ receipt: ClientFrame.Receipt) -> ClientFrame.Receipt? {
         guard let before = waiting[receipt.channel] else {
             waiting[receipt.channel] = .some(nil)
@@ -27,7 +27,7 @@ package struct ReceiptDesk: Sendable {
 
     /// A move of the channel is durable.
     ///
-    /// - Returns: what to make durable next.
+    /// - Returns: the next move to make durable.
     package mutating func moved(in channel: ChannelName) -> ClientFrame.Receipt? {
         guard let next = waiting[channel] ?? nil else {
             waiting[channel] = nil
@@ -37,14 +37,14 @@ package struct ReceiptDesk: Sendable {
         return next
     }
 
-    /// The user may not read the channel any more; what waits is dropped.
+    /// The user may no longer read the channel; the pending receipt is dropped.
     package mutating func ended(in channel: ChannelName) {
         if waiting[channel] != nil { waiting[channel] = .some(nil) }
     }
 }
 
 extension ClientFrame.Receipt {
-    /// The farther of both, for each.
+    /// The maximum of each position.
     fileprivate func merged(with other: Self) -> Self {
         Self(
             channel: channel, read: [read, other.read].compactMap { $0 }.max(),

@@ -1,10 +1,9 @@
 package import NIOHTTP1
 import RepriseWire
 
-/// What the head of a request must have before anybody looks at what it asks for (RFC 9112 §3.2,
-/// §6.1).
+/// The requirements on a request's head, checked before anything else (RFC 9112 §3.2, §6.1).
 package enum RequestCheck {
-    /// Why the request is bad; nil if it is not.
+    /// The head's fault; nil for a valid one.
     package static func fault(in head: HTTPRequestHead) -> String? {
         let headers = head.headers
         let isOld = (head.version.major, head.version.minor) < (1, 1)
@@ -26,7 +25,7 @@ package enum RequestCheck {
         return nil
     }
 
-    /// Whether a text is `uri-host [":" port]`, and the host is not empty (RFC 9110 §4.2.1, §7.2).
+    /// Whether a text is `uri-host [":" port]` with a non-empty host (RFC 9110 §4.2.1, §7.2).
     package static func isHost(_ text: String) -> Bool {
         var rest = Array(text.utf8)[...]
         if rest.first == UInt8(ascii: "[") {

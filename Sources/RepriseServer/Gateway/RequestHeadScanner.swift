@@ -1,14 +1,14 @@
 package import NIOCore
 
-/// Finds where the head of a request ends, so that the parser is given one request at a time.
+/// Finds the end of a request's head, so that the parser gets one request at a time.
 package struct RequestHeadScanner: Sendable {
     private var isLineEmpty = true
 
     package init() {}
 
-    /// How many of `bytes` belong to the head: through its empty line, or all if that has not come.
+    /// The number of `bytes` in the head: through its empty line, or all if that has not arrived.
     ///
-    /// Each byte is looked at once: the next call begins where the last one ended.
+    /// Each byte is scanned once: the next call continues where the last one ended.
     package mutating func length(in bytes: ByteBufferView) -> Int {
         var count = 0
         for byte in bytes {

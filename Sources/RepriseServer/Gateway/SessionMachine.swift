@@ -1,35 +1,34 @@
 package import RepriseCore
 
-/// Decides whom a connection belongs to, and until when: `unknown → asking → known ⇄ asking`.
+/// Decides which user a connection has, and until when: `unknown → asking → known ⇄ asking`.
 package struct SessionMachine: Sendable {
-    /// What the answer about a token means for the connection.
+    /// The effect of a token's authentication on the connection.
     package enum Outcome: Equatable, Sendable {
-        /// It is known now.
+        /// The user is known now.
         case begins
-        /// The same user has a fresh token; all else stays.
+        /// The same user has a fresh token; nothing else changes.
         case goesOn
         case refused(RepriseError.Code, String)
     }
 
-    /// Who it is; nil as long as nobody knows.
+    /// The authenticated user; nil before.
     package private(set) var principal: Principal?
-    /// Whether a token is being looked at; what comes meanwhile waits, and is judged by what comes
-    /// of it.
+    /// Whether a token is being authenticated; requests wait for the result.
     package private(set) var isAsking = false
-    /// The uptime at which the token stops to count.
+    /// The uptime at which the token expires.
     package private(set) var ends: Duration?
 
     package init() {}
 
-    /// A token, or a hello without one, has come.
+    /// A token, or a hello without one, has arrived.
     package mutating func askingBegan() { isAsking = true }
 
-    /// What there is to know about the token is known.
+    /// The token's authentication has ended.
     ///
     /// - Parameters:
-    ///   - answer: what the authenticator says.
-    ///   - ends: the uptime at which it stops to count.
-    /// - Returns: what it means.
+    ///   - answer: the authenticator's answer.
+    ///   - ends: the uptime at which the token expires.
+    /// - Returns: its effect.
     package mutating func answered(
         _ answer: Result<Principal, RepriseError>, ends: Duration?
     ) -> Outcome {
@@ -48,7 +47,7 @@ package struct SessionMachine: Sendable {
         }
     }
 
-    /// Whether the token has ended, and no other is being looked at.
+    /// Whether the token has expired, and no other is being authenticated.
     package func hasEnded(now: Duration) -> Bool {
         guard !isAsking, let ends else { return false }
         return now >= ends

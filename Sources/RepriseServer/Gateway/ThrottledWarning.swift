@@ -2,8 +2,7 @@ package import Logging
 package import RepriseCore
 import Synchronization
 
-/// A warning that a peer can cause as often as he likes, and that is logged no more than every 10
-/// s.
+/// A warning that a peer can cause at will, logged at most once per 10 s.
 package final class ThrottledWarning: Sendable {
     package static let pause: Duration = .seconds(10)
 
@@ -16,7 +15,7 @@ package final class ThrottledWarning: Sendable {
         self.clock = clock
     }
 
-    /// Logs it, with how many have not been since the last.
+    /// Logs it, with the number suppressed since the last.
     package func warn(_ what: Logger.Message, _ metadata: Logger.Metadata = [:]) {
         let now = clock.uptime()
         let hidden: Int? = state.withLock { state in

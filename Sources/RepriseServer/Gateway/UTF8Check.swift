@@ -1,16 +1,16 @@
-/// Tells as early as possible that bytes which come in pieces are not UTF-8 (RFC 3629 §4).
+/// Detects invalid UTF-8 in pieces of bytes as early as possible (RFC 3629 §4).
 struct UTF8Check: Sendable {
-    /// How many bytes of the character are still to come.
+    /// The number of missing bytes of the current character.
     private var left = 0
-    /// What the next of them may be.
+    /// The allowed values of the next byte.
     private var allowed: ClosedRange<UInt8> = 0x80...0xbf
 
-    /// Whether no character is begun.
+    /// Whether no character is incomplete.
     var isWhole: Bool { left == 0 }
 
     /// Takes the next piece.
     ///
-    /// - Returns: whether all until now may be the beginning of a text.
+    /// - Returns: whether all bytes so far are a prefix of valid UTF-8.
     mutating func take(_ bytes: ArraySlice<UInt8>) -> Bool { bytes.allSatisfy { take($0) } }
 
     private mutating func take(_ byte: UInt8) -> Bool {

@@ -5,9 +5,9 @@ import RepriseWire
 
 /// Whether a request is a WebSocket handshake that the gateway accepts (RFC 6455 §4.2.1).
 ///
-/// Everything else is the router's, which can say what is wrong.
+/// Others go to the router, which reports their fault.
 package enum UpgradeRequest {
-    /// Whether it is one, but for its key.
+    /// Whether it is a handshake, apart from its key.
     package static func isHandshake(_ head: HTTPRequestHead) -> Bool {
         let headers = head.headers
         guard head.method == .GET, head.version == .http1_1 else { return false }
@@ -23,16 +23,16 @@ package enum UpgradeRequest {
             }
     }
 
-    /// Whether the parser takes what follows the request for another protocol.
+    /// Whether the parser treats what follows the request as another protocol.
     package static func asksToSwitch(_ head: HTTPRequestHead) -> Bool {
         head.headers.contains(name: "Upgrade")
             && head.headers[canonicalForm: "Connection"].contains { $0.lowercased() == "upgrade" }
     }
 
-    /// The key: base64 of 16 bytes; nil if there is none, or no good one.
+    /// The key: base64 of 16 bytes; nil if it is missing or invalid.
     package static func key(of head: HTTPRequestHead) -> String? {
         let keys = head.headers["Sec-WebSocket-Key"]
-        // Decoded and encoded again: some texts decode that no encoder writes.
+        // Compared after encoding again: some texts decode that no encoder writes.
         guard keys.count == 1, let bytes = Data(base64Encoded: keys[0]), bytes.count == 16,
             bytes.base64EncodedString() == keys[0]
         else { return nil }

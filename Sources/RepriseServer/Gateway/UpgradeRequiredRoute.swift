@@ -3,8 +3,7 @@ package import Hummingbird
 import NIOCore
 import RepriseWire
 
-/// Answers a handshake that was not accepted, so that its author learns what is missing (RFC 6455
-/// §4.2.2, RFC 9110 §15.5.22).
+/// Answers a refused handshake with its fault (RFC 6455 §4.2.2, RFC 9110 §15.5.22).
 package struct UpgradeRequiredRoute {
     package init() {}
 

@@ -4,8 +4,8 @@ package import RepriseWire
 
 /// The server's side of RFC 6455 framing: final, unmasked frames.
 ///
-/// Frames are framed here and not by NIO's encoder, so that one buffer serves every subscriber and
-/// a page of a catch-up is one write.
+/// Replaces NIO's encoder, so that one buffer serves every subscriber and a page of a catch-up is
+/// one write.
 package enum WebSocketFraming {
     /// Appends the header of a frame (RFC 6455 §5.2).
     package static func writeHeader(
@@ -37,7 +37,7 @@ package enum WebSocketFraming {
         return buffer
     }
 
-    /// A whole control frame; what is beyond the 125 bytes that one may carry is cut.
+    /// A whole control frame; a payload beyond 125 bytes is cut.
     package static func control(
         _ opcode: WebSocketOpcode, _ payload: ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {

@@ -2,11 +2,11 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// A body that its sender holds back until he is told to send it (`Expect: 100-continue`, RFC 9110
+/// A body that its sender withholds until `100 Continue` (`Expect: 100-continue`, RFC 9110
 /// §10.1.1).
 ///
-/// He is told when somebody reads it, so a request that is refused without its body is refused
-/// before it is sent.
+/// `100 Continue` is sent at the first read, so a request that is refused without its body is
+/// refused before the body is sent.
 struct AwaitedBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 

@@ -1,16 +1,15 @@
 import Hummingbird
 import NIOCore
 
-/// The pieces of a request's body, to be read by the handler and, if it stops early, on by the
-/// writer of its answer.
+/// The pieces of a request's body, read by the handler and, if it stops early, then by the writer
+/// of its answer.
 ///
-/// Hummingbird ends the process if a body is iterated twice, so there is one iterator and it is
-/// handed on.
+/// Hummingbird ends the process if a body is iterated twice, so both share one iterator.
 final class BodyPieces: @unchecked Sendable {
-    // Unchecked, because the iterator is used by one task: the handler has returned before the
+    // Unchecked, because one task at a time uses the iterator: the handler returns before the
     // answer is written.
     private var iterator: RequestBody.AsyncIterator
-    /// What a cancelled caller has left behind: the piece that it waited for is the next caller's.
+    /// A cancelled caller's pending read: its piece goes to the next caller.
     private var reading: Task<ByteBuffer?, any Error>?
 
     init(_ body: RequestBody) { iterator = body.makeAsyncIterator() }
@@ -22,8 +21,8 @@ final class BodyPieces: @unchecked Sendable {
         return try await reading.value
     }
 
-    /// The next piece, for a caller that may be cancelled without losing what comes: a cancelled
-    /// iterator would end, and with it the connection before its answer.
+    /// The next piece, for a caller that may be cancelled without losing it: cancelling the
+    /// iterator would end it, and with it the connection before its answer.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled.
     func nextUnlessCancelled() async throws -> ByteBuffer? {

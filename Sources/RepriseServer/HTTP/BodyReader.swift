@@ -2,18 +2,18 @@ import Hummingbird
 import NIOCore
 import RepriseCore
 
-/// Reads a request's body piece by piece, within a bound of bytes and of time.
+/// Reads a request's body piece by piece, within limits of bytes and time.
 ///
-/// The time is looked at whenever something arrives; a peer that sends nothing at all meets the
-/// connection's idle timeout.
+/// The time is checked whenever something arrives; a silent peer meets the connection's idle
+/// timeout.
 struct BodyReader {
-    /// What is left of the body.
+    /// The rest of the body.
     let pieces: BodyPieces
     private let byteLimit: Int
     private let deadline: ContinuousClock.Instant
     private(set) var byteCount = 0
     private(set) var isAtEnd = false
-    /// Whether the server has stopped to read, because it ends.
+    /// Whether reading has stopped because the server is ending.
     private(set) var isCutShort = false
 
     init(_ request: Request, byteLimit: Int, time: Duration) {
@@ -62,8 +62,7 @@ struct BodyReader {
         return piece
     }
 
-    /// A peer that ends in the middle, or sends chunks that are none, has made a mistake; the
-    /// server has not.
+    /// An incomplete body or invalid chunks are the peer's error, not the server's.
     private mutating func nextPiece(
         _ take: (BodyPieces) async throws -> ByteBuffer?
     ) async throws -> ByteBuffer? {
@@ -80,7 +79,7 @@ struct BodyReader {
         }
     }
 
-    /// Everything.
+    /// The whole body.
     mutating func all() async throws -> [UInt8] {
         var bytes: [UInt8] = []
         while let piece = try await next() { bytes.append(contentsOf: piece.readableBytesView) }

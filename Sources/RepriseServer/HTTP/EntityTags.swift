@@ -1,13 +1,13 @@
-/// What `If-Match` and `If-None-Match` list (RFC 9110 §13.1).
+/// The tags of `If-Match` and `If-None-Match` (RFC 9110 §13.1).
 struct EntityTags: Hashable, Sendable {
     /// Whether it is `*`.
     let isAny: Bool
-    /// The tags, with their quotes; those that were weak without their `W/`.
+    /// The tags, with their quotes; weak ones without their `W/`.
     let all: [String]
-    /// The tags that were strong.
+    /// The strong tags.
     let strong: [String]
 
-    /// - Parameter fields: each a list; nil comes back if there is none.
+    /// - Parameter fields: each a list; the result is nil without fields.
     init?(_ fields: [String]) {
         guard !fields.isEmpty else { return nil }
         var all: [String] = []
@@ -24,7 +24,7 @@ struct EntityTags: Hashable, Sendable {
                 }
                 let isWeak = rest.hasPrefix("W/")
                 if isWeak { rest = rest.dropFirst(2) }
-                // What is no tag matches nothing, and what comes behind it cannot be told apart.
+                // An invalid tag matches nothing, and the rest of the list cannot be parsed.
                 guard rest.first == "\"", let end = rest.dropFirst().firstIndex(of: "\"") else {
                     break
                 }

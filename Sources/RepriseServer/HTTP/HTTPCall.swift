@@ -3,13 +3,13 @@ import Hummingbird
 import RepriseCore
 import RepriseWire
 
-/// A request whose author is known, and what its path and query say.
+/// An authenticated request, with its path and query.
 struct HTTPCall: Sendable {
     let request: Request
     let parameters: Parameters
     let who: Principal
 
-    /// The user who asks; whoever has no name has none of what belongs to users.
+    /// The calling user; refused under open access, which has no users.
     func me() throws -> UserID {
         guard let user = who.user else {
             throw HTTPFailure(
@@ -19,7 +19,7 @@ struct HTTPCall: Sendable {
     }
 
     func channel() throws -> ChannelName {
-        // A name needs no encoding, so one that cannot be decoded is a bad one.
+        // A name needs no encoding, so one that cannot be decoded is invalid.
         try ChannelName(try decoded("channel", .badChannelName))
     }
 
@@ -36,8 +36,8 @@ struct HTTPCall: Sendable {
 
     // MARK: The query
 
-    /// A parameter of the query; one that is there twice is refused, because another reader may
-    /// take the other.
+    /// A parameter of the query; a repeated one is refused, because parsers differ in which they
+    /// take.
     func query(_ name: Substring) throws -> String? {
         let values = request.uri.queryParameters[values: name]
         guard values.count <= 1 else {
@@ -56,12 +56,12 @@ struct HTTPCall: Sendable {
         return value
     }
 
-    /// How many entries a page has.
+    /// The number of entries in a page.
     func limit(_ usual: Int, atMost most: Int) throws -> Int {
         Int(try query("limit", in: 1...Int64(most)) ?? Int64(usual))
     }
 
-    /// What a page comes behind.
+    /// The entry after which a page begins.
     func after<Name>(_ make: (String) throws -> Name) throws -> Name? {
         try query("after").map(make)
     }

@@ -3,15 +3,14 @@ package import Hummingbird
 package import RepriseCore
 import RepriseWire
 
-/// A refusal as HTTP says it: a status and `{"error":{"code","message"}}`.
+/// A refusal over HTTP: a status and `{"error":{"code","message"}}`.
 package struct HTTPFailure: Error, Sendable, HTTPResponseError {
     package let status: HTTPResponse.Status
-    /// For programs; the names are those of ``RepriseWire/RefusalCode`` where the wire knows the
-    /// case too.
+    /// For programs; named as in ``RepriseWire/RefusalCode`` where the wire has the case too.
     package let code: String
     /// For people.
     package let message: String
-    /// Headers beside the usual ones.
+    /// Additional headers.
     package var headers: HTTPFields = [:]
 
     package init(
@@ -23,9 +22,9 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
         self.headers = headers
     }
 
-    /// Says an error of ours.
+    /// Translates a `RepriseError`.
     package init(_ error: RepriseError) {
-        // What accounts refuse is said like everything that is not for somebody.
+        // A refusal by the accounts must not be distinguishable from a missing resource.
         let error = error.code == .refused ? .notForThisUser : error
         let (status, code) = Self.meaning(of: error.code)
         let text = [error.message, error.remedy].compactMap(\.self).joined(separator: " ")
@@ -38,7 +37,7 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
         HTTPFailure(.unsupportedMediaType, "unsupportedMediaType", message)
     }
 
-    /// Somebody does too much at once.
+    /// The caller exceeds a rate limit.
     static func rateLimited(_ wait: Duration) -> HTTPFailure {
         let seconds = max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0))
         return HTTPFailure(
@@ -46,13 +45,13 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
             headers: [.retryAfter: "\(seconds)"])
     }
 
-    /// What a client is asked for (RFC 6750 §3).
+    /// The authentication challenge (RFC 6750 §3).
     private static func challenge(_ code: RepriseError.Code) -> String {
         let ended = code == .tokenExpired ? #", error_description="The token has ended.""# : ""
         return #"Bearer realm="reprise", error="invalid_token""# + ended
     }
 
-    /// Says why one message was not stored.
+    /// The reason why one message was not stored.
     init(_ code: RefusalCode, _ message: String) {
         let status: HTTPResponse.Status =
             switch code {
@@ -117,11 +116,11 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
 }
 
 extension RepriseError {
-    /// Not for this user, or not there: in the same words, so that nobody learns which.
+    /// Not for this user, or missing: one text, so that it does not reveal which.
     static let notForThisUser = RepriseError(
         .forbidden, "Not for this user, or there is no such channel.")
 
-    /// The peer sends less than the least that a body may bring in a second.
+    /// The peer sends less than the minimum rate of a body.
     static let bodyTooSlow = RepriseError(
         .timedOut, "The body comes too slowly.",
         remedy: "What was stored is stored: send it again with the same ids.")
@@ -142,9 +141,9 @@ extension Response {
 
     /// The same response, for a request whose body was not read to its end.
     ///
-    /// The answer goes out at once, because the peer may wait for it before it sends on. Then up to
-    /// `limit` bytes are thrown away, so that a peer that sends first and reads then does not lose
-    /// the answer to a reset; then the connection ends.
+    /// The answer goes out at once, because the peer may wait for it before it continues. Then up
+    /// to `limit` bytes are dropped, so that a peer that sends before it reads does not lose the
+    /// answer to a reset; then the connection ends.
     func endingConnection(with rest: BodyPieces, discarding limit: Int) -> Response {
         var response = self
         response.headers[.connection] = "close"

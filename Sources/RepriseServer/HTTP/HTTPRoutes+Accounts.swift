@@ -3,7 +3,7 @@ import Hummingbird
 import RepriseCore
 import RepriseWire
 
-/// Who asks, and with which devices.
+/// The caller and its devices.
 extension HTTPRoutes {
     func addAccounts<Context: RequestContext>(to router: Router<Context>) {
         on(.get, "/v1/me", in: router) { Self.me($0.who) }
@@ -68,7 +68,7 @@ extension HTTPRoutes {
 }
 
 extension HTTPRoutes {
-    /// `webPush`: what `PushSubscription.toJSON()` has, its other members passed over.
+    /// `webPush`: the members of `PushSubscription.toJSON()`; others are ignored.
     private func subscription(_ object: Envelope) throws -> WebPushSubscription? {
         guard object.optional("webPush") != nil else { return nil }
         return try object.raw("webPush").withUnsafeBufferPointer { bytes in
@@ -86,7 +86,7 @@ extension HTTPRoutes {
 }
 
 extension Device {
-    /// Everything but the push token, which is a secret: only whether there is one.
+    /// Everything but the push token, which is a secret: only whether it exists.
     fileprivate func write(to json: inout JSONWriter) {
         json.object { device in
             device.key("device")

@@ -7,9 +7,8 @@ import RepriseWire
 extension HTTPRoutes {
     /// Answers a request whose body is one JSON object.
     ///
-    /// `empty` is what no body at all means; nil refuses it. `check` throws for who may not, and is
-    /// asked before the body is read; `read` takes what it needs of the object, and `answer` does
-    /// it.
+    /// `empty` is the meaning of a missing body; nil refuses it. `check` throws for unauthorized
+    /// callers before the body is read; `read` takes its values from the object, and `answer` acts.
     func withObject<Value>(
         _ call: HTTPCall, empty: Value? = nil, check: () async throws -> Void = {},
         read: (Envelope) throws -> Value, _ answer: (Value) async throws -> Response
@@ -40,8 +39,7 @@ extension HTTPRoutes {
         return type.trimmingCharacters(in: .whitespaces).lowercased()
     }
 
-    /// Reads a body within bounds; who sends far beyond them gets its answer, and then the
-    /// connection ends.
+    /// Reads a body within limits; a sender far beyond them is answered, then the connection ends.
     func reading(
         _ request: Request, _ byteLimit: Int, _ time: Duration,
         _ answer: (inout BodyReader) async throws -> Response
@@ -57,28 +55,28 @@ extension HTTPRoutes {
             response = failure.response
         }
         if body.isAtEnd { return response }
-        // Who is cut short by the end of the server may have sent everything, and reads only then.
+        // A client cut short by the server's end may have sent everything, and reads only then.
         let discarded = body.isCutShort ? byteLimit : limits.discardedBytes
         return response.endingConnection(with: body.pieces, discarding: discarded)
     }
 }
 
 extension Envelope {
-    /// A text of at most so many bytes; nil if it is not there.
+    /// A text of at most `bytes` bytes; nil if it is missing.
     func text(_ name: StaticString, atMost bytes: Int) throws -> String? {
         guard optional(name) != nil else { return nil }
         let text = try string(name)
         guard text.utf8.count <= bytes else {
             throw RepriseError(.malformed, "\(name) has at most \(bytes) bytes.")
         }
-        // SQLite would end the text there.
+        // SQLite would end the text at a NUL.
         guard !text.utf8.contains(0) else {
             throw RepriseError(.malformed, "\(name) has a character U+0000.")
         }
         return text
     }
 
-    /// One of the words that a type has; nil if it is not there.
+    /// A value of an enumeration; nil if it is missing.
     func word<Word: RawRepresentable & CaseIterable>(_ name: StaticString) throws -> Word?
     where Word.RawValue == String {
         guard optional(name) != nil else { return nil }
@@ -89,7 +87,7 @@ extension Envelope {
         return word
     }
 
-    /// A whole number; nil if it is not there.
+    /// A whole number; nil if it is missing.
     func number(_ name: StaticString, in range: ClosedRange<Int64>) throws -> Int64? {
         guard optional(name) != nil else { return nil }
         let value = try sequence(name)

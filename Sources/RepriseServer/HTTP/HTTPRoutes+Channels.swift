@@ -17,7 +17,7 @@ extension HTTPRoutes {
     private func channels(_ call: HTTPCall) async throws -> Response {
         let limit = try call.limit(limits.channelsDefault, atMost: limits.channelsMost)
         let after = try call.after { try ChannelName($0) }
-        // One more than the page has tells whether there is another.
+        // One more than the page, to know whether another follows.
         let found = try await services.accounts.channels(
             of: call.who.user, after: after, limit: limit + 1)
         let page = found.prefix(limit)
@@ -38,7 +38,7 @@ extension HTTPRoutes {
     private func channel(_ call: HTTPCall) async throws -> Response {
         let name = try call.channel()
         _ = try await readingGrant(call, in: name)
-        // One that nobody made is there all the same, if it may be read: a public one.
+        // A channel that nobody made exists if it may be read: as a public one.
         let record =
             try await services.accounts.channel(name)
             ?? ChannelRecord(
@@ -85,7 +85,7 @@ extension HTTPRoutes {
     }
 }
 
-/// A channel as its reader sees it.
+/// A channel as shown to its reader.
 struct ChannelAnswer {
     let record: ChannelRecord
     let state: ChannelState
@@ -154,7 +154,7 @@ struct ChannelAnswer {
 }
 
 extension ChannelSettings {
-    /// Reads all settings; what is left out is at its default, but who may read is always said.
+    /// Reads all settings; missing ones get their default, except the required visibility.
     init(_ object: Envelope) throws {
         guard let visibility: Visibility = try object.word("visibility") else {
             throw RepriseError(.malformed, "Say visibility: public or private.")

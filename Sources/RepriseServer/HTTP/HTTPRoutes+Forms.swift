@@ -3,7 +3,8 @@ import Hummingbird
 import RepriseCore
 import RepriseWire
 
-/// The catalogue of forms of each company: whoever has the app may read it, only admins replace it.
+/// The catalogue of forms of each company: every user of the app may read it, only admins replace
+/// it.
 extension HTTPRoutes {
     func addForms<Context: RequestContext>(to router: Router<Context>) {
         on(.get, "/v1/forms", in: router, for: .anybody) { try await forms($0) }
@@ -76,7 +77,7 @@ extension HTTPRoutes {
             headers: Self.headers(change.current.tag))
     }
 
-    /// The problems, beside what every error says.
+    /// An error with the list of problems.
     private static func answer(_ failure: FormsCatalogueFailure) -> Response {
         let first = failure.problems.first.map { " Line \($0)" } ?? ""
         var json = JSONWriter()
@@ -90,7 +91,7 @@ extension HTTPRoutes {
         return Response(json: json.bytes, status: .unprocessableContent)
     }
 
-    /// Whose forms: an app names its company, and who has only one need not.
+    /// The company: named by the app, or the default for an app with only one.
     private static func company(of call: HTTPCall) throws -> ChannelName {
         try ChannelName(try call.query("company") ?? "default")
     }
@@ -103,7 +104,7 @@ extension HTTPRoutes {
         return others?.isAny == true ? .absent : .none
     }
 
-    /// Keep it, but ask each time: a new one counts at once.
+    /// Cache, but revalidate each time: a new catalogue takes effect at once.
     private static func headers(_ tag: String) -> HTTPFields {
         [.eTag: tag, .cacheControl: "no-cache"]
     }

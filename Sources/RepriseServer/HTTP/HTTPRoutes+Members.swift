@@ -3,7 +3,7 @@ import Hummingbird
 import RepriseCore
 import RepriseWire
 
-/// Who is in a channel.
+/// The members of a channel.
 extension HTTPRoutes {
     private static let members: RouterPath = "/v1/channels/:channel/members"
     private static let member: RouterPath = "/v1/channels/:channel/members/:user"
@@ -45,7 +45,7 @@ extension HTTPRoutes {
         } read: {
             try $0.word("role") ?? .member
         } _: { (role: Member.Role) in
-            // Who joins by himself does not make himself an owner.
+            // A user who joins alone does not become an owner.
             guard grant.mayManage || role == .member else { throw RepriseError.notForThisUser }
             let accounts = services.accounts
             let isNew = try await accounts.member(user, in: channel) == nil

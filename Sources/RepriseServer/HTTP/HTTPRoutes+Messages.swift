@@ -17,9 +17,10 @@ extension HTTPRoutes {
 
     // MARK: Publish
 
-    /// In whose name and where somebody publishes; asked again and again during a long stream.
+    /// The user and channel of a publish; checked repeatedly during a long stream.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.forbidden` for who may not publish there now.
+    /// - Throws: ``RepriseCore/RepriseError`` `.forbidden` for a caller without the current right
+    ///   to publish.
     private func publisher(_ call: HTTPCall, in channel: ChannelName) async throws -> Publisher {
         let grant = try await grant(call, in: channel)
         guard grant.mayPublish else { throw RepriseError.notForThisUser }
@@ -81,8 +82,7 @@ extension HTTPRoutes {
         }
     }
 
-    /// A stream is held back where one message too many is refused, for as long as its body may
-    /// take.
+    /// A stream is delayed where a single message is refused, for at most the time of its body.
     private func waitForLeave(
         _ who: Principal, toPublish count: Int, until deadline: ContinuousClock.Instant
     ) async throws {

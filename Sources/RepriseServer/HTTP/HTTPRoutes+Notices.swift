@@ -3,7 +3,7 @@ import Hummingbird
 import RepriseCore
 import RepriseWire
 
-/// What a user wants to be told of, and how far messages have come.
+/// A user's mutes and quiet hours, and the delivery state of messages.
 extension HTTPRoutes {
     private static let channelMute: RouterPath = "/v1/mutes/channels/:channel"
     private static let userMute: RouterPath = "/v1/mutes/users/:user"
@@ -118,7 +118,7 @@ extension HTTPRoutes {
         guard seq > grant.joined, seq <= (try await services.log.state(of: channel).head) else {
             throw HTTPFailure(RefusalCode.noSuchMessage, "There is no such message.")
         }
-        // One more than the page has tells whether there is another.
+        // One more than the page, to know whether another follows.
         let found = try await services.accounts.deliveries(
             of: seq, in: channel, after: after, limit: limit + 1)
         var json = JSONWriter()

@@ -4,7 +4,7 @@ import NIOCore
 import RepriseCore
 import RepriseWire
 
-/// What those ask for who run the server.
+/// The operators' routes.
 extension HTTPRoutes {
     /// One buffer for all answers.
     private static let document = ByteBuffer(bytes: PackageResources.openapi_json)

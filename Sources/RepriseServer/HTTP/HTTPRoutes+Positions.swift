@@ -3,7 +3,7 @@ import Hummingbird
 import RepriseCore
 import RepriseWire
 
-/// How far the users of a channel have read and received.
+/// The read and delivered positions of a channel's users.
 extension HTTPRoutes {
     private static let positions: RouterPath = "/v1/channels/:channel/positions"
 
@@ -34,7 +34,7 @@ extension HTTPRoutes {
         return Response(json: json.bytes)
     }
 
-    /// What a user has not read; nil for nobody in particular.
+    /// A user's unread count; nil without a user.
     func unread(
         of user: UserID?, in channel: ChannelName, _ grant: Grant, read: Int64
     ) async throws -> Unread? {
@@ -51,7 +51,7 @@ extension HTTPRoutes {
         } read: {
             try Self.receipt($0, PositionMove(channel: channel, user: user, device: nil))
         } _: { asked in
-            // Nobody has read what is not there: not even a client that counts wrongly.
+            // Positions are clamped to the head, also for a client that counts wrongly.
             let head = try await services.log.state(of: channel).head
             var move = asked
             move.read = asked.read.map { min($0, head) }

@@ -4,7 +4,7 @@ package import Hummingbird
 import RepriseCore
 import RepriseWire
 
-/// The HTTP API; `docs/openapi.json` describes each route, and a test holds it to that.
+/// The HTTP API; `docs/openapi.json` describes each route, and a test verifies it.
 ///
 /// ```swift
 /// let router = Router()
@@ -12,14 +12,14 @@ import RepriseWire
 /// router.refuseOtherMethods()
 /// ```
 ///
-/// Every error is `{"error":{"code","message"}}`. Who asks is found out before anything else; what
-/// he may do, before the body is read.
+/// Every error is `{"error":{"code","message"}}`. Authentication precedes everything else, and
+/// authorization precedes reading the body.
 package struct HTTPRoutes: Sendable {
-    /// Whom a route is for.
+    /// The clients that a route is for.
     enum Asking {
-        /// Everybody; nobody is asked who he is.
+        /// Any client, without authentication.
         case anybody
-        /// Whom the authenticator knows.
+        /// Authenticated clients.
         case known
         case admin
     }
@@ -32,7 +32,7 @@ package struct HTTPRoutes: Sendable {
         self.limits = limits
     }
 
-    /// Adds the routes, and the rule that every error of this router is JSON.
+    /// Adds the routes, and JSON for every error of this router.
     package func add<Context: RequestContext>(to router: Router<Context>) {
         router.add(middleware: JSONErrors())
         addAccounts(to: router)
@@ -44,7 +44,7 @@ package struct HTTPRoutes: Sendable {
         addOperation(to: router)
     }
 
-    /// Adds a route; GET brings HEAD with it.
+    /// Adds a route; GET adds HEAD.
     func on<Context: RequestContext>(
         _ method: HTTPRequest.Method, _ path: RouterPath, in router: Router<Context>,
         for asking: Asking = .known,
@@ -60,7 +60,7 @@ package struct HTTPRoutes: Sendable {
         }
     }
 
-    // MARK: Who asks
+    // MARK: Authentication
 
     private func call(
         _ request: Request, _ context: some RequestContext, for asking: Asking
@@ -91,13 +91,13 @@ package struct HTTPRoutes: Sendable {
         return token
     }
 
-    // MARK: What a channel lets its readers do
+    // MARK: Read access
 
     func grant(_ call: HTTPCall, in channel: ChannelName) async throws -> Grant {
         try await services.accounts.grant(call.who, in: channel)
     }
 
-    /// The grant of somebody who may read.
+    /// The grant of a caller who may read.
     func readingGrant(_ call: HTTPCall, in channel: ChannelName) async throws -> Grant {
         let grant = try await grant(call, in: channel)
         guard grant.mayRead else { throw RepriseError.notForThisUser }
@@ -106,15 +106,15 @@ package struct HTTPRoutes: Sendable {
 }
 
 extension HTTPRequest.Method {
-    /// Those of RFC 9110 §9.3 and RFC 5789, and QUERY; the server has not heard of others.
+    /// The methods of RFC 9110 §9.3 and RFC 5789, and QUERY; others are unknown to the server.
     static let known =
         [.get, .head, .post, .put, .patch, .delete, .options, .trace, .connect]
         + ["QUERY"].compactMap { HTTPRequest.Method(rawValue: $0) }
 }
 
 extension Router {
-    /// Adds a 405 with `Allow` for the methods that a path does not have; call it when every route
-    /// is there.
+    /// Adds a 405 with `Allow` for the methods that a path does not have; call it after all routes
+    /// were added.
     package func refuseOtherMethods() {
         var known: [String: (path: RouterPath, methods: [HTTPRequest.Method])] = [:]
         for route in routes {

@@ -1,9 +1,9 @@
 import RepriseCore
 import RepriseWire
 
-/// A page of a channel as the history route answers it.
+/// A page of the history route.
 enum HistoryAnswer {
-    /// `before` is what this reader never sees, and stands before what is gone for everybody.
+    /// `before` is hidden from this reader, and precedes what is gone for everybody.
     static func json(_ page: LogPage, before: Gone?, of channel: ChannelName) -> [UInt8] {
         let gone = (before.map { [$0] } ?? []) + page.gone
         let bodies = page.events.reduce(0) { $0 + $1.body.count + 128 }

@@ -3,11 +3,10 @@ package import Hummingbird
 import Logging
 import RepriseCore
 
-/// Turns whatever a route throws into the one form of error that the API has.
+/// Turns any error of a route into the API's error format.
 ///
-/// What Reprise did not foresee is answered as `internal` and its text goes to the server's log
-/// only. HEAD is answered without a body, errors too: a client takes what follows for the next
-/// answer.
+/// Errors other than Reprise's are answered as `internal`, and their text goes to the server's log
+/// only. HEAD is answered without a body, errors too: a client would take it for the next answer.
 package struct JSONErrors<Context: RequestContext>: RouterMiddleware {
     package init() {}
 
@@ -47,8 +46,8 @@ package struct JSONErrors<Context: RequestContext>: RouterMiddleware {
         HTTPFailure(.notFound, "notFound", "There is nothing at this path.")
     }
 
-    /// The router overlooks slashes too many, and a proxy that keeps a path from strangers does not
-    /// know all its spellings.
+    /// The router ignores redundant slashes, and a proxy's access rules may not cover all spellings
+    /// of a path.
     private static func isPlain(_ target: String) -> Bool {
         let path = target.prefix { $0 != "?" && $0 != "#" }
         return !path.contains("//") && (path.count < 2 || path.last != "/")

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Cuts a body into lines (`\n`), holding no more than one line at a time.
+/// Splits a body into lines (`\n`), buffering at most one.
 struct LineReader {
     enum Line: Equatable {
         case text([UInt8])
-        /// Longer than the limit; its bytes are dropped as they come.
+        /// Longer than the limit; its bytes are dropped as they arrive.
         case tooLong
     }
 
@@ -14,7 +14,7 @@ struct LineReader {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Takes a piece and gives the lines that end in it to `body`, blank ones left out.
+    /// Takes a piece and passes the lines that end in it to `body`, without blank ones.
     mutating func take(_ piece: ByteBuffer, _ body: (Line) -> Void) {
         var rest = piece.readableBytesView[...]
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
@@ -25,7 +25,7 @@ struct LineReader {
         append(rest)
     }
 
-    /// Gives the last line, if it had no end, to `body`.
+    /// Passes an unterminated last line to `body`.
     mutating func finish(_ body: (Line) -> Void) {
         defer {
             begun.removeAll(keepingCapacity: true)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Streams that are being read, so that they end with the server and not when they are done.
+/// The streams being read, so that they end with the server.
 ///
 /// ```swift
 /// let answer = try await streams.run { try await readAll() }  // cancelled by end()
@@ -16,7 +16,7 @@ package final class OpenStreams: Sendable {
 
     package init() {}
 
-    /// Runs `body` in a task that ``end()`` cancels, and the caller's cancellation too.
+    /// Runs `body` in a task that ``end()`` or the caller's cancellation cancels.
     package func run<Value: Sendable>(
         _ body: @escaping @Sendable () async -> Value
     ) async -> Value {
@@ -30,7 +30,7 @@ package final class OpenStreams: Sendable {
         }
     }
 
-    /// Cancels those that run, and those that begin from now on.
+    /// Cancels running streams, and later ones at once.
     package func end() {
         let cancels = state.withLock { state in
             state.hasEnded = true

@@ -1,25 +1,26 @@
 import RepriseCore
 import RepriseWire
 
-/// A message as HTTP brings it: `{"id":…,"after":…,"edits":…,"deletes":…,"body":…}`, of which only
-/// `body` is required, and for a deletion not even that.
+/// A message in HTTP's form: `{"id":…,"after":…,"edits":…,"deletes":…,"body":…}`.
 ///
-/// Without an id the server makes one and the answer names it; then sending again after a failure
-/// may store twice, so whoever retries gives an id. Other fields are ignored, as in frames.
+/// Only `body` is required, and not for a deletion.
+///
+/// Without an id the server makes one and returns it; then a repetition after a failure may store
+/// twice, so clients that retry must send an id. Other fields are ignored, as in frames.
 enum PublishedMessage {
-    /// What one JSON text is.
+    /// The result of reading one JSON text.
     enum Reading {
         case message(NewMessage)
         /// With the id, if it could be read.
         case refused(HTTPFailure, id: EntryID?)
     }
 
-    /// What a deletion and a deleted message have for a body.
+    /// The body of a deletion and of a deleted message.
     static let null = Array("null".utf8)
 
-    /// Reads one message; the body's bytes stay as they came.
+    /// Reads one message; the body's bytes stay as received.
     ///
-    /// `change` is what the path says; without one the message itself may say `edits` or `deletes`.
+    /// `change` comes from the path; without it the message itself may have `edits` or `deletes`.
     static func read(
         _ text: [UInt8], by publisher: Publisher, change: MessageChange<EntryID>? = nil
     ) -> Reading {
@@ -41,7 +42,7 @@ enum PublishedMessage {
         }
     }
 
-    /// What became of one message: `{"id","seq"}`, with `"duplicate":true` if it was stored before.
+    /// The result of one message: `{"id","seq"}`, with `"duplicate":true` if it was stored before.
     static func write(_ id: EntryID, _ seq: Int64, isDuplicate: Bool, to json: inout JSONWriter) {
         json.object { answer in
             answer.key("id")

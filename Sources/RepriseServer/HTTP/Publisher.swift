@@ -1,10 +1,10 @@
 import RepriseCore
 import RepriseWire
 
-/// In whose name, and where, a request publishes.
+/// The user and channel of a publish request.
 struct Publisher: Sendable {
     let channel: ChannelName
-    /// nil where the server does not ask who is who.
+    /// nil where access is open.
     var user: UserID?
     /// Whether messages of others may be deleted too.
     var mayChangeOthers = false

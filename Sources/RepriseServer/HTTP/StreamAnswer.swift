@@ -2,7 +2,7 @@ import HTTPTypes
 import RepriseCore
 import RepriseWire
 
-/// Collects the answer to an NDJSON request: one line for each that came, in order.
+/// Collects the answer to an NDJSON request: one line per line of the request, in order.
 ///
 /// Its size is bounded by the number of lines. The status is 200 if all is stored, that of the
 /// first refusal if nothing is, and 207 if some is.
@@ -20,8 +20,8 @@ struct StreamAnswer {
         end(json)
     }
 
-    /// A line that is not stored: `{"line":17,"id":…,"error":{…}}`, without the id if none could be
-    /// read.
+    /// A line that is not stored: `{"line":17,"id":…,"error":{…}}`, without the id if none was
+    /// readable.
     mutating func refused(_ failure: HTTPFailure, id: EntryID?) {
         var json = JSONWriter(reserving: 160)
         json.object { answer in
@@ -38,7 +38,7 @@ struct StreamAnswer {
         end(json)
     }
 
-    /// The whole request was refused behind the lines so far.
+    /// The whole request was refused after the lines so far.
     mutating func cut(_ failure: HTTPFailure) {
         var json = JSONWriter()
         json.object { answer in

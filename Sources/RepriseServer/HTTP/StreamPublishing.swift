@@ -5,8 +5,8 @@ import RepriseWire
 
 /// Stores the lines of an NDJSON body while they arrive.
 ///
-/// One batch is being stored while the next is read; nothing is read beyond that, so a fast peer is
-/// held back by TCP and memory stays the same however long the body is.
+/// One batch is stored while the next is read; nothing is read beyond that, so TCP slows down a
+/// fast peer and memory stays constant for any body.
 struct StreamPublishing {
     private typealias Outcome = Result<[AppendResult], RepriseError>
 
@@ -20,9 +20,9 @@ struct StreamPublishing {
     private var lineCount = 0
     private var storing: (batch: [PublishedMessage.Reading], task: Task<Outcome, Never>)?
 
-    /// `check` is asked before each commit, with how many messages it has, because a stream may
-    /// last minutes: it waits for as long as the publisher is too fast, and throws once he may no
-    /// longer publish.
+    /// `check` is called before each commit with its number of messages, because a stream may last
+    /// minutes: it waits while the publisher exceeds its rate, and throws once the right to publish
+    /// is lost.
     init(
         _ publisher: Publisher, _ committer: Committer, _ limits: HTTPLimits,
         check: @escaping @Sendable (Int) async throws -> Void
@@ -35,9 +35,9 @@ struct StreamPublishing {
 
     /// Reads and stores everything, and answers line by line.
     ///
-    /// A body beyond its bounds is cut: what came before is stored and answered, and one line more
-    /// says why. The end of the server cancels the task and cuts it too; what was not being stored
-    /// then is refused.
+    /// A body beyond its limits is cut: earlier lines are stored and answered, and one more line
+    /// gives the reason. The server's end cancels the task and cuts it too; lines not yet being
+    /// stored are refused.
     mutating func run(_ body: inout BodyReader) async -> StreamAnswer {
         var lines = LineReader(limit: limits.messageBytes)
         do {
@@ -96,7 +96,7 @@ struct StreamPublishing {
         }
     }
 
-    /// Begins to store the batch, once the one before is stored: so the order is kept.
+    /// Starts to store the batch after the previous one, which keeps the order.
     private mutating func storeBatch() async {
         await settle()
         guard !batch.isEmpty else { return }
@@ -116,7 +116,7 @@ struct StreamPublishing {
         batchBytes = 0
     }
 
-    /// Waits for the batch that is being stored and answers its lines.
+    /// Awaits the batch in flight and answers its lines.
     private mutating func settle() async {
         guard let (batch, task) = storing.take() else { return }
         var results: ArraySlice<AppendResult> = []
@@ -152,8 +152,7 @@ struct StreamPublishing {
         }
     }
 
-    /// Stores a batch; while the queue is full it waits, because a stream has a peer that can be
-    /// held back.
+    /// Stores a batch; while the queue is full it waits, because a stream's peer can be delayed.
     private static func store(
         _ messages: [NewMessage], with committer: Committer, for time: Duration
     ) async -> Outcome {

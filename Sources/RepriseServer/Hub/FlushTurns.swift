@@ -1,11 +1,10 @@
-/// Decides who is flushed in one turn of an event loop, and whether there is to be another.
+/// Decides which connections are flushed in one event-loop tick, and whether another follows.
 ///
-/// A flush is a call of the system, and a commit may owe one to thousands. Were all of them flushed
-/// in one turn, nothing would be read meanwhile, and what is published would wait for the whole of
-/// it before it could even be committed. So a turn has a few; and what comes for somebody who still
-/// waits goes out with the same call.
+/// A flush is a system call, and a commit may owe one to thousands of connections. Flushing all in
+/// one tick would delay reads and therefore commits. A tick flushes a few; frames for a connection
+/// that still waits go out with the same call.
 package struct FlushTurns<Connection> {
-    /// How many are flushed in one turn: less than a millisecond's worth.
+    /// The flushes per tick: less than a millisecond's worth.
     package static var most: Int { 64 }
 
     private var waiting = Line<Connection>()
@@ -14,19 +13,19 @@ package struct FlushTurns<Connection> {
 
     package init() {}
 
-    /// It has written, and is flushed once all that waited before it are.
+    /// Queues a connection that has written; it is flushed after those before it.
     package mutating func join(_ connection: Connection) { waiting.join(connection) }
 
-    /// Who is flushed now; nil: enough for this turn.
+    /// The next connection to flush; nil if this tick has flushed enough.
     package mutating func next() -> Connection? {
         guard flushed < Self.most, let next = waiting.next() else { return nil }
         flushed += 1
         return next
     }
 
-    /// Ends a turn, which may be one between those that were scheduled.
+    /// Ends a tick, which may be one between scheduled ones.
     ///
-    /// - Returns: whether another is to be scheduled.
+    /// - Returns: whether to schedule another.
     package mutating func ended() -> Bool {
         flushed = 0
         guard !waiting.isEmpty, !isScheduled else { return false }
@@ -34,6 +33,6 @@ package struct FlushTurns<Connection> {
         return true
     }
 
-    /// The scheduled turn begins.
+    /// The scheduled tick begins.
     package mutating func began() { isScheduled = false }
 }

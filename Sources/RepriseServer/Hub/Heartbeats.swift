@@ -1,7 +1,7 @@
 package import RepriseWire
 
-/// Decides which heads a heartbeat tells to whom: those that changed since the last one, and only
-/// to who was sent all that they count.
+/// Decides which heads a heartbeat carries to which connections: those changed since the last one,
+/// and only to connections that were sent everything below them.
 package struct Heartbeats<Connection: Hashable> {
     private let interval: Duration
     private var nextAt: Duration
@@ -12,19 +12,19 @@ package struct Heartbeats<Connection: Hashable> {
         nextAt = now + interval
     }
 
-    /// Events of the channel were handed over.
+    /// Events of the channel were sent.
     package mutating func eventsCame(in channel: ChannelName) { changed.insert(channel) }
 
-    /// Nobody listens to the channel any more.
+    /// The channel has no subscribers left.
     package mutating func interestEnded(in channel: ChannelName) { changed.remove(channel) }
 
     /// Time has passed.
     ///
-    /// A channel stays changed for the next heartbeat if one of its subscribers still waits for
-    /// events below its head. `subscribers` gives each subscriber of a channel, with the head that
-    /// it may be told.
+    /// A channel stays changed for the next heartbeat while one of its subscribers waits for events
+    /// below its head. `subscribers` gives each subscriber of a channel, with the head that it may
+    /// be sent.
     ///
-    /// - Returns: the heads to tell; nil if it is not time yet.
+    /// - Returns: the heads to send; nil if it is not time yet.
     package mutating func ticked<Subscribers: Sequence>(
         now: Duration, subscribers: (ChannelName) -> Subscribers
     ) -> [Connection: [ChannelName: Int64]]?

@@ -2,11 +2,11 @@ import NIOCore
 package import RepriseWire
 import Synchronization
 
-/// Hands what was committed to those who listen: one `Shard` for each event loop.
+/// Delivers committed events to subscribers: one `Shard` per event loop.
 package final class Hub: Sendable {
     let shards: [Shard]
     private let byLoop: [ObjectIdentifier: Shard]
-    /// How many shards listen to each channel.
+    /// The number of shards with subscribers, per channel.
     private let interest = Mutex<[ChannelName: Int]>([:])
 
     init(loops: some Sequence<any EventLoop>, limits: ServerLimits) {
@@ -18,11 +18,11 @@ package final class Hub: Sendable {
     /// The shard of an event loop of the group that the hub was made for.
     func shard(of loop: any EventLoop) -> Shard? { byLoop[ObjectIdentifier(loop)] }
 
-    /// Hands durable events over; called in commit order, by one task.
+    /// Delivers durable events; called in commit order, by one task.
     ///
-    /// Whether anybody listens is asked after the commit, and a subscriber is entered before it
-    /// asks the log where the channel stands. So an event that is skipped here is in the answer
-    /// that the subscriber gets.
+    /// Invariant: subscribers are looked up after the commit, and a subscriber is registered before
+    /// it reads the channel's state. So the state read by a subscriber includes an event skipped
+    /// here.
     package func committed(_ events: [ServerFrame.Event]) {
         let wanted = interest.withLock { interest in
             var wanted: Set<ChannelName> = []
@@ -37,22 +37,22 @@ package final class Hub: Sendable {
         for shard in shards { shard.post(runs) }
     }
 
-    /// Nobody knows what was stored in these channels: whoever listens asks the log.
+    /// The outcome is unknown in these channels: subscribers read the log.
     package func storingFailed(in channels: Set<ChannelName>) {
         for shard in shards { shard.post(uncertain: channels) }
     }
 
-    /// What a user may do in a channel has changed; or, for nil, what all may.
+    /// A user's grant in a channel has changed; for nil, all users' grants.
     package func accessChanged(_ channel: ChannelName, _ user: UserID?) {
         for shard in shards { shard.post(.accessChanged(channel, user)) }
     }
 
-    /// A user's positions have moved, by a receipt of a connection; or, for 0, by another way.
+    /// A user's positions have moved, by a connection's receipt; for 0, by other means.
     package func moved(by connection: UInt64 = 0, _ telling: PositionNews.Telling) {
         for shard in shards { shard.post(.moved(by: connection, telling)) }
     }
 
-    /// A user begins, goes on, or has stopped to type.
+    /// A user starts, continues or stops typing.
     func typing(_ told: TypingBoard.Told) {
         for shard in shards { shard.post(.typing(told)) }
     }

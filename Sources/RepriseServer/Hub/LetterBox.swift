@@ -1,31 +1,29 @@
 package import RepriseWire
 
-/// Decides what waits for an event loop: letters in the order in which they came, and not too many
-/// live events.
+/// Decides which events wait for an event loop: in order of arrival, with a limit on live ones.
 ///
-/// All that waits is handled in one turn. Live events beyond the bound are not taken in; instead
-/// those who listen are told to ask the log, once for each channel, because a queue must not grow
-/// when commits are faster than fan-out.
+/// One tick handles all of them. Live events beyond the limit are dropped and their subscribers
+/// read the log, once per channel, because a queue must not grow when commits outpace fan-out.
 package struct LetterBox<Letter> {
     private let waitingBytes: Int
     private var letters: [Letter] = []
     private var liveBytes = 0
-    /// Channels of which live events were not taken in.
+    /// Channels whose live events were dropped.
     private var missed: Set<ChannelName> = []
     private var isScheduled = false
 
-    /// - Parameter waitingBytes: the most bytes of live events that wait.
+    /// - Parameter waitingBytes: the most bytes of waiting live events.
     package init(waitingBytes: Int) { self.waitingBytes = waitingBytes }
 
-    /// - Returns: whether a turn is to be scheduled, at which the box is opened.
+    /// - Returns: whether to schedule a tick that drains the mailbox.
     package mutating func post(_ letter: Letter) -> Bool {
         letters.append(letter)
         return schedule()
     }
 
-    /// Takes live events in, or notes that they were missed.
+    /// Accepts live events, or drops them and notes their channels.
     ///
-    /// - Returns: whether a turn is to be scheduled.
+    /// - Returns: whether to schedule a tick.
     package mutating func post(
         live letter: Letter, bytes: Int, of channels: some Sequence<ChannelName>
     ) -> Bool {
@@ -38,7 +36,7 @@ package struct LetterBox<Letter> {
         return schedule()
     }
 
-    /// Takes out what waits, and the channels that were missed; these come behind all letters.
+    /// Drains the events, and the channels that missed some, which follow all events.
     package mutating func open() -> (letters: [Letter], missed: Set<ChannelName>) {
         defer { self = LetterBox(waitingBytes: waitingBytes) }
         return (letters, missed)

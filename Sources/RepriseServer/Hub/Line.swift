@@ -1,5 +1,4 @@
-/// Who waits, in the order in which they came; joining and being next cost the same however long
-/// the line is.
+/// A FIFO queue; joining and leaving cost the same at any length.
 package struct Line<Element> {
     private var elements: [Element?] = []
     private var start = 0
@@ -11,7 +10,7 @@ package struct Line<Element> {
 
     package mutating func join(_ element: Element) { elements.append(element) }
 
-    /// Takes out who has waited longest.
+    /// Removes the oldest element.
     package mutating func next() -> Element? {
         guard start < elements.count else { return nil }
         defer { tidy() }
@@ -19,23 +18,23 @@ package struct Line<Element> {
         return elements[start].take()
     }
 
-    /// Who has waited longest, and goes on waiting.
+    /// The oldest element, which stays.
     package var first: Element? { start < elements.count ? elements[start] : nil }
 
-    /// Takes out the first one of whom it is true.
+    /// Removes the first match.
     package mutating func leave(_ isIt: (Element) -> Bool) -> Element? {
         let index = elements.indices[start...].first { elements[$0].map(isIt) ?? false }
         return index.flatMap { elements.remove(at: $0) }
     }
 
-    /// Takes out all of whom it is true.
+    /// Removes all matches.
     package mutating func leaveAll(_ isGone: (Element) -> Bool) {
         elements.removeSubrange(..<start)
         start = 0
         elements.removeAll { $0.map(isGone) ?? true }
     }
 
-    /// Gives the places back that were left in front, once they are the greater part.
+    /// Frees the empty places in front, once they are the greater part.
     private mutating func tidy() {
         guard start > 32, start * 2 > elements.count else { return }
         elements.removeSubrange(..<start)

@@ -1,24 +1,23 @@
 package import NIOCore
 package import RepriseWire
 
-/// Events of one channel from one commit, encoded once for all who listen.
+/// Events of one channel from one commit, encoded once for all subscribers.
 ///
-/// Each of them is a complete frame, one behind the other in one buffer: a subscriber costs one
-/// write however many events there are.
+/// The frames are contiguous in one buffer: a subscriber costs one write for any number of events.
 package struct LiveRun: Sendable {
     package let channel: ChannelName
-    /// What lies before the first event.
+    /// The sequence before the first event.
     package let prev: Int64
     /// The sequence of the last event.
     package private(set) var seq: Int64
     package private(set) var bytes: ByteBuffer
-    /// Where each event's frame ends.
+    /// The end of each event's frame.
     private var ends: [(seq: Int64, end: Int)] = []
 
-    /// How many events there are.
+    /// The number of events.
     package var count: Int { ends.count }
 
-    /// How many of them are beyond `sequence`.
+    /// The number of events beyond `sequence`.
     package func count(after sequence: Int64) -> Int { ends.count { $0.seq > sequence } }
 
     /// The frames of the events beyond `sequence`.
@@ -32,8 +31,8 @@ package struct LiveRun: Sendable {
 
     /// Encodes the events of the `wanted` channels, in commit order.
     ///
-    /// A run ends behind the event that reaches `bytesPerRun`, which bounds by how much a write can
-    /// exceed a connection's cap.
+    /// A run ends with the event that reaches `bytesPerRun`, which limits how far a write exceeds a
+    /// connection's cap.
     package static func encode(
         _ events: [ServerFrame.Event], of wanted: Set<ChannelName>, bytesPerRun: Int = 131_072
     ) -> [LiveRun] {

@@ -3,44 +3,42 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// Reads the log and the accounts for connections, and encodes what it finds, away from the event
-/// loops.
+/// Reads the log and the accounts for connections, and encodes the results, off the event loops.
 ///
-/// So many read at a time; the others wait in line, and a connection stands in it once: see
-/// ``ReadSlots``.
+/// Concurrency is limited; other connections queue, each once: see ``ReadSlots``.
 final class LogReader: Sendable {
-    /// For which subscription something is read.
+    /// A read for a subscription.
     struct Request: Sendable {
         let read: SubscriptionMachine.Read
         let channel: ChannelName
         let ticket: UInt32
-        /// Whose positions are read with the state; nil where nobody is asked who he is.
+        /// The user whose positions are read with the state; nil where access is open.
         var user: UserID?
-        /// What the user has not read is counted from here at the earliest.
+        /// Unread messages are counted from here at the earliest.
         var unreadAfter: Int64 = 0
     }
 
-    /// What was read.
+    /// The result of a read.
     struct Answer: Sendable {
         let channel: ChannelName
         let ticket: UInt32
         let content: SubscriptionMachine.Answer
-        /// A page as frames: bytes that are sent as they are.
+        /// A page as frames, ready to send.
         var page = ByteBuffer()
         var eventCount = 0
-        /// With a state.
+        /// Only with a state.
         var positions: Positions?
         var error: (any Error)?
     }
 
-    /// Where users stood when they were read.
+    /// The users' positions at the time of the read.
     struct Positions: Sendable {
-        /// Who asked.
+        /// The requesting user.
         let user: UserID
-        /// How far that user has read by his receipts alone; the frame counts his joining, too.
+        /// That user's read position by receipts alone; the frame's also counts the joining.
         let stored: Int64
         let frame: ServerFrame.Positions
-        /// The frame as it is sent, if nothing has moved since.
+        /// The frame to send if no position has changed since.
         let bytes: ByteBuffer
     }
 
@@ -60,15 +58,15 @@ final class LogReader: Sendable {
         slots = Mutex(ReadSlots(slots: limits.logReaders))
     }
 
-    /// How many wait in line.
+    /// The number of queued connections.
     var waitingCount: Int { slots.withLock { $0.waitingCount } }
 
-    /// Reads once.
+    /// Performs one read.
     func start(_ request: Request, then answer: @escaping @Sendable (Answer) -> Void) {
         takeTurn { answer(await self.perform(request)) }
     }
 
-    /// Asks what somebody may do in some channels.
+    /// Looks up a user's grants in some channels.
     func ask(
         _ questions: [AccessQuestion], for who: Principal,
         then answer: @escaping @Sendable ([AccessAnswer]) -> Void
@@ -135,8 +133,7 @@ final class LogReader: Sendable {
             of: request.channel, first: user, limit: WireLimits.positions)
         let stored = positions.first { $0.user == user }?.read ?? 0
         let start = Unread.start(read: stored, joined: request.unreadAfter, floor: 0)
-        // A device that counts by itself begins where we do; nobody else is told that this was
-        // read.
+        // A device that counts by itself starts from the same position; others are not told of it.
         if let own = positions.firstIndex(where: { $0.user == user }) {
             positions[own].read = start
         }

@@ -1,18 +1,17 @@
 package import RepriseWire
 
-/// Decides when the subscribers of a channel are told that a user's positions have moved: at once,
-/// and then at most once a tick, the newest.
+/// Decides when a channel's subscribers are sent a user's moved positions: at once, then the newest
+/// at most once a tick.
 ///
 /// So a reader who scrolls through a thousand messages costs the others a handful of frames.
 package struct PositionNews: Sendable {
-    /// What is told, to whom.
+    /// An event and its recipients.
     package struct Telling: Hashable, Sendable {
         package var channel: ChannelName
         package var position: ServerFrame.Position
-        /// The connection that has been told already: as the answer to its receipt.
+        /// The connection that already has it, as the answer to its receipt.
         package var except: UInt64?
-        /// Whether the channel is too large for all to be told: only the user's own connections
-        /// are.
+        /// Whether the channel is too large to notify all: only the user's own connections are.
         package var isPrivate: Bool
 
         package init(
@@ -38,20 +37,20 @@ package struct PositionNews: Sendable {
     private let limit: Int
     private var entries: [Key: Entry] = [:]
 
-    /// - Parameter limit: the most users and channels that are remembered for a tick; beyond it
-    ///   each move is told at once.
+    /// - Parameter limit: the most users and channels remembered for a tick; beyond it each move is
+    ///   sent at once.
     package init(limit: Int = 16_384) { self.limit = limit }
 
     /// A move is durable.
     ///
-    /// - Returns: what to tell now, if anything.
+    /// - Returns: the event to send now, if any.
     package mutating func moved(_ telling: Telling) -> Telling? {
         let key = Key(channel: telling.channel, user: telling.position.user)
         guard var entry = entries[key] else {
             if entries.count < limit { entries[key] = Entry(told: telling.position) }
             return telling
         }
-        // Moves of two devices are durable in one order and may be heard of in another.
+        // Moves of two devices are durable in one order and may arrive in another.
         guard !entry.told.covers(telling.position) else { return nil }
         if var waiting = entry.waiting {
             waiting.position = waiting.position.merged(with: telling.position)
@@ -66,7 +65,7 @@ package struct PositionNews: Sendable {
 
     /// A tick has passed.
     ///
-    /// - Returns: what to tell now.
+    /// - Returns: the events to send now.
     package mutating func ticked() -> [Telling] {
         guard !entries.isEmpty else { return [] }
         var told: [Telling] = []
@@ -83,7 +82,7 @@ package struct PositionNews: Sendable {
 }
 
 extension ServerFrame.Position {
-    /// Whether `other` says nothing new.
+    /// Whether `other` adds nothing.
     func covers(_ other: Self) -> Bool { read >= other.read && delivered >= other.delivered }
 
     /// The farther of both, for each.

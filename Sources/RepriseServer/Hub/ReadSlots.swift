@@ -1,21 +1,20 @@
-/// Decides who uses the log's readers: so many at a time, the others in the order in which they
-/// asked.
+/// Decides which connections use the log's readers: a limited number at a time, others in FIFO
+/// order.
 ///
-/// A connection asks for one read at a time (``ReadTurns``), so first come, first served is fair
-/// between connections: with a thousand channels to catch up one has the same share as another with
-/// a single channel.
+/// A connection queues one read at a time (``ReadTurns``), so FIFO is fair between connections: one
+/// that catches up a thousand channels gets the same share as one with a single channel.
 package struct ReadSlots<Read> {
     private let slots: Int
     private var busy = 0
     private var waiting = Line<Read>()
 
-    /// - Parameter slots: how many read at a time.
+    /// - Parameter slots: the most concurrent reads.
     package init(slots: Int) { self.slots = max(1, slots) }
 
-    /// How many wait.
+    /// The number of waiting reads.
     package var waitingCount: Int { waiting.count }
 
-    /// - Returns: the read, if it may begin now; otherwise it waits.
+    /// - Returns: the read, if it may begin now; nil if it waits.
     package mutating func asked(_ read: Read) -> Read? {
         guard busy < slots else {
             waiting.join(read)
@@ -27,7 +26,7 @@ package struct ReadSlots<Read> {
 
     /// A read has ended.
     ///
-    /// - Returns: the read that takes its place.
+    /// - Returns: the next read.
     package mutating func ended() -> Read? {
         guard let next = waiting.next() else {
             busy -= 1

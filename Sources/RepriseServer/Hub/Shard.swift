@@ -3,32 +3,32 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// What other threads see of an event loop's part of the hub: a letter box.
+/// The thread-safe side of an event loop's part of the hub: a mailbox.
 ///
-/// Whatever waits is handled in one turn of the loop, and each connection is flushed once for all
-/// of it: see `FlushTurns`.
+/// One tick of the loop handles all waiting events, and flushes each connection once for them: see
+/// `FlushTurns`.
 final class Shard: Sendable {
-    /// Letters in the order in which they came.
+    /// Events, in order of arrival.
     enum Letter: Sendable {
         case live([LiveRun])
         case uncertain(Set<ChannelName>)
         case answers(to: UInt64, [NewMessage], Result<[AppendResult], RepriseError>)
         case read(by: UInt64, LogReader.Answer)
         case access(to: UInt64, [AccessAnswer])
-        /// What a user, or nil for all, may do in a channel has changed.
+        /// The grants of a user, or for nil of all users, in a channel have changed.
         case accessChanged(ChannelName, UserID?)
         case moved(by: UInt64, PositionNews.Telling)
         case moveFailed(UInt64, ClientFrame.Receipt)
         case typing(TypingBoard.Told)
         case identified(UInt64, Result<Principal, RepriseError>)
-        /// A connection's device has connected again; the newer one is told when the older takes
-        /// nothing more.
+        /// A connection's device has reconnected; the newer connection is notified when the older
+        /// one accepts no more requests.
         case replace(UInt64, by: Gateway.Place)
         case olderEnded(UInt64)
         case cutAll
     }
 
-    /// The most bytes of live events that wait for the loop; beyond it subscribers are demoted.
+    /// The most bytes of live events waiting for the loop; beyond it subscribers are demoted.
     private static let waitingBytes = 16 << 20
 
     let loop: any EventLoop
@@ -40,7 +40,7 @@ final class Shard: Sendable {
         board = .makeEmptyBox(valueType: Switchboard.self, eventLoop: loop)
     }
 
-    /// The loop's own part; only on the loop.
+    /// The loop's own part; only called on the loop.
     func switchboard(for gateway: Gateway) -> Switchboard {
         if let existing = board.value { return existing }
         let new = Switchboard(gateway: gateway, shard: self)

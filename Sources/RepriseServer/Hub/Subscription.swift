@@ -6,19 +6,18 @@ final class Subscription {
     unowned let connection: ConnectionHandler
     var machine: SubscriptionMachine
     var grant: Grant
-    /// Whether a person looks at the channel: it is caught up before the connection's others.
+    /// Whether a person is looking at the channel: it is caught up before the connection's others.
     var isFirst: Bool
-    /// The number of the request that the next `subscribed` answers; nil if it had none, or has its
-    /// answer.
+    /// The number of the request that the next `subscribed` answers; nil without one, or once
+    /// answered.
     var number: Int64?
-    /// Whether positions have moved that it was not told.
+    /// Whether positions have moved that were not sent.
     var owesPositions = false
-    /// Whether the state that is being read is to be told with the positions, whatever else it
-    /// says.
+    /// Whether the state being read is sent with the positions in any case.
     var tellsPositions = false
-    /// When the open catch-up began; nil if none is open.
+    /// When the catch-up in progress began; nil without one.
     var catchUpBegan: Duration?
-    /// Its place among the subscribers of the channel.
+    /// Its index among the subscribers of the channel.
     var index = 0
 
     init(
@@ -32,8 +31,7 @@ final class Subscription {
             epoch: request.epoch, coverage: request.coverage, joined: grant.joined)
     }
 
-    /// A user's position as this connection is told it: its own is never before where the user
-    /// joined.
+    /// A user's position as sent to this connection: the user's own is never before the joining.
     func seen(_ position: ServerFrame.Position) -> ServerFrame.Position {
         guard position.user == connection.principal.user else { return position }
         var own = position
@@ -42,9 +40,9 @@ final class Subscription {
     }
 }
 
-/// Who listens to a channel on one event loop.
+/// The subscribers of a channel on one event loop.
 ///
-/// Leaving costs the same for one subscriber and for thousands.
+/// Removing one costs the same among thousands.
 final class Subscribers {
     private(set) var all: ContiguousArray<Subscription> = []
 

@@ -1,62 +1,61 @@
 package import RepriseWire
 
 /// Decides what one subscription is sent: `opening → catchingUp → live`, and again from `opening`
-/// when it missed something.
+/// after it missed something.
 ///
-/// Why there is no gap: it is registered for live events before the log is asked where the channel
-/// stands. An event committed before the answer is at or below the target, and the catch-up has it;
-/// one that comes live before the answer raises the target; one that comes after is sent live. So
-/// every event is in exactly one of the two.
+/// Invariant: each event is sent once, by the catch-up or live. The subscription registers for live
+/// events before it reads the channel's state. An event committed before the state was read is at
+/// or below the target, and the catch-up sends it; one that arrives live before the state raises
+/// the target; a later one is sent live.
 ///
-/// A subscription that may not be written to (too much is unsent) is *demoted*: live events are
-/// only counted, and everything missed is answered from the log once the driver reads for it again.
-/// The same happens while it is in question whether the user may read the channel at all: nothing
-/// is sent until the answer is there.
+/// Backpressure *demotes* a subscription: it only counts live events, and the catch-up reads
+/// everything missed once the driver reads for it again. The same holds while the user's access is
+/// uncertain: nothing is sent until it is known.
 package struct SubscriptionMachine: Sendable {
     package enum Action: Equatable, Sendable {
         case sendSubscribed(ChannelState, reset: Bool)
-        /// What was before the user joined; the log isn't asked for it.
+        /// Messages from before the user joined; they are not read from the log.
         case sendGone(Gone)
         case sendSyncComplete(epoch: Epoch, through: Int64)
-        /// The device claims more than the log has.
+        /// The device claims a higher sequence than the log's head.
         case warnBeyondHead(claimed: Int64, head: Int64)
     }
 
-    /// What is to be asked of the log.
+    /// The next read of the log.
     package enum Read: Equatable, Sendable {
         case state
         case page(missing: [SequenceRange])
     }
 
-    /// What the log said to a read.
+    /// The log's answer to a read.
     package enum Answer: Equatable, Sendable {
         case state(ChannelState)
-        /// A page that answers everything missing up to `through`.
+        /// A page that covers everything missing up to `through`.
         case page(through: Int64, epoch: Epoch)
         case failed
     }
 
-    /// What to do about an answer, in this order.
+    /// The driver's response to an answer, in this order.
     package struct Step: Equatable, Sendable {
-        /// Whether the page is sent; one that is stale, or answers nothing, is not.
+        /// Whether the page is sent; a stale or empty one is not.
         package var sendsPage = false
         package var actions: [Action] = []
-        /// Whether the next read waits a while, because this one brought nothing.
+        /// Whether the next read is delayed, because this one returned nothing.
         package var readsLater = false
     }
 
-    /// What becomes of live events.
+    /// The driver's handling of live events.
     package enum Delivery: Equatable, Sendable {
         case send
-        /// Only those beyond this sequence.
+        /// Sends only those beyond this sequence.
         case sendAfter(Int64)
         case skip
     }
 
     private enum Claim: Sendable {
-        /// What the device says it has.
+        /// The device's own claim.
         case device(epoch: Epoch?, coverage: Coverage)
-        /// It has been sent everything up to `through`.
+        /// Everything up to `through` was sent.
         case sent
     }
 
@@ -68,37 +67,37 @@ package struct SubscriptionMachine: Sendable {
 
     private var phase: Phase
     private var epoch: Epoch?
-    /// Everything up to here was sent, or is what the catch-up answers.
+    /// Everything up to here was sent, or is covered by the catch-up.
     private var through: Int64 = 0
     /// The newest sequence known to be committed.
     private var seen: Int64 = 0
     private var isReading = false
-    /// Whether it waits for its turn to read.
+    /// Whether it is queued for a read.
     private var isQueued = false
-    /// The log may hold events that were never handed over live.
+    /// The log may hold events that were never sent live.
     private var isUncertain = false
-    /// Whether it is in question that the user may read.
+    /// Whether the user's read access is uncertain.
     package private(set) var isHeld = false
-    /// What is at or below it was before the user joined; 0 if the user may see everything.
+    /// Messages at or below it precede the user's membership; 0 if the user may read everything.
     private var joined: Int64
-    /// Tells the answers to reads of an earlier request from those of this one.
+    /// Identifies the current request; answers to reads of an earlier one are dropped.
     package private(set) var ticket: UInt32 = 0
 
     /// - Parameters:
-    ///   - epoch: to which the coverage belongs.
+    ///   - epoch: the epoch of the coverage.
     ///   - coverage: what the device has.
-    ///   - joined: the head when the user joined, where what was before it is not for the user.
+    ///   - joined: the head when the user joined, if earlier messages are hidden from the user.
     package init(epoch: Epoch?, coverage: Coverage, joined: Int64 = 0) {
         phase = .opening(.device(epoch: epoch, coverage: coverage))
         self.joined = joined
     }
 
-    /// The device asks (again) for what it is missing.
+    /// The device requests (again) what it is missing.
     package mutating func asked(epoch: Epoch?, coverage: Coverage) {
         open(.device(epoch: epoch, coverage: coverage))
     }
 
-    /// It is in question whether the user may read: nothing is sent, also of what was read already.
+    /// The user's access is uncertain: nothing is sent, including pages already read.
     package mutating func accessBecameUncertain() {
         isHeld = true
         switch phase {
@@ -109,13 +108,13 @@ package struct SubscriptionMachine: Sendable {
         }
     }
 
-    /// The user may read what is beyond `joined`; what was missed meanwhile is read from the log.
+    /// The user may read beyond `joined`; events missed meanwhile are read from the log.
     package mutating func accessWasGranted(joined: Int64) {
         isHeld = false
         self.joined = joined
     }
 
-    /// A commit has failed, or something else may have been stored without being handed over.
+    /// A commit has failed, or something else may have been stored without being sent live.
     package mutating func logBecameUncertain() { isUncertain = true }
 
     /// Events (prev, seq] of the channel were committed.
@@ -138,14 +137,13 @@ package struct SubscriptionMachine: Sendable {
         return prev == sent ? .send : .sendAfter(sent)
     }
 
-    /// Whether it has not been told yet where the channel stands, since it asked or since it had to
-    /// ask again.
+    /// Whether the channel's state has not been sent since the request, or since the restart.
     package var isOpening: Bool { if case .opening = phase { true } else { false } }
 
-    /// Whether nothing is missing but what comes.
+    /// Whether the catch-up is complete.
     package var isLive: Bool { if case .live = phase { true } else { false } }
 
-    /// The head to tell in a heartbeat; nil while the device still waits for events below it.
+    /// The head for a heartbeat; nil while events below it are still to be sent.
     package var headToTell: Int64? {
         guard case .live = phase, !isBehind else { return nil }
         return through
@@ -160,16 +158,16 @@ package struct SubscriptionMachine: Sendable {
         }
     }
 
-    /// Asks for a turn to read, if there is something it has not been sent.
+    /// Queues for a read, if there are unsent events.
     ///
-    /// - Returns: whether it is to be queued: not a second time while it waits for its turn.
+    /// - Returns: whether the driver adds it to the queue; false while it is already queued.
     package mutating func asksForTurn() -> Bool {
         guard wantsRead, !isQueued else { return false }
         isQueued = true
         return true
     }
 
-    /// What to read now; the answer is to come with the ``ticket`` of this moment.
+    /// The next read; its answer carries the current ``ticket``.
     package mutating func nextRead() -> Read? {
         isQueued = false
         guard wantsRead else { return nil }
@@ -183,7 +181,7 @@ package struct SubscriptionMachine: Sendable {
         }
     }
 
-    /// The log has answered a read of this ``ticket``.
+    /// The log has answered a read with this ``ticket``.
     package mutating func readAnswered(_ answer: Answer, ticket: UInt32) -> Step {
         switch answer {
         case .state(let state): return Step(actions: stateRead(state, ticket: ticket))
@@ -198,7 +196,7 @@ package struct SubscriptionMachine: Sendable {
         }
     }
 
-    /// The log has said where the channel stands.
+    /// The log has returned the channel's state.
     package mutating func stateRead(_ state: ChannelState, ticket: UInt32) -> [Action] {
         guard ticket == self.ticket, case .opening(let claim) = phase else { return [] }
         isReading = false
@@ -220,17 +218,16 @@ package struct SubscriptionMachine: Sendable {
             }
             return start(state, missing: coverage.complement(through: state.head))
         case .device(let epoch, let coverage):
-            // Positions of another epoch mean nothing here. Positions without an epoch must be
-            // called void.
+            // Positions of another epoch are void here, and so are positions without an epoch.
             let isVoid = epoch == nil && !coverage.isEmpty
             return start(state, missing: Self.everything(of: state), reset: isVoid)
         }
     }
 
-    /// A page was read that answers everything missing up to `answered`.
+    /// A page was read that covers everything missing up to `answered`.
     ///
-    /// - Returns: nil if the page is stale, or answers nothing, and must not be sent; otherwise
-    ///   what to do after it was sent.
+    /// - Returns: nil if the page is stale or empty and must not be sent; otherwise the actions
+    ///   after it was sent.
     package mutating func pageRead(
         through answered: Int64, epoch: Epoch, ticket: UInt32
     ) -> [Action]? {
@@ -252,7 +249,7 @@ package struct SubscriptionMachine: Sendable {
         return [.sendSyncComplete(epoch: epoch, through: target)]
     }
 
-    /// A read has failed; the driver asks ``nextRead()`` again later.
+    /// A read has failed; the driver calls ``nextRead()`` again later.
     package mutating func readFailed(ticket: UInt32) {
         if ticket == self.ticket { isReading = false }
     }
@@ -290,7 +287,7 @@ package struct SubscriptionMachine: Sendable {
         }
     }
 
-    /// What the device has been sent, if everything on the way arrives.
+    /// The device's coverage once everything in flight arrives.
     private func sentCoverage(without missing: [SequenceRange]) -> Coverage {
         var coverage = Coverage()
         var position: Int64 = 0
@@ -304,7 +301,7 @@ package struct SubscriptionMachine: Sendable {
         return coverage
     }
 
-    /// What the device has is more than there is, or of another log: its positions are void.
+    /// The device claims more than the log has, or another log's positions: they are void.
     private mutating func startAgain(
         _ state: ChannelState, claimed: Int64, isSameEpoch: Bool
     ) -> [Action] {

@@ -3,7 +3,7 @@ import NIOCore
 import RepriseCore
 import RepriseWire
 
-/// What people do in channels besides publishing: they may or may not, they read, they type.
+/// Access changes, positions and typing.
 extension Switchboard {
     func accessChanged(_ channel: ChannelName, _ user: UserID?) {
         guard let user else {
@@ -15,7 +15,7 @@ extension Switchboard {
 
     // MARK: Positions
 
-    /// Encoded once, for all who are told on this loop.
+    /// Encoded once for all subscribers on this loop.
     func tell(_ telling: PositionNews.Telling) {
         guard let subscribers = channels[telling.channel]?.all else { return }
         let position = told.newest(telling.position, in: telling.channel)
@@ -45,11 +45,11 @@ extension Switchboard {
         subscription.connection.tell(frame, to: subscription)
     }
 
-    /// What a subscription is told of positions that were read from the disk: not less than what
-    /// was told meanwhile.
+    /// The newest known position for a subscription, of positions read from the disk: not older
+    /// than what was sent meanwhile.
     ///
-    /// - Returns: the frame, and whether the count in it is that of an older position and is to be
-    ///   read again.
+    /// - Returns: the frame, and whether its count belongs to an older position and must be read
+    ///   again.
     func newest(
         _ read: LogReader.Positions, for subscription: Subscription
     ) -> (frame: ByteBuffer, isStale: Bool) {
@@ -58,7 +58,7 @@ extension Switchboard {
         for index in frame.positions.indices {
             let before = frame.positions[index]
             var position = before
-            // What lies before one's own joining is told to nobody else.
+            // A user's read position before the joining is not shown to others.
             if position.user == read.user { position.read = read.stored }
             position = told.newest(position, in: frame.channel)
             if position.user == read.user {
@@ -80,15 +80,14 @@ extension Switchboard {
         if let told { gateway.hub.typing(told) }
     }
 
-    /// A connection does not subscribe any more, so its user does not type there.
+    /// A connection has unsubscribed, so its user does not type there.
     func left(_ subscription: Subscription) {
         guard !typists.isEmpty, let user = subscription.connection.principal.user else { return }
         let told = typists.left(subscription.connection.id, of: user, in: subscription.channel)
         if let told { gateway.hub.typing(told) }
     }
 
-    /// Told to others only, and to nobody who has more unsent than is good: it would be old when it
-    /// came.
+    /// Sent to other users only, and not to connections under backpressure: it would be stale.
     func tell(_ told: TypingBoard.Told) {
         guard let subscribers = channels[told.channel]?.all,
             subscribers.count <= gateway.limits.typingSubscribers
@@ -114,7 +113,7 @@ extension Switchboard {
         subscription.catchUpBegan = now
     }
 
-    /// It is complete; or, without a time, it was left.
+    /// The catch-up is complete; or, without a time, was abandoned.
     func catchUpEnded(_ subscription: Subscription, _ now: Duration?) {
         guard let began = subscription.catchUpBegan else { return }
         subscription.catchUpBegan = nil

@@ -3,18 +3,17 @@ import NIOCore
 import RepriseCore
 import RepriseWire
 
-/// The part of the hub that belongs to one event loop, and is touched by it alone.
+/// The hub's part on one event loop, used by that loop alone.
 final class Switchboard {
     let gateway: Gateway
     let shard: Shard
-    /// Where a message is unmasked before it is read; shared, because only one is read at a time.
+    /// The buffer in which a message is unmasked; shared, because one is read at a time.
     var text: [UInt8] = []
 
-    /// The time, as of the last turn of the timer.
+    /// The time of the timer's last tick.
     private(set) var time: Duration
 
-    /// Live events that were written in this turn; counted here, because a counter that all threads
-    /// share costs more.
+    /// Live events written in this tick; counted per loop, because a shared counter costs more.
     var eventsSent = 0
 
     var connections: [UInt64: ConnectionHandler] = [:]
@@ -46,7 +45,7 @@ final class Switchboard {
         if timer == nil { startTimer() }
     }
 
-    /// It is known whose connection it is.
+    /// A connection was authenticated.
     func identified(_ connection: ConnectionHandler, as user: UserID) {
         users[user, default: []].insert(connection.id)
     }
@@ -60,9 +59,9 @@ final class Switchboard {
         gateway.connectionEnded()
     }
 
-    /// Asks for a look at the connection's time.
+    /// Schedules a check of the connection's timers.
     ///
-    /// - Returns: the turn that the connection is to answer to.
+    /// - Returns: the tick to which the connection responds.
     func look(at connection: ConnectionHandler, after delay: Duration) -> Int {
         wheel.add(connection.id, after: delay)
     }
@@ -92,7 +91,7 @@ final class Switchboard {
         gateway.hub.interestEnded(in: subscription.channel)
     }
 
-    // MARK: Letters
+    // MARK: Events
 
     func handle(_ letters: [Shard.Letter]) {
         for letter in letters {
@@ -142,10 +141,10 @@ final class Switchboard {
 
     // MARK: Flushing
 
-    /// The connection has written; it is flushed in one of the next turns, once.
+    /// The connection has written; it is flushed once, in one of the next ticks.
     func flushLater(_ connection: ConnectionHandler) { unflushed.join(connection) }
 
-    /// Flushes some of those who wait, and sees to it that the others come next.
+    /// Flushes some of the waiting connections, and schedules the others.
     func flush() {
         while let connection = unflushed.next() { connection.flush() }
         if unflushed.ended() { flushAgain() }
@@ -153,7 +152,7 @@ final class Switchboard {
     }
 
     private func flushAgain() {
-        // A task that is ready at once would run before the loop looks at its sockets again.
+        // An immediate task would run before the loop polls its sockets again.
         shard.loop.assumeIsolated().scheduleTask(in: .microseconds(20)) {
             self.unflushed.began()
             self.flush()
@@ -187,7 +186,7 @@ final class Switchboard {
         }
     }
 
-    /// A heartbeat without heads, one for all that are idle in this turn.
+    /// A heartbeat without heads, shared by all connections idle in this tick.
     func emptyHeartbeat() -> ByteBuffer {
         if let idleHeartbeat { return idleHeartbeat }
         let frame = WebSocketFraming.frame(.heartbeat(time: gateway.clock.wall(), heads: [:]))

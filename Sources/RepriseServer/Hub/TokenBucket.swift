@@ -1,6 +1,6 @@
-/// Decides whether one more is within a rate: `burst` at once, then `perSecond`.
+/// A token bucket: `burst` at once, then `perSecond`.
 package struct TokenBucket: Hashable, Sendable {
-    /// How much may be done how fast.
+    /// The burst and the sustained rate.
     package struct Rate: Hashable, Sendable {
         package var perSecond: Double
         package var burst: Double
@@ -10,22 +10,22 @@ package struct TokenBucket: Hashable, Sendable {
             self.burst = max(burst, 1)
         }
 
-        /// After so long without use a bucket is as good as new.
+        /// After this long without use a bucket is full.
         package var refill: Duration { .seconds(burst / perSecond) }
     }
 
     private var level: Double
     private var asOf: Duration
 
-    /// A full one.
+    /// A full bucket.
     package init(_ rate: Rate, now: Duration) {
         level = rate.burst
         asOf = now
     }
 
-    /// Takes one.
+    /// Takes a token.
     ///
-    /// - Returns: nil if there was one; otherwise after how long there is.
+    /// - Returns: nil if one was available; otherwise the time until one is.
     package mutating func take(_ rate: Rate, now: Duration) -> Duration? {
         level = min(rate.burst, level + max(0, (now - asOf) / .seconds(1)) * rate.perSecond)
         asOf = max(asOf, now)

@@ -1,16 +1,15 @@
 package import RepriseWire
 
-/// Remembers how far an event loop has told each user's positions, so that none that it tells goes
-/// back.
+/// Remembers the position last sent of each user on an event loop, so that none goes back.
 ///
-/// Moves are durable in one order and are heard of in any: two answers of the disk overtake each
-/// other, and so do a move and a state that was read before it. A connection lives on one loop; so
-/// where each position is told through this, each connection sees it grow.
+/// Moves are durable in one order but may arrive in any: two results of the disk overtake each
+/// other, as do a move and a state read before it. A connection lives on one loop, so each
+/// connection sees positions only grow.
 package struct ToldPositions: Sendable {
-    /// How many are remembered before the older half may be forgotten.
+    /// The most positions remembered before the older half may be forgotten.
     package static let limit = 131_072
-    /// How long each is remembered at least, if there are not more: far longer than anything is on
-    /// its way from the disk to the loop.
+    /// How long each is remembered below that limit: far longer than a result takes from the disk
+    /// to the loop.
     package static let life: Duration = .seconds(60)
 
     private struct Key: Hashable, Sendable {
@@ -25,9 +24,9 @@ package struct ToldPositions: Sendable {
 
     package init(limit: Int = Self.limit) { self.limit = limit }
 
-    /// A position is to be told.
+    /// A position is to be sent.
     ///
-    /// - Returns: what to tell: that, or what was told before, whichever is farther.
+    /// - Returns: the position to send: this one or the last sent one, whichever is farther.
     package mutating func newest(
         _ position: ServerFrame.Position, in channel: ChannelName
     ) -> ServerFrame.Position {
@@ -38,7 +37,7 @@ package struct ToldPositions: Sendable {
         return newest
     }
 
-    /// Time has passed: what was not told for a while is forgotten.
+    /// Time has passed: positions that were not sent for a while are forgotten.
     package mutating func ticked(now: Duration) {
         guard now - aged >= Self.life else { return }
         aged = now

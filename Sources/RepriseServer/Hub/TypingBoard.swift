@@ -1,12 +1,11 @@
 package import RepriseWire
 
-/// Decides who is said to type in the channels of one event loop, and when that ends.
+/// Decides which users are shown as typing in the channels of one event loop, and until when.
 ///
-/// A person types while any of the person's connections does: until it says stop, leaves the
-/// channel, disconnects, or has not said so again for 10 s. Nothing of it is durable, and nothing
-/// of it is waited for.
+/// A user types while any of the user's connections does: until it stops, leaves the channel,
+/// disconnects, or has not repeated it for 10 s. Nothing is durable.
 package struct TypingBoard: Sendable {
-    /// What the other subscribers of the channel are told.
+    /// The event for the channel's other subscribers.
     package struct Told: Hashable, Sendable {
         package var channel: ChannelName
         package var user: UserID
@@ -19,12 +18,12 @@ package struct TypingBoard: Sendable {
         }
     }
 
-    /// A connection that has said that its user types.
+    /// A connection whose user is typing.
     private struct Source: Sendable {
         var began: Duration
-        /// Nil once it has stopped; it is remembered so that nobody flickers.
+        /// Nil once it has stopped; kept so that the indicator does not flicker.
         var until: Duration?
-        /// How often it has begun again right after a stop.
+        /// How often typing has restarted right after a stop.
         var restarts = 0
     }
 
@@ -34,21 +33,21 @@ package struct TypingBoard: Sendable {
         let connection: UInt64
     }
 
-    /// How often somebody may begin again at once, before he has to be quiet for a moment.
+    /// The most restarts before a pause is required.
     private static let restarts = 5
 
     private let limit: Int
     private let lasts: Duration
     private let mayRepeatAfter: Duration
     private var channels: [ChannelName: [UserID: [UInt64: Source]]] = [:]
-    /// When to look at whom: all wait equally long, so the order of coming is the order of being
-    /// due.
+    /// The queue of expiries; all last equally long, so the order of arrival is the order of
+    /// expiry.
     private var due = Line<(at: Duration, place: Place)>()
 
     /// - Parameters:
-    ///   - limit: the most people of a channel who are said to type at a time.
-    ///   - lasts: how long after it was said.
-    ///   - mayRepeatAfter: what is said sooner after the last time is ignored.
+    ///   - limit: the most users of a channel shown as typing at a time.
+    ///   - lasts: how long typing is shown.
+    ///   - mayRepeatAfter: an earlier repetition is ignored.
     package init(
         limit: Int, lasts: Duration = WireLimits.typing,
         mayRepeatAfter: Duration = WireLimits.typingAgain / 2
@@ -58,11 +57,10 @@ package struct TypingBoard: Sendable {
         self.mayRepeatAfter = mayRepeatAfter
     }
 
-    /// Whether nobody has typed lately.
+    /// Whether no user has typed lately.
     package var isEmpty: Bool { channels.isEmpty }
 
-    /// A connection that subscribes to the channel says that its user types, goes on, or has
-    /// stopped.
+    /// A subscribed connection reports that its user starts, continues or stops typing.
     package mutating func typed(
         _ isTyping: Bool, by user: UserID, at connection: UInt64, in channel: ChannelName,
         now: Duration
@@ -70,7 +68,7 @@ package struct TypingBoard: Sendable {
         guard isTyping else { return stopped(connection, user, channel) }
         var restarts = 0
         if let source = channels[channel]?[user]?[connection], now - source.began < mayRepeatAfter {
-            // Who sends short messages stops at each, and begins the next at once.
+            // A user of short messages stops at each and starts the next at once.
             guard source.until == nil, source.restarts < Self.restarts else { return nil }
             restarts = source.restarts + 1
         }
@@ -82,8 +80,7 @@ package struct TypingBoard: Sendable {
         return Told(channel: channel, user: user, isTyping: true)
     }
 
-    /// A connection has left the channel: by its own will, by a removed membership, or because it
-    /// ended.
+    /// A connection has left the channel: by unsubscribing, by a removed membership, or by its end.
     package mutating func left(
         _ connection: UInt64, of user: UserID, in channel: ChannelName
     ) -> Told? {

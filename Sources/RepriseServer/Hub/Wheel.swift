@@ -1,5 +1,4 @@
-/// Which connections to look at when: one timer serves all of them, and one that is idle costs
-/// nothing in between.
+/// A timer wheel for all connections of a loop: an idle connection costs nothing in between.
 package struct Wheel {
     package let tick: Duration
     private var slots: [Int: [UInt64]] = [:]
@@ -11,9 +10,9 @@ package struct Wheel {
         start = now
     }
 
-    /// Enters a connection.
+    /// Schedules a connection.
     ///
-    /// - Returns: the turn at which it comes out, at least one from now.
+    /// - Returns: the tick at which it is due, at least one from now.
     package mutating func add(_ id: UInt64, after delay: Duration) -> Int {
         let turns = (max(delay, .zero) / tick).rounded(.up)
         let turn = current + max(1, Int(min(turns, 1e9)))
@@ -21,10 +20,10 @@ package struct Wheel {
         return turn
     }
 
-    /// Turns to `now`.
+    /// Advances to `now`.
     ///
-    /// - Returns: what is due, with the turn it was entered for; an older turn than the
-    ///   connection's newest is to be ignored.
+    /// - Returns: the due connections, each with the tick it was scheduled for; ignore one older
+    ///   than the connection's newest.
     package mutating func advance(to now: Duration) -> [(id: UInt64, turn: Int)] {
         let target = Int((now - start) / tick)
         var due: [(UInt64, Int)] = []

@@ -1,21 +1,21 @@
 package import RepriseWire
 
-/// What became of one message of a batch, once the batch is durable.
+/// The result of one message of a batch, once the batch is durable.
 package enum AppendResult: Hashable, Sendable {
-    /// It is stored; the event is what subscribers get.
+    /// Stored; subscribers get the event.
     case stored(ServerFrame.Event)
-    /// It is the deletion of a message that had not come yet: in that one's place stands `target`,
-    /// deleted, and behind it the `deletion`.
+    /// The deletion of a message that was never stored: `target` is stored in its place, deleted,
+    /// then the `deletion`.
     case buried(target: ServerFrame.Event, deletion: ServerFrame.Event)
-    /// The same user's message with this id was stored in this channel before, with this sequence.
-    /// The body is not compared: the first one stands.
+    /// The same user has already stored a message with this id in this channel, with this sequence.
+    /// The body is not compared: the first one stays.
     case duplicate(seq: Int64)
-    /// It is not stored, and the rest of the batch is not touched by that: `conflict` for an id
-    /// that belongs to another user or another channel, `predecessorMissing` for an `after` that is
-    /// not stored, `noSuchMessage` and `forbidden` for an edit or a deletion: see `AppendRules`.
+    /// Not stored; the rest of the batch is unaffected. `conflict` for an id that belongs to
+    /// another user or channel, `predecessorMissing` for an `after` that is not stored,
+    /// `noSuchMessage` and `forbidden` for an edit or a deletion: see `AppendRules`.
     case refused(RefusalCode, String)
 
-    /// What subscribers get, in order.
+    /// The events for subscribers, in order.
     package var events: [ServerFrame.Event] {
         switch self {
         case .stored(let event): [event]
@@ -24,7 +24,7 @@ package enum AppendResult: Hashable, Sendable {
         }
     }
 
-    /// The message's own event, if it was stored now.
+    /// The message's own event, if this call stored it.
     package var event: ServerFrame.Event? {
         switch self {
         case .stored(let event), .buried(_, let event): event

@@ -2,27 +2,25 @@ import Crypto
 package import RepriseCore
 package import RepriseWire
 
-/// Decides what becomes of a message that is to be stored: the log's rules, wherever it keeps its
-/// rows.
+/// Decides whether and how a message is stored: the log's rules, independent of its storage.
 ///
-/// An id belongs to whoever it was stored for first. Another user who publishes it is refused with
-/// `conflict`, and so is its owner in another channel; both refusals read the same, so that neither
-/// tells where the id is.
+/// The first user for whom an id was stored owns it. Another user who publishes it gets `conflict`,
+/// and so does its owner in another channel; both refusals are identical, so that neither reveals
+/// where the id is.
 ///
-/// An edit or a deletion is a message like any other, with one more question: may this one change
-/// that one?
+/// An edit or a deletion is stored like any message, if its author may change the target:
 ///
-/// | the message it names | an edit | a deletion |
+/// | target | an edit | a deletion |
 /// |---|---|---|
-/// | never came | `noSuchMessage` | buried: it is stored first, deleted and without a body, so that it is a duplicate should the same user publish it late, or anybody if `NewMessage/mayChangeOthers`; until then it is nobody's predecessor |
-/// | was published by somebody else | `forbidden` | `forbidden`, unless `NewMessage/mayChangeOthers` |
-/// | is an edit | `noSuchMessage` | stored: the message looks as it did before that edit |
+/// | was never stored | `noSuchMessage` | buried: the target is stored first, deleted and without a body. A late publish of it by the same user is a duplicate, or by anybody if `NewMessage/mayChangeOthers`; until then it is no message's predecessor |
+/// | was published by another user | `forbidden` | `forbidden`, unless `NewMessage/mayChangeOthers` |
+/// | is an edit | `noSuchMessage` | stored: the message reverts to its state before that edit |
 /// | is a deletion | `noSuchMessage` | `noSuchMessage` |
 /// | is deleted | `noSuchMessage` | stored; it changes nothing |
-/// | was taken away by retention | `noSuchMessage` | stored if `mayChangeOthers`, else `noSuchMessage`: its author is not known any more |
+/// | was removed by retention | `noSuchMessage` | stored if `mayChangeOthers`, else `noSuchMessage`: its author is no longer known |
 /// | is in another channel, or is the message itself | `noSuchMessage` | `noSuchMessage` |
 package enum AppendRules {
-    /// Where a message lies.
+    /// A message's channel and sequence.
     package struct Position: Hashable, Sendable {
         package let channel: Int64
         package let seq: Int64
@@ -33,11 +31,11 @@ package enum AppendRules {
         }
     }
 
-    /// What is known of an id.
+    /// An id's place and owner.
     package struct Known: Hashable, Sendable {
         package let position: Position
-        /// Whose it is, as ``AppendRules/owner(_:)`` says it; nil if nobody was asked, or a former
-        /// version has stored it.
+        /// Its owner, hashed by ``AppendRules/owner(_:)``; nil if access was open, or a former
+        /// version stored it.
         package let owner: Int64?
 
         package init(_ position: Position, owner: Int64?) {
@@ -46,7 +44,7 @@ package enum AppendRules {
         }
     }
 
-    /// What is asked about a message before it is changed.
+    /// The state of a message to be changed.
     package struct Target: Hashable, Sendable {
         package enum Kind: Hashable, Sendable { case message, edit, deletion }
 
@@ -61,26 +59,26 @@ package enum AppendRules {
         }
     }
 
-    /// What becomes of a message.
+    /// The decision about a message.
     package enum Decision: Hashable, Sendable {
         /// Nothing is stored.
         case answer(AppendResult)
         /// It is stored; a deletion blanks its target and the target's edits in the same
         /// transaction.
         case store(MessageChange<Int64>?)
-        /// It deletes a message that never came: that one is stored first, as a deleted one.
+        /// It deletes a message that was never stored: that one is stored first, as deleted.
         case bury(EntryID)
-        /// It was buried and comes now: a duplicate, and from now on a predecessor.
+        /// The buried message has arrived: a duplicate, and a predecessor from now on.
         case arrived(Position)
     }
 
-    /// What is remembered of a channel between two messages.
+    /// A channel's state between two appends.
     package struct Head: Hashable, Sendable {
         package let key: Int64
         package private(set) var seq: Int64
-        /// How many messages are stored.
+        /// The number of stored messages.
         package var count: Int64
-        /// How many bytes of bodies are stored.
+        /// The bytes of stored bodies.
         package var bytes: Int64
         package private(set) var time: WallTime
 
@@ -92,7 +90,7 @@ package enum AppendRules {
             self.time = time
         }
 
-        /// Gives a message its place: behind the newest, and not earlier than it.
+        /// Assigns a message its sequence and time: after the newest, and not earlier than it.
         ///
         /// - Throws: ``RepriseCore/RepriseError`` `.full` if the channel has no sequences left.
         package mutating func take(
@@ -103,7 +101,7 @@ package enum AppendRules {
             return try place(message, id: message.id, change, isDeleted: false, body, now)
         }
 
-        /// Gives a message that never came, and that is deleted by `message`, its place.
+        /// Assigns a sequence to a message that was never stored and that `message` deletes.
         package mutating func bury(
             _ id: EntryID, by message: NewMessage, now: WallTime
         ) throws -> ServerFrame.Event {
@@ -127,20 +125,20 @@ package enum AppendRules {
         }
     }
 
-    /// The body of a deletion, and of what is deleted: JSON's `null`.
+    /// The body of a deletion, and of a deleted message: JSON's `null`.
     package static let nothing = Array("null".utf8)
 
-    /// What is kept of a user beside an id: 64 bits of a hash that nobody can aim at.
+    /// The owner as stored beside an id: 64 bits of a hash without chosen collisions.
     ///
-    /// - Returns: nil where nobody is asked who he is.
+    /// - Returns: nil where access is open.
     package static func owner(_ user: UserID?) -> Int64? {
         guard let user else { return nil }
         let hash = SHA256.hash(data: Array(user.text.utf8)).prefix(8)
         return hash.reduce(Int64(0)) { $0 << 8 | Int64($1) }
     }
 
-    /// Whose an id is from now on that a deletion buries: who deletes it; or nobody's, if that one
-    /// may delete anybody's message in the channel.
+    /// The owner of an id that a deletion buries: the deleting user; nil if that user may delete
+    /// any message in the channel.
     package static func owner(ofBuriedBy deletion: NewMessage) -> UserID? {
         deletion.mayChangeOthers ? nil : deletion.from
     }
@@ -148,12 +146,12 @@ package enum AppendRules {
     /// Decides about a message.
     ///
     /// - Parameters:
-    ///   - message: what is to be stored.
-    ///   - channel: the key of the message's channel, nil if nothing was stored in it yet.
-    ///   - known: says what is known of an id; nil if it was never stored.
-    ///   - awaits: whether the message there was buried and has not come.
-    ///   - target: says what is stored there; nil if it is not kept any more.
-    /// - Returns: what becomes of it.
+    ///   - message: the message to store.
+    ///   - channel: the key of its channel, nil if the channel has no messages yet.
+    ///   - known: looks an id up; nil if it was never stored.
+    ///   - awaits: whether the message there was buried and has not arrived.
+    ///   - target: looks up the message there; nil if it is no longer kept.
+    /// - Returns: the decision.
     package static func decide(
         _ message: NewMessage, in channel: Int64?,
         known: (EntryID) throws -> Known?, awaits: (Position) throws -> Bool,
@@ -195,7 +193,7 @@ package enum AppendRules {
         return decide(message, change, found, at: changed.seq) ?? noSuchMessage
     }
 
-    /// Decides about a change whose target is there; nil for `noSuchMessage`.
+    /// Decides about a change of a stored target; nil for `noSuchMessage`.
     private static func decide(
         _ message: NewMessage, _ change: MessageChange<EntryID>, _ target: Target, at seq: Int64
     ) -> Decision? {
@@ -216,7 +214,7 @@ package enum AppendRules {
 }
 
 extension AppendRules.Known {
-    /// Whether a user may be the owner; where one of both is not known, he may.
+    /// Whether a user may be the owner; true where either is unknown.
     fileprivate func mayBe(of user: UserID?) -> Bool {
         guard let owner, let asking = AppendRules.owner(user) else { return true }
         return owner == asking

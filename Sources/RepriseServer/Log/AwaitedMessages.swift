@@ -1,21 +1,21 @@
 import GRDB
 import RepriseCore
 
-/// Which messages were buried and have not come yet: their ids are known, but they are no
+/// Messages that were buried and have not arrived: their ids are known, but they are no
 /// predecessors.
 ///
-/// A device may hold such a message behind another one that waits. Were it taken as stored, what
-/// follows it would pass both.
+/// A device may hold such a message behind another that waits. If it counted as stored, a message
+/// that follows it would overtake both.
 struct AwaitedMessages: Sendable {
     typealias Position = AppendRules.Position
 
-    /// How many are known; beyond it the one that was buried first is taken to have come.
+    /// The most messages awaited; beyond it the one buried first counts as arrived.
     static let most = 65_536
 
     private var positions: Set<Position> = []
     private let most: Int
 
-    /// Reads what the database knows.
+    /// Reads the messages from the database.
     init(_ db: Database, most: Int) throws {
         self.most = most
         var rows = try FastStatement(db, "SELECT channel, seq FROM awaited")
@@ -27,7 +27,7 @@ struct AwaitedMessages: Sendable {
 
     func contains(_ position: Position) -> Bool { positions.contains(position) }
 
-    /// Remembers a message that is buried in the same transaction.
+    /// Remembers a message buried in the same transaction.
     mutating func insert(_ position: Position, _ db: Database) throws {
         if positions.count >= most { try removeFirst(db) }
         try db.execute(
@@ -36,7 +36,7 @@ struct AwaitedMessages: Sendable {
         positions.insert(position)
     }
 
-    /// Forgets a message that has come.
+    /// Forgets a message that has arrived.
     mutating func remove(_ position: Position, _ db: Database) throws {
         guard positions.remove(position) != nil else { return }
         try db.execute(

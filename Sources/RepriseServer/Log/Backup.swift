@@ -3,27 +3,28 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Copies a data folder while a server uses it, and puts such a copy in place.
+/// Copies a data folder that a server is using, and restores such a copy.
 ///
-/// Works beside a running server, in its process or in another: SQLite's own snapshots are copied,
+/// Works beside a running server, in its process or in another: it copies SQLite's own snapshots,
 /// never files.
 ///
 /// ```swift
 /// try Backup.make(of: "/var/lib/reprise", to: "/backup/monday")
-/// try Backup.restore(from: "/backup/monday", to: "/var/lib/reprise")  // the folder is empty, no server runs
+/// // The folder is empty, and no server runs.
+/// try Backup.restore(from: "/backup/monday", to: "/var/lib/reprise")
 /// ```
 ///
-/// **What is consistent with what.** The log is one moment, later than the call. The accounts are
-/// one moment after that, so that every channel of the copied log is there with its settings and
-/// its members, and who was removed by then stays removed. What the accounts know of messages that
-/// came between the two moments (positions, and the heads at which members joined) is cut back to
-/// the copied log; else a restored channel's next messages would be taken for read.
+/// **Consistency.** The log is a snapshot taken after the call. The accounts are a snapshot taken
+/// after the log's: they contain each channel of the copied log with its settings and members, and
+/// users removed by then stay removed. Positions and joining heads beyond the copied log, which
+/// come from messages between the two snapshots, are cut back to it; else a restored channel's next
+/// messages would count as read.
 ///
-/// **Restoring.** Sequences that devices have seen may be given again. So a restored log has a new
-/// epoch, and the copy itself has one too, in case somebody puts the files in place by hand. Only
-/// its first use is safe then: a second needs `reprise serve --restored`.
+/// **Restoring.** A restored log may assign sequences again that devices have seen, so it gets a
+/// new epoch. The copy itself has one too, in case its files are put in place by hand. Only its
+/// first use is safe then: a second needs `reprise serve --restored`.
 package enum Backup {
-    /// What was copied.
+    /// The contents of a copy.
     package struct Report: Hashable, Sendable {
         package let channels: Int
         package let messages: Int64
@@ -33,28 +34,27 @@ package enum Backup {
     /// Copies a data folder's log and accounts.
     ///
     /// - Parameters:
-    ///   - data: the data folder; a server may be using it. Writes go on meanwhile, and the log's
-    ///     WAL grows until the copy is done.
-    ///   - path: where the copy goes: a folder that is empty or not there yet. It is complete once
-    ///     `messages.sqlite` is in it.
-    /// - Returns: what was copied; both files have been checked.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if there is something at `path`
-    ///   already, `.notAJournal` if there is no log, `.corrupt` if the check of the copy fails,
-    ///   `.diskFull`, `.notWritable`, `.diskFailed`.
+    ///   - data: the data folder; a server may be using it. Writes continue meanwhile, and the
+    ///     log's WAL grows until the copy is complete.
+    ///   - path: the copy's folder: empty or missing. The copy is complete once `messages.sqlite`
+    ///     is in it.
+    /// - Returns: the contents of the copy; both files have been checked.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if `path` is not empty,
+    ///   `.notAJournal` without a log, `.corrupt` if the check of the copy fails, `.diskFull`,
+    ///   `.notWritable`, `.diskFailed`.
     @discardableResult
     package static func make(of data: String, to path: String) throws -> Report {
         try LogFolder.expectDatabase(in: data, to: "back up")
-        // Who looks into a log in use takes part in its locks, so it is not opened for reading
-        // only.
+        // Not read-only: a reader of a log in use takes part in its locks.
         return try copy(from: data, isReadOnly: false, to: path)
     }
 
-    /// Puts a copy in place, with a new epoch and in this version's form.
+    /// Restores a copy, with a new epoch and this version's schema.
     ///
     /// - Parameters:
-    ///   - path: what ``make(of:to:)`` has made; it is not changed.
-    ///   - data: the data folder: empty or not there yet.
-    /// - Returns: what was put in place.
+    ///   - path: a copy by ``make(of:to:)``; it is not changed.
+    ///   - data: the data folder: empty or missing.
+    /// - Returns: the restored contents.
     /// - Throws: as ``make(of:to:)``; and `.journalNewer` if a newer version made the copy.
     @discardableResult
     package static func restore(from path: String, to data: String) throws -> Report {
@@ -66,7 +66,7 @@ package enum Backup {
         from source: String, isReadOnly: Bool, to target: String
     ) throws -> Report {
         try Placement.fill(target) { place in
-            // In this order: see above.
+            // The order matters: see **Consistency** above.
             try copy(.log, from: source, isReadOnly: isReadOnly, to: place)
             try copy(.accounts, from: source, isReadOnly: isReadOnly, to: place)
             try change(.accounts, in: place) { accounts in
@@ -90,7 +90,7 @@ package enum Backup {
         return FileManager.default.fileExists(atPath: path) ? path : nil
     }
 
-    /// Copies one database as it is at one moment; nothing if there is none.
+    /// Copies one database as a snapshot; nil if it does not exist.
     private static func copy(
         _ kind: ServerDatabase, from source: String, isReadOnly: Bool, to target: String
     ) throws {
@@ -101,7 +101,7 @@ package enum Backup {
             settings.readonly = isReadOnly
             let from = try DatabaseQueue(path: file, configuration: settings)
             let to = try DatabaseQueue(path: target + "/\(kind.file).sqlite")
-            // In one step: a copy in several begins again whenever another process writes.
+            // In one step: a copy in several restarts whenever another process writes.
             try from.backup(to: to, pagesPerStep: -1)
             try to.close()
             try from.close()
@@ -110,7 +110,7 @@ package enum Backup {
         }
     }
 
-    /// Opens a copy, changes it, checks it and leaves it as one file; nil if there is none.
+    /// Opens a copy, changes it, checks it and leaves it as one file; nil if it does not exist.
     @discardableResult
     private static func change<Value>(
         _ kind: ServerDatabase, in folder: String, _ body: (DatabaseQueue) throws -> Value
@@ -125,7 +125,7 @@ package enum Backup {
                     .corrupt, "The copy of the \(kind.name) is damaged: \(verdict ?? "").",
                     remedy: "Take another backup, and look at the disk.")
             }
-            // No WAL beside it, so that the copy can be read from where nothing can be written.
+            // Without a WAL, so that the copy can be read from a read-only place.
             try queue.writeWithoutTransaction {
                 try $0.execute(sql: "PRAGMA journal_mode = DELETE")
             }
@@ -136,8 +136,8 @@ package enum Backup {
         }
     }
 
-    /// Takes positions back that the log in a folder has not reached; which log it is, the accounts
-    /// learn anew.
+    /// Cuts positions back to the head of the log in a folder; the accounts learn the log's epoch
+    /// anew.
     static func cutBack(_ accounts: some DatabaseWriter, to folder: String) throws {
         try accounts.writeWithoutTransaction { db in
             try db.execute(
@@ -154,8 +154,7 @@ package enum Backup {
                         (SELECT head FROM log.channels WHERE name = \(table).channel), 0))
                         """)
             }
-            // A walk on its way beyond the head begins again, and what waits to be pushed of
-            // messages that are not there is none.
+            // A scan beyond the head restarts, and pending pushes of missing messages are dropped.
             let head = "coalesce((SELECT head FROM log.channels WHERE name = channel), 0)"
             try db.execute(
                 sql: """

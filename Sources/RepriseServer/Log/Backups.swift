@@ -1,8 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// The folder for backups that a running server makes when it is asked to: one at a time, each in a
-/// folder named by the time.
+/// A running server's backups on request: one at a time, each in a folder named by the time.
 actor Backups {
     private let data: String
     private let folder: URL
@@ -14,10 +13,10 @@ actor Backups {
 
     /// Makes a backup.
     ///
-    /// The copying is on this actor, off the threads that serve.
+    /// Copies on this actor, off the threads that serve.
     ///
     /// - Returns: the name of its folder: `20261121T190501.123Z`.
-    /// - Throws: what `Backup.make` throws.
+    /// - Throws: the errors of `Backup.make`.
     func make(at time: WallTime) throws -> String {
         let format = Date.ISO8601FormatStyle(
             dateSeparator: .omitted, timeSeparator: .omitted, includingFractionalSeconds: true)

@@ -1,10 +1,10 @@
 package import RepriseWire
 
-/// What has changed in a log since a moment.
+/// A log's changes after a number.
 package struct LogChanges: Hashable, Sendable {
-    /// The number of the last change; with it one asks again.
+    /// The number of the last change, for the next call.
     package var through: Int64
-    /// Which of the channels that were asked about have changed; nil if that is not known any more.
+    /// The requested channels that have changed; nil if that is no longer known.
     package var channels: [ChannelName]?
 
     package init(through: Int64, channels: [ChannelName]?) {
@@ -13,14 +13,13 @@ package struct LogChanges: Hashable, Sendable {
     }
 }
 
-/// Remembers which channels of a log have changed, numbered in order, as far back as there is room.
+/// Remembers which channels of a log have changed, numbered in order, up to a limit.
 ///
-/// It says nothing of what a channel holds: whoever counts messages asks it first and reads
-/// afterwards, and so misses nothing.
+/// Read the number before the data: then no change is missed.
 ///
 /// ```swift
 /// let number = changes.last
-/// let count = try await read()  // holds all changes up to `number`, perhaps later ones
+/// let count = try await read()  // includes all changes up to `number`, perhaps later ones
 /// let again = changes.since(number, among: counted.keys)
 /// ```
 package struct ChannelChanges: Sendable {
@@ -32,15 +31,15 @@ package struct ChannelChanges: Sendable {
     /// The last change.
     package private(set) var last: Int64 = 0
     private let limit: Int
-    /// Of each channel the number of its last change.
+    /// The number of each channel's last change.
     private var numbers: [ChannelName: Int64] = [:]
-    /// In the order of their numbers; one that is not its channel's last any more is passed over.
+    /// Sorted by number; entries that are no longer their channel's last are skipped.
     private var order: [Entry] = []
     private var start = 0
     /// Changes up to this one may be forgotten.
     private var forgotten: Int64 = 0
 
-    /// - Parameter limit: how many channels are remembered.
+    /// - Parameter limit: the most channels remembered.
     package init(limit: Int = PushLimits.notedSlots) { self.limit = max(limit, 1) }
 
     /// A channel has changed.
@@ -61,9 +60,9 @@ package struct ChannelChanges: Sendable {
         if numbers[entry.channel] == entry.number { numbers[entry.channel] = nil }
     }
 
-    /// Which of some channels have changed after a number; nil if that is not known any more.
+    /// The channels of a list that have changed after a number; nil if that is no longer known.
     ///
-    /// It takes as long as there are channels, or changes since then, whichever are fewer.
+    /// Linear in the channels or in the changes since, whichever are fewer.
     package func since(
         _ number: Int64, among names: Dictionary<ChannelName, Int64>.Keys
     ) -> [ChannelName]? {

@@ -1,10 +1,10 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides what waits to be stored, what is stored together, and who hears what of it; `Committer`
-/// acts.
+/// Decides which messages wait, which are stored together, and who is notified of the result;
+/// `Committer` acts.
 ///
-/// `Reply` is how a submitter is answered: it is carried along and never looked at.
+/// `Reply` is how a submitter is answered: it is passed through and never inspected.
 package struct CommitQueue<Reply> {
     /// Messages that are stored and answered together.
     package struct Submission {
@@ -19,10 +19,10 @@ package struct CommitQueue<Reply> {
         }
     }
 
-    /// What becomes of a batch, in this order: who listens gets it before who sent it hears of it.
+    /// The actions for a batch, in order: subscribers get it before its publisher is answered.
     package enum Action {
         case fanOut([ServerFrame.Event])
-        /// Nobody knows what was stored in these channels; who listens is to look.
+        /// The outcome is unknown in these channels; subscribers must read the log.
         case doubt(Set<ChannelName>)
         case answer(Reply, Result<[AppendResult], RepriseError>)
     }
@@ -37,12 +37,12 @@ package struct CommitQueue<Reply> {
 
     package init(limits: Committer.Limits) { self.limits = limits }
 
-    /// Whether there is nothing to store, and there may be.
+    /// Whether nothing waits to be stored, and submissions are accepted.
     package var isIdle: Bool { isOpen && waiting.isEmpty }
 
-    /// Takes a submission in.
+    /// Accepts a submission.
     ///
-    /// - Returns: why it is refused; nil if it waits now.
+    /// - Returns: why it is refused; nil if it is queued.
     package mutating func add(_ submission: Submission) -> RepriseError? {
         guard isOpen else {
             return RepriseError(
@@ -60,7 +60,7 @@ package struct CommitQueue<Reply> {
         return nil
     }
 
-    /// Takes what fits into one transaction; at least one submission, if there is one.
+    /// Takes what fits into one transaction; at least one submission, if any waits.
     package mutating func take() -> [Submission] {
         var (messages, bytes, end) = (0, 0, 0)
         while end < waiting.count {
@@ -85,7 +85,7 @@ package struct CommitQueue<Reply> {
     /// A commit has ended, or the log was probed.
     package mutating func logAnswered(hasFailed: Bool) { self.hasFailed = hasFailed }
 
-    /// Takes nothing in from now on.
+    /// Refuses submissions from now on.
     package mutating func close() { isOpen = false }
 
     /// The batch is durable.
@@ -102,7 +102,7 @@ package struct CommitQueue<Reply> {
         return actions
     }
 
-    /// Storing the batch has failed: it may be stored or not.
+    /// Storing the batch has failed; its outcome is unknown.
     package static func failed(_ batch: [Submission], _ error: any Error) -> [Action] {
         let failure = RepriseError(
             .unavailable, "The server does not know whether this was stored.",

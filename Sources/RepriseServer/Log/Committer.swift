@@ -3,11 +3,11 @@ package import RepriseCore
 package import RepriseWire
 import Synchronization
 
-/// The one place where messages become durable.
+/// The only writer of messages.
 ///
-/// Whatever waits is taken as one batch, stored by one transaction, handed to the subscribers and
-/// then acknowledged. While that goes on the next batch collects, so that the cost of a commit is
-/// shared by all that arrive during one.
+/// It takes all waiting messages as one batch, stores them in one transaction, delivers them to the
+/// subscribers and then acknowledges them. The next batch collects meanwhile, so that concurrent
+/// messages share the cost of a commit.
 ///
 /// ```swift
 /// let committer = Committer(log: log) { events in hub.fanOut(events) }
@@ -18,7 +18,7 @@ package final class Committer: Sendable {
     /// Called exactly once for each `submit`.
     package typealias Reply = @Sendable (Result<[AppendResult], RepriseError>) -> Void
 
-    /// The bounds of the queue and of a batch.
+    /// The limits of the queue and of a batch.
     package struct Limits: Hashable, Sendable {
         /// The most messages that may wait.
         package var waitingMessages = 65_536
@@ -36,7 +36,7 @@ package final class Committer: Sendable {
 
     private struct State {
         var queue: CommitQueue<Reply>
-        /// ``run()``, while there is nothing to store.
+        /// ``run()``, while the queue is empty.
         var waiter: CheckedContinuation<Void, Never>?
     }
 
@@ -50,10 +50,10 @@ package final class Committer: Sendable {
     ///
     /// - Parameters:
     ///   - log: nobody else may append to it.
-    ///   - limits: the bounds.
-    ///   - onCommit: gets the stored events in commit order, before the replies; must not block.
-    ///   - onFailure: gets the channels of a batch of which nobody knows whether it was stored,
-    ///     before the replies.
+    ///   - limits: the limits.
+    ///   - onCommit: receives the stored events in commit order, before the replies; must not
+    ///     block.
+    ///   - onFailure: receives the channels of a batch with an unknown outcome, before the replies.
     package init(
         log: any MessageLog, limits: Limits = Limits(),
         onCommit: @escaping @Sendable ([ServerFrame.Event]) -> Void,
@@ -67,14 +67,14 @@ package final class Committer: Sendable {
 
     /// Queues messages that belong together: they go into one transaction, in this order.
     ///
-    /// Failures: `full` if the queue is at its limit (nothing is stored; tell the peer
-    /// `overloaded`), `unavailable` if storing failed (nothing is known; the peer retries with the
-    /// same ids), `closed` after ``shutdown()``.
+    /// Failures: `full` if the queue is at its limit (nothing is stored; answer `overloaded`),
+    /// `unavailable` if storing failed (the outcome is unknown; the peer retries with the same
+    /// ids), `closed` after ``shutdown()``.
     ///
     /// - Parameters:
     ///   - messages: valid, and few enough to share a batch with others.
-    ///   - reply: gets one result a message, once they are durable and `onCommit` has returned; may
-    ///     be called before `submit` returns.
+    ///   - reply: receives one result per message, once they are durable and `onCommit` has
+    ///     returned; may be called before `submit` returns.
     package func submit(_ messages: [NewMessage], reply: @escaping Reply) {
         let submission = Submission(messages: messages, reply: reply)
         let (error, waiter) = state.withLock { state in
@@ -95,10 +95,10 @@ package final class Committer: Sendable {
         return try result.get()
     }
 
-    /// Stores what is submitted, until ``shutdown()`` is called and all that was accepted before it
-    /// is answered.
+    /// Stores submitted messages, until ``shutdown()`` is called and all accepted ones are
+    /// answered.
     ///
-    /// Cancelling it means the same as `shutdown()`. Called once.
+    /// Cancelling it is equivalent to `shutdown()`. Called once.
     package func run() async {
         await withTaskCancellationHandler {
             await withTaskExecutorPreference(log.executor) {
@@ -109,8 +109,8 @@ package final class Committer: Sendable {
         }
     }
 
-    /// Accepts nothing from now on, so that ``run()`` ends once the rest is answered; a second call
-    /// does nothing.
+    /// Refuses messages from now on, so that ``run()`` ends once the rest is answered; a second
+    /// call does nothing.
     package func shutdown() {
         let waiter = state.withLock { state in
             state.queue.close()
@@ -119,7 +119,7 @@ package final class Committer: Sendable {
         waiter?.resume()
     }
 
-    /// How many messages wait to be stored.
+    /// The number of waiting messages.
     package var waitingCount: Int { state.withLock { $0.queue.messageCount } }
 
     /// Whether messages can be stored now: the last commit succeeded, or a probe does.
@@ -135,7 +135,7 @@ package final class Committer: Sendable {
         return true
     }
 
-    /// - Returns: nil once it is closed and empty.
+    /// - Returns: nil once the queue is closed and empty.
     private func nextBatch() async -> [Submission]? {
         while true {
             let (batch, isOpen) = state.withLock { ($0.queue.take(), $0.queue.isOpen) }

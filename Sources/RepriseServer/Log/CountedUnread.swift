@@ -1,23 +1,22 @@
 import RepriseCore
 import RepriseWire
 
-/// What was counted unread in long channels, so that asking again does not look at the same
-/// messages again.
+/// A cache of unread counts in long channels, which saves scanning the same messages again.
 ///
-/// It may be forgotten at any time.
+/// It may be dropped at any time.
 struct CountedUnread: Sendable {
-    /// How many unread messages lie in a range.
+    /// The number of unread messages in a range.
     struct Count: Hashable, Sendable {
         var after: Int64
         var through: Int64
         var count: Int64
-        /// Whether it stands for any earlier start, too, because no more are counted.
+        /// Whether it holds for any earlier start too, because the count is at its limit.
         var isMost = false
     }
 
-    /// From so many messages on a count is remembered.
+    /// The count from which it is cached.
     static let worthKnowing: Int64 = 1_024
-    /// How many are remembered before the older half may be forgotten.
+    /// The most counts cached before the older half may be forgotten.
     private static let limit = 4_096
 
     private struct Key: Hashable {

@@ -3,7 +3,7 @@ import GRDBSQLite
 
 /// A cached statement that is bound and read by position, without GRDB's arguments and rows.
 ///
-/// For the two paths that run once a message: storing and reading. Everything else uses GRDB.
+/// For the two paths that run per message: storing and reading. Everything else uses GRDB.
 struct FastStatement {
     private let statement: Statement  // owns the pointer
     private let pointer: SQLiteStatement
@@ -15,7 +15,7 @@ struct FastStatement {
         reset()
     }
 
-    /// Forgets the last execution; the next ``bind(_:)-(Int64)`` is the first parameter again.
+    /// Resets the last execution; the next ``bind(_:)-(Int64)`` binds the first parameter.
     mutating func reset() {
         sqlite3_reset(pointer)
         index = 0
@@ -56,7 +56,7 @@ struct FastStatement {
             })
     }
 
-    /// Goes to the next row.
+    /// Steps to the next row.
     ///
     /// - Returns: false at the end.
     func step() throws -> Bool {
@@ -69,7 +69,7 @@ struct FastStatement {
         }
     }
 
-    /// Executes a statement that returns no rows and makes it ready for the next.
+    /// Executes a statement without rows and resets it.
     mutating func run() throws {
         _ = try step()
         reset()
@@ -102,7 +102,7 @@ struct FastStatement {
             message: String(cString: sqlite3_errmsg(sqlite3_db_handle(pointer))))
     }
 
-    /// Tells SQLite to copy what is bound (SQLITE_TRANSIENT, a macro that Swift cannot import).
+    /// Makes SQLite copy bound values (SQLITE_TRANSIENT, a macro that Swift cannot import).
     private static var copied: sqlite3_destructor_type {
         unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     }

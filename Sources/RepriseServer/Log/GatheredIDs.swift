@@ -1,12 +1,12 @@
 import HeapModule
 import RepriseCore
 
-/// Ids that come together until they are a run, and then leave in the order of their bytes.
+/// Ids that collect into a run, and then leave sorted by their bytes.
 struct GatheredIDs: Sendable {
     typealias Known = AppendRules.Known
 
-    /// Where they are stored in order of arrival: one table fills while the other is sealed, so
-    /// that it can be emptied as a whole.
+    /// The tables of ids in order of arrival: one fills while the other is sealed, so that it can
+    /// be emptied as a whole.
     enum Table: String {
         case first = "recent_ids"
         case second = "recent_ids2"
@@ -14,7 +14,7 @@ struct GatheredIDs: Sendable {
         var other: Table { self == .first ? .second : .first }
     }
 
-    /// In the order of `ids`, which is that of the bytes; the first eight nearly always decide.
+    /// Sorted as `ids` is, by the bytes; the first eight nearly always decide.
     private struct Key: Comparable {
         private let prefix: UInt64
         let id: EntryID
@@ -32,10 +32,10 @@ struct GatheredIDs: Sendable {
     }
 
     let table: Table
-    /// Of all that ever came together here.
+    /// Over all ids ever inserted here.
     private(set) var filter = IDFilter()
     private var known: [EntryID: Known] = [:]
-    /// A heap, so that neither the one that comes nor the one that leaves costs a sort.
+    /// A heap, so that neither insertion nor removal costs a sort.
     private var order = Heap<Key>()
 
     init(in table: Table, expecting count: Int) {
@@ -43,7 +43,7 @@ struct GatheredIDs: Sendable {
         known.reserveCapacity(count)
     }
 
-    /// How many have not left.
+    /// The number of remaining ids.
     var count: Int { known.count }
 
     subscript(id: EntryID) -> Known? { known[id] }
@@ -54,10 +54,10 @@ struct GatheredIDs: Sendable {
         filter.insert(IDFilter.hash(id))
     }
 
-    /// One that came and has left again, when the log was open before.
+    /// An id that was inserted and removed when the log was last open.
     mutating func insertGone(_ id: EntryID) { filter.insert(IDFilter.hash(id)) }
 
-    /// Takes out the first in order; nil once none is left.
+    /// Removes the first in order; nil once empty.
     mutating func removeFirst() -> (id: EntryID, known: Known)? {
         guard let id = order.popMin()?.id, let value = known.removeValue(forKey: id) else {
             return nil

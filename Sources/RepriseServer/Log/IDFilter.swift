@@ -1,21 +1,20 @@
 import RepriseCore
 
-/// Says of an id that it is surely not in a run, or that it may be: a Bloom filter whose bits for
-/// one id lie in one word.
+/// A Bloom filter over a run's ids, with all bits of an id in one word.
 ///
-/// It is stored, so the hash must be the same in every process. Who forges ids that hit all filters
-/// makes his own publishes slow and nothing wrong.
+/// It is stored, so the hash must be the same in every process. Forged ids that hit all filters
+/// slow down only their own publishes.
 struct IDFilter: Hashable, Sendable {
-    /// 16 bits for each id of a full run: about four false "may be" in a thousand.
+    /// 16 bits per id of a full run: about four false positives in a thousand.
     private static let wordCount = KnownIDs.runLength / 4
 
     private var words: [UInt64]
 
     init() { words = [UInt64](repeating: 0, count: Self.wordCount) }
 
-    /// Reads what ``bytes`` gave.
+    /// Reads the result of ``bytes``.
     ///
-    /// - Returns: nil if the bytes are not those of a filter.
+    /// - Returns: nil if the bytes are not a filter's.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.wordCount * 8 else { return nil }
         words = bytes.withUnsafeBytes { bytes in
@@ -25,7 +24,7 @@ struct IDFilter: Hashable, Sendable {
         }
     }
 
-    /// The words, each from its highest byte.
+    /// The words, in big-endian order.
     var bytes: [UInt8] { words.map(\.bigEndian).withUnsafeBytes { Array($0) } }
 
     /// FNV-1a, then a mix that spreads its weak low bits.

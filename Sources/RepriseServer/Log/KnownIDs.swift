@@ -2,31 +2,30 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Which ids the log has stored, where, and for whom: what makes publishing idempotent, whatever is
-/// trimmed.
+/// The ids that the log has stored, with their places and owners: makes publishing idempotent,
+/// independent of trimming.
 ///
-/// Random ids in one B-tree cost a page of 4 KiB written for each message once the tree is large
-/// (measured: 40,000 messages/s at a million ids, and falling). So they are kept as a
-/// log-structured tree keeps keys: the newest in memory and, in order of arrival, in a table; when
-/// ``runLength`` have come together they are sealed: written to `ids` as one sorted run, from left
-/// to right. A filter for each run says where a look-up need not look.
+/// Random ids in one large B-tree cost a written page of 4 KiB per message (measured: 40,000
+/// messages/s at a million ids, and falling). So this is a log-structured merge tree: the newest
+/// ids are in memory and, in order of arrival, in a table; ``runLength`` of them are sealed, i.e.
+/// written to `ids` as one sorted run. A filter per run saves look-ups.
 ///
-/// Sealing goes in slices, one in each commit that stores something, while the next ids come
-/// together in a second table. A run whose last slice is written gets its row in `id_runs`, and its
-/// table is emptied in that commit. So a run in `ids` without that row is one that is being sealed,
-/// and what it lacks are the ids of the older table behind its last one.
+/// Sealing goes in slices, one per commit that stores something, while the next ids collect in a
+/// second table. The commit of a run's last slice adds its row in `id_runs` and empties its table.
+/// So a run in `ids` without that row is being sealed, and lacks the ids of the older table after
+/// its last one.
 struct KnownIDs: Sendable {
     typealias Position = AppendRules.Position
     typealias Known = AppendRules.Known
 
-    /// How many ids make a run unless it is said otherwise; memory holds up to twice as many.
+    /// The default number of ids in a run; memory holds up to twice as many.
     static let runLength = 65_536
-    /// In how many slices a run is sealed if commits are small; a commit that stores more than such
-    /// a slice writes as many as it stores.
+    /// The slices of a run if commits are small; a commit that stores more than a slice writes as
+    /// many ids as it stores.
     ///
-    /// So a run is sealed before the next has come together, whatever the commits are.
+    /// So a run is sealed before the next is full, for commits of any size.
     private static let slices = 128
-    /// How many ids of a run are forgotten in one transaction.
+    /// The most ids of a run forgotten in one transaction.
     private static let forgetBatch = 4_096
 
     private struct Run: Sendable {
@@ -36,19 +35,19 @@ struct KnownIDs: Sendable {
 
     private struct Sealing: Sendable {
         let number: Int64
-        /// Those that are not written yet.
+        /// The ids not yet written.
         var ids: GatheredIDs
     }
 
     private var recent: GatheredIDs
     private var sealing: Sealing?
     private var lastRow: Int64 = 0
-    /// How many were inserted since the last slice.
+    /// The number of inserts since the last slice.
     private var insertedCount = 0
     private var runs: [Run] = []
     private let runLength: Int
 
-    /// Reads what the database knows.
+    /// Reads the ids and filters from the database.
     init(_ db: Database, runLength: Int) throws {
         self.runLength = runLength
         recent = GatheredIDs(in: .first, expecting: runLength)
@@ -74,7 +73,7 @@ struct KnownIDs: Sendable {
         }
     }
 
-    /// The table with the ids that came first; the other one may be empty.
+    /// The table with the older ids; the other one may be empty.
     private static func olderTable(_ db: Database) throws -> GatheredIDs.Table {
         func first(_ table: GatheredIDs.Table) throws -> Int64 {
             try Int64.fetchOne(db, sql: "SELECT min(n) FROM \(table.rawValue)") ?? .max
@@ -82,7 +81,7 @@ struct KnownIDs: Sendable {
         return try first(.second) < first(.first) ? .second : .first
     }
 
-    /// What is in a table; `run` is the one that is being sealed from it.
+    /// Reads a table; `run` is the one being sealed from it.
     private mutating func read(
         _ table: GatheredIDs.Table, writtenTo run: Int64?, _ db: Database
     ) throws -> GatheredIDs {
@@ -112,7 +111,7 @@ struct KnownIDs: Sendable {
             owner: row.isNull(column + 2) ? nil : row.integer(column + 2))
     }
 
-    /// Where the message with this id was stored, and for whom; nil if none was.
+    /// The channel, sequence and owner of the message with this id; nil if none was stored.
     func known(_ id: EntryID, _ db: Database) throws -> Known? {
         if let known = recent[id] ?? sealing?.ids[id] { return known }
         guard sealing != nil || !runs.isEmpty else { return nil }
@@ -139,7 +138,7 @@ struct KnownIDs: Sendable {
         return try row.step() ? known(row, at: 0) : nil
     }
 
-    /// Remembers a message that is stored in the same transaction.
+    /// Remembers a message stored in the same transaction.
     mutating func insert(
         _ id: EntryID, _ known: Known, with row: inout FastStatement
     ) throws {
@@ -154,7 +153,7 @@ struct KnownIDs: Sendable {
         insertedCount += 1
     }
 
-    /// What ``insert(_:_:with:)`` executes until the next ``seal(newest:_:)``.
+    /// The statement that ``insert(_:_:with:)`` executes until the next ``seal(newest:_:)``.
     func insertion(_ db: Database) throws -> FastStatement {
         try FastStatement(
             db,
@@ -164,8 +163,8 @@ struct KnownIDs: Sendable {
             """)
     }
 
-    /// Ends a transaction: writes a slice of the run that is being sealed, and begins with the next
-    /// one once enough ids have come together; `newest` is the time of the newest message.
+    /// Ends a transaction: writes a slice of the run being sealed, and starts the next run once
+    /// enough ids have collected; `newest` is the time of the newest message.
     mutating func seal(newest: WallTime, _ db: Database) throws {
         let inserted = insertedCount
         insertedCount = 0
@@ -208,9 +207,9 @@ struct KnownIDs: Sendable {
         try row.run()
     }
 
-    /// Forgets a part of a run that ``forgettableRun(before:_:)`` gave.
+    /// Forgets a part of a run returned by ``forgettableRun(before:_:)``.
     ///
-    /// - Returns: whether there is more of it.
+    /// - Returns: whether more of it remains.
     mutating func forget(_ run: Int64, _ db: Database) throws -> Bool {
         let last = try String.fetchOne(
             db, sql: "SELECT id FROM ids WHERE run = ? ORDER BY id LIMIT 1 OFFSET ?",
@@ -226,8 +225,7 @@ struct KnownIDs: Sendable {
         return false
     }
 
-    /// A run of which everything is older than `limit` and no message is stored any more; it stays
-    /// so.
+    /// A run in which everything is older than `limit` and no message is stored; it stays so.
     static func forgettableRun(before limit: WallTime, _ db: Database) throws -> Int64? {
         try Int64.fetchOne(
             db,

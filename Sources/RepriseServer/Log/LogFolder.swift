@@ -2,15 +2,14 @@ import Foundation
 import RepriseCore
 import Synchronization
 
-/// The folder of a database and the lock that keeps a second server out of it.
+/// The folder of a database, and the lock that excludes a second server.
 ///
-/// The system releases the lock when the process ends, however it ends, so there is nothing to
-/// clean up after a kill.
+/// The system releases the lock when the process ends in any way, so a kill needs no clean-up.
 final class LogFolder: Sendable {
     let database: String
     private let lock: Mutex<Int32>
 
-    /// Creates the folder where there is none, and takes the lock.
+    /// Creates a missing folder, and takes the lock.
     ///
     /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`,
     /// `.diskFailed`, `.journalOwned`.
@@ -30,8 +29,7 @@ final class LogFolder: Sendable {
 
     deinit { release() }
 
-    /// Refuses a folder that has no log in it, and makes none; `verb` says what was to be done with
-    /// it.
+    /// Refuses a folder without a log, and creates none; `verb` names the operation.
     static func expectDatabase(in path: String, to verb: String) throws {
         let file = ServerDatabase.log.file + ".sqlite"
         guard !FileManager.default.fileExists(atPath: path + "/" + file) else { return }
@@ -40,7 +38,7 @@ final class LogFolder: Sendable {
             remedy: "Check the path: \(file) belongs there.")
     }
 
-    /// Refuses a folder that is a device's: a new log does not begin beside a journal.
+    /// Refuses a device's folder: a new log does not begin beside a journal.
     private static func refuseJournal(in path: String) throws {
         let files = FileManager.default
         guard files.fileExists(atPath: path + "/journal.sqlite"),
@@ -51,12 +49,11 @@ final class LogFolder: Sendable {
             remedy: "Choose another data folder.")
     }
 
-    /// Lets another server in; a second call does nothing.
+    /// Releases the lock; a second call does nothing.
     func release() {
         lock.withLock { file in
             guard file >= 0 else { return }
-            // Said aloud, because a child that is just being spawned still has the file, and with
-            // it the lock.
+            // Explicit, because a child being spawned still has the file, and with it the lock.
             flock(file, LOCK_UN)
             Foundation.close(file)
             file = -1
@@ -81,11 +78,10 @@ final class LogFolder: Sendable {
         }
     }
 
-    /// Makes the database readable for this user alone, and its companions, to which SQLite gives
-    /// the database's mode.
+    /// Makes the database readable for this user alone; SQLite gives its companions the same mode.
     ///
-    /// One that is not there is made, empty, so that it is so from its first moment. What cannot be
-    /// changed stays: SQLite says what is wrong with it.
+    /// A missing one is created empty, so that its mode is right from the start. Failures are
+    /// ignored: SQLite reports what is wrong with the file.
     private static func makePrivate(_ database: String) {
         for path in ["", "-wal", "-shm", "-journal"].map({ database + $0 }) {
             let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (path == database ? O_CREAT : 0)

@@ -2,29 +2,28 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// What the writer remembers between two commits, so that storing a message reads nothing from the
-/// disk.
+/// The writer's cache between commits, so that storing a message reads nothing from the disk.
 ///
-/// It is changed inside the transaction and kept only if that commits: `SQLiteMessageLog` throws it
-/// away otherwise, and the next transaction reads anew. So it is never ahead of the disk.
+/// Changed inside the transaction and kept only if it commits: `SQLiteMessageLog` drops it
+/// otherwise, and the next transaction reads anew. So it is never ahead of the disk.
 struct LogMemory: Sendable {
-    /// How many head rows stay in memory.
+    /// The most head rows in memory.
     private static let channelLimit = 65_536
-    /// For how many users it is remembered what stands for them beside an id.
+    /// The most users whose owner hashes are cached.
     private static let ownerLimit = 65_536
 
     /// A head row.
     private struct Channel {
         var head: AppendRules.Head
-        /// Whether the head row is still to be written in this transaction.
+        /// Whether the head row must still be written in this transaction.
         var isChanged = false
     }
 
-    /// The two statements that run once a message.
+    /// The two statements that run per message.
     private struct Insertions {
         var id: FastStatement
         private var message: FastStatement
-        /// For edits, deletions and what is buried: made when the first comes.
+        /// For edits, deletions and buried messages: prepared at the first.
         private var change: FastStatement?
 
         init(_ ids: KnownIDs, _ db: Database) throws {
@@ -96,7 +95,7 @@ struct LogMemory: Sendable {
         awaited = try AwaitedMessages(db, most: most)
     }
 
-    /// Stores a batch within the transaction that is open.
+    /// Stores a batch in the open transaction.
     mutating func append(
         _ batch: [NewMessage], now: WallTime, _ db: Database
     ) throws -> [AppendResult] {
@@ -120,7 +119,7 @@ struct LogMemory: Sendable {
         try ids.forget(run, db)
     }
 
-    /// Takes over what trimming has changed in a head row.
+    /// Applies trimming to a cached head row.
     mutating func trimmed(_ name: ChannelName, by count: Int64, bytes: Int64) {
         channels[name]?.head.count -= count
         channels[name]?.head.bytes -= bytes

@@ -1,11 +1,11 @@
 package import RepriseWire
 
-/// Where a channel stands.
+/// A channel's state.
 package struct ChannelState: Hashable, Sendable {
     package var epoch: Epoch
     /// The newest sequence; 0 before the first message.
     package var head: Int64
-    /// The newest sequence that retention has taken away; 0 if it took none.
+    /// The newest sequence removed by retention; 0 if none was.
     package var floor: Int64
 
     package init(epoch: Epoch, head: Int64, floor: Int64) {
@@ -15,12 +15,12 @@ package struct ChannelState: Hashable, Sendable {
     }
 }
 
-/// A part of a channel, with the floor and the head that were true when it was read.
+/// A part of a channel, with the floor and the head of the same snapshot.
 package struct LogPage: Hashable, Sendable {
     package var events: [ServerFrame.Event]
     package var gone: [Gone]
     package var state: ChannelState
-    /// Everything that was asked for up to and including this sequence is answered by this page.
+    /// The page covers everything requested up to and including this sequence.
     package var through: Int64
 
     package init(

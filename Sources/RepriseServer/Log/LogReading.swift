@@ -2,11 +2,11 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Reads pages; everything in it happens in one read transaction.
+/// Reads pages, each in one read transaction.
 struct LogReading {
     let epoch: Epoch
 
-    /// Where the channel stands, and its key; nil if it has no messages yet.
+    /// The channel's state and key; nil if it has no messages yet.
     func state(
         of channel: ChannelName, _ db: Database
     ) throws -> (state: ChannelState, key: Int64)? {
@@ -26,7 +26,7 @@ struct LogReading {
         return (state, row.integer(0))
     }
 
-    /// Where the channel stands; head 0 and floor 0 if it has no messages yet.
+    /// The channel's state; head 0 and floor 0 if it has no messages yet.
     func stateOrNothing(of channel: ChannelName, _ db: Database) throws -> ChannelState {
         try state(of: channel, db)?.state ?? ChannelState(epoch: epoch, head: 0, floor: 0)
     }
@@ -74,12 +74,12 @@ struct LogReading {
         return tiling.page
     }
 
-    /// Counts what users have not read of channels, each up to
+    /// Counts users' unread messages in channels, each up to
     /// ``RepriseWire/WireLimits/unreadCounted``.
     ///
-    /// It looks at the newest ``unreadLookedAt`` messages, so that the time is bounded for who has
-    /// published all of them. Both statements are prepared once for all: finding them again for
-    /// each of ten thousand channels would cost as much as running them.
+    /// Scans at most the newest ``unreadLookedAt`` messages, which bounds the time for a user who
+    /// published all of them. Both statements are prepared once: preparing them for each of ten
+    /// thousand channels would cost as much as running them.
     func unread(_ asked: [UnreadQuestion], _ db: Database) throws -> [Unread] {
         var states = try FastStatement(db, Self.stateOfChannel)
         var rows = try FastStatement(db, Self.unreadInRange)
@@ -96,13 +96,13 @@ struct LogReading {
         }
     }
 
-    /// Counts what a user has not read of one channel, from what was counted before.
+    /// Counts a user's unread messages in one channel, starting from an earlier count.
     ///
-    /// A user who has published hundreds of thousands of messages, and so has not a single one
-    /// unread, would have all of them looked at for each question. With `known` only those are
-    /// looked at that came since, and those that the user has read since.
+    /// Without it, a user who has published hundreds of thousands of messages, and has none unread,
+    /// would cost a scan of all of them. With `known` only later messages are scanned, and those
+    /// read since.
     ///
-    /// - Returns: what is unread, and what to know the next time; nil if counting anew is cheap.
+    /// - Returns: the count, and the `known` of the next call; nil if a full count is cheap.
     func unread(
         _ question: UnreadQuestion, knowing known: CountedUnread.Count?, _ db: Database
     ) throws -> (Unread, CountedUnread.Count?) {
@@ -126,8 +126,8 @@ struct LogReading {
         max(question.after, state.floor, state.head - unreadLookedAt)
     }
 
-    /// Looks at all messages behind `start`, or at as many as have the most that are counted: then
-    /// the count is that of a later start.
+    /// Scans all messages after `start`, or enough for the largest count: then the count is that of
+    /// a later start.
     private func counted(
         from start: Int64, _ state: ChannelState, of user: UserID, in key: Int64,
         _ rows: inout FastStatement
@@ -142,8 +142,8 @@ struct LogReading {
         return all
     }
 
-    /// What was counted, moved to where the user and the channel stand now; nil if that cannot be,
-    /// or is more work than counting.
+    /// An earlier count, updated to the user's and the channel's current state; nil if that is
+    /// impossible, or costs more than a full count.
     private func moved(
         _ known: CountedUnread.Count, to start: Int64, _ state: ChannelState, of user: UserID,
         in key: Int64, _ rows: inout FastStatement, _ db: Database
@@ -152,7 +152,7 @@ struct LogReading {
         var count = known
         if known.count > 0 {
             let work = max(start - known.after, 0) + state.head - known.through
-            // What was trimmed cannot be looked at any more.
+            // Trimmed messages cannot be scanned any more.
             guard work < state.head - start, state.floor <= known.after,
                 try !hasDeletion(in: key, behind: known.through, db)
             else { return nil }
@@ -193,7 +193,7 @@ struct LogReading {
           ORDER BY seq DESC LIMIT ?)
         """
 
-    /// - Returns: how many, and the first of them; 0 if there is none.
+    /// - Returns: the count, and the first unread message; 0 if none.
     private func unread(
         of user: UserID, in key: Int64, _ range: CountedUnread.Count, _ rows: inout FastStatement,
         atMost limit: Int64 = WireLimits.unreadCounted
@@ -208,6 +208,6 @@ struct LogReading {
         return (rows.integer(0), rows.integer(1))
     }
 
-    /// How many messages are looked at to count those that are unread.
+    /// The most messages scanned for a count.
     static let unreadLookedAt: Int64 = 1_000_000
 }

@@ -40,8 +40,8 @@ enum LogSchema {
                     );
                     """)
         }
-        // Of what is there it is not known whose it is: as before, whoever publishes such an id
-        // again has a duplicate.
+        // The owners of existing ids are unknown: as before, any user's publish of such an id is a
+        // duplicate.
         migrator.registerMigration("5 owners of ids") { db in
             try db.execute(
                 sql: """
@@ -53,7 +53,7 @@ enum LogSchema {
         return migrator
     }
 
-    /// The epoch that was minted when the log was made, or restored.
+    /// The epoch that was minted when the log was created, or restored.
     static func epoch(_ db: Database) throws -> Epoch {
         guard let text = try String.fetchOne(db, sql: "SELECT epoch FROM log") else {
             throw RepriseError(.corrupt, "The log has lost its epoch.")
@@ -61,7 +61,7 @@ enum LogSchema {
         return try Epoch(text)
     }
 
-    /// Makes all positions void.
+    /// Voids all positions.
     static func setEpoch(_ epoch: Epoch, _ db: Database) throws {
         try db.execute(sql: "UPDATE log SET epoch = ?", arguments: [epoch.text])
     }
@@ -115,8 +115,8 @@ enum LogSchema {
             sql: "INSERT INTO log (one, epoch) VALUES (1, ?)", arguments: [epoch.text])
     }
 
-    /// The former table is copied, because a column can only be added behind the body: as much
-    /// space as the log has is needed once more.
+    /// Copies the former table, because a column can only be added behind the body: needs the log's
+    /// size in free space.
     @Sendable
     private static func addSenders(_ db: Database) throws {
         try db.execute(

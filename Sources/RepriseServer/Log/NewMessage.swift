@@ -1,19 +1,18 @@
 package import RepriseCore
 package import RepriseWire
 
-/// A message that somebody wants stored: what a `publish` asks for, by whichever way it came, and
-/// who asks.
+/// A message to store: the content of a `publish`, over any transport, and its user.
 ///
-/// Here the body has been validated and is within ``RepriseWire/WireLimits/bodyBytes``; the log
-/// stores its bytes and never looks at them. The id is unique over the whole log: see
+/// The body is validated and within ``RepriseWire/WireLimits/bodyBytes``; the log stores its bytes
+/// and never inspects them. The id is unique over the whole log: see
 /// `AppendResult/duplicate(seq:)`.
 package struct NewMessage: Hashable, Sendable {
-    /// What is asked for.
+    /// The requested publish.
     package var publish: ClientFrame.Publish
-    /// Who asks; nil where the server does not ask who is who.
+    /// The publishing user; nil where access is open.
     package var from: UserID?
-    /// Whether messages of others may be deleted too: an owner of the channel, an admin, or a
-    /// server that asks nobody.
+    /// Whether messages of others may be deleted too: by an owner of the channel, an admin, or
+    /// anyone under open access.
     package var mayChangeOthers: Bool
 
     package init(

@@ -1,15 +1,15 @@
 import Foundation
 import RepriseCore
 
-/// Fills an empty folder in such a way that a kill leaves no half of it that looks whole.
+/// Fills an empty folder atomically: a kill leaves no incomplete folder that looks complete.
 ///
-/// Everything is made in a folder inside and moved out at the end, `messages.sqlite` last: it is
-/// the mark of a complete folder. Inside, because a data folder may be a file system of its own.
+/// Everything is made in a folder inside and moved out at the end, `messages.sqlite` last: it marks
+/// a complete folder. Inside, because a data folder may be a file system of its own.
 enum Placement {
-    /// Makes the folder if it is not there and runs `body` on a place inside it.
+    /// Creates a missing folder and runs `body` on a place inside it.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the folder is not empty,
-    ///   `.notWritable`; what `body` throws, and then the folder is empty again.
+    ///   `.notWritable`; the errors of `body`, after which the folder is empty again.
     static func fill<Value>(_ path: String, _ body: (String) throws -> Value) throws -> Value {
         let files = FileManager.default
         let existed = files.fileExists(atPath: path)
@@ -54,7 +54,7 @@ enum Placement {
         try? files.removeItem(atPath: place)
     }
 
-    /// Makes the names in a folder durable, as SQLite does for the files.
+    /// Makes a folder's entries durable, as SQLite does for the files.
     private static func sync(_ folder: String) throws {
         let file = open(folder, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw RepriseError(.diskFailed, "\(folder) cannot be opened.") }

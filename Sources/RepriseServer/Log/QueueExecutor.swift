@@ -2,8 +2,7 @@ import Dispatch
 
 /// Runs tasks on a dispatch queue.
 ///
-/// A task that waits for work of that queue goes on where it was done: no thread is woken in
-/// between.
+/// A task that awaits work of that queue continues on it: no thread is woken in between.
 final class QueueExecutor: TaskExecutor {
     private let queue: DispatchQueue
 

@@ -1,6 +1,6 @@
 package import RepriseWire
 
-/// What a log keeps of each channel; nil keeps everything.
+/// A log's retention per channel; nil keeps everything.
 package struct RetentionPolicy: Hashable, Sendable {
     /// The most messages.
     package var count: Int64?
@@ -15,10 +15,10 @@ package struct RetentionPolicy: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Whether nothing is ever taken away.
+    /// Whether nothing is ever removed.
     package var keepsAll: Bool { count == nil && age == nil && bytes == nil }
 
-    /// This policy, and the other one's word where this has none.
+    /// This policy, with the other's values where this has none.
     package func over(_ standard: RetentionPolicy) -> RetentionPolicy {
         RetentionPolicy(
             count: count ?? standard.count, age: age ?? standard.age,
@@ -26,7 +26,7 @@ package struct RetentionPolicy: Hashable, Sendable {
     }
 }
 
-/// Which of these channels have a policy of their own; asked for some at a time, so that no list of
-/// all is needed.
+/// Looks up the own policies of some channels; called for a few at a time, which needs no list of
+/// all.
 package typealias RetentionOverrides =
     @Sendable ([ChannelName]) async throws -> [ChannelName: RetentionPolicy]

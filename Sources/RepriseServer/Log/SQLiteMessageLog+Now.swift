@@ -2,12 +2,12 @@ import GRDB
 package import RepriseCore
 package import RepriseWire
 
-/// What the log does, on the caller's thread: for the simulation, in which nothing waits. Not while
-/// something else uses the log.
+/// The log's operations on the caller's thread: for the simulation, in which nothing waits. Not
+/// while something else uses the log.
 extension SQLiteMessageLog {
-    /// `append(_:)`, with the time that the messages get.
+    /// `append(_:)`, with the messages' time.
     ///
-    /// `check` looks at the results before they are committed; what it throws undoes them.
+    /// `check` inspects the results before the commit; an error of it rolls back.
     package func appendNow(
         _ batch: [NewMessage], now: WallTime,
         check: ([AppendResult]) throws -> Void = { _ in }
@@ -64,7 +64,7 @@ extension SQLiteMessageLog {
         return try readNow { try KnownIDs.forgettableRun(before: limit, $0) != nil }
     }
 
-    /// Every row that counts, in order, as text: what two logs that stored the same have in common.
+    /// Every relevant row, in order, as text: equal for two logs that stored the same.
     package func dumpNow() throws -> [String] {
         try readNow { db in
             try [

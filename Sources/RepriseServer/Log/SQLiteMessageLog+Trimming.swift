@@ -4,10 +4,10 @@ package import RepriseWire
 import Synchronization
 
 extension SQLiteMessageLog {
-    /// How many messages one transaction takes away: the writer waits no longer than for an
+    /// The most messages removed in one transaction: the writer waits no longer than for an
     /// ordinary batch.
     private static let trimBatch: Int64 = 4_096
-    /// How many channels are looked at in one read.
+    /// The most channels per read.
     private static let channelBatch = 1_024
 
     package func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
@@ -37,16 +37,16 @@ extension SQLiteMessageLog {
         }
     }
 
-    /// Takes away one transaction's worth.
+    /// Removes one transaction's messages.
     ///
-    /// - Returns: whether there is more to take.
+    /// - Returns: whether more remain.
     static func trimStep(
         _ name: ChannelName, through: Int64, _ memory: inout LogMemory, _ db: Database
     ) throws -> Bool {
         let key = try Int64.fetchOne(
             db, sql: "SELECT key FROM channels WHERE name = ?", arguments: [name.text])
         guard let key else { return false }
-        // The floor is the sequence of the last message taken, so that no range lies across it.
+        // The floor is the sequence of the last removed message, so that no range spans it.
         let taken = try Row.fetchOne(
             db,
             sql: """
@@ -66,7 +66,7 @@ extension SQLiteMessageLog {
         return count == trimBatch
     }
 
-    /// What is kept of a channel.
+    /// A channel's extent.
     struct Kept: Sendable {
         let key: Int64
         let name: ChannelName
@@ -74,7 +74,7 @@ extension SQLiteMessageLog {
         let bytes: Int64
     }
 
-    /// The next channels, in the order of their keys.
+    /// The next channels, sorted by key.
     static func kept(behind key: Int64, _ db: Database) throws -> [Kept] {
         try Row.fetchAll(
             db,
@@ -85,7 +85,7 @@ extension SQLiteMessageLog {
         }
     }
 
-    /// Of which channels the policies take something away, and how far.
+    /// The channels that the policies trim, and how far.
     static func due(
         _ channels: [Kept], _ policy: RetentionPolicy, _ own: [ChannelName: RetentionPolicy],
         _ now: WallTime, _ db: Database
@@ -128,7 +128,7 @@ extension SQLiteMessageLog {
     }
 
     /// The sequence of the message with which the oldest have `bytes` bytes of bodies or more; 0 if
-    /// none need go.
+    /// none must be removed.
     private static func lastSequence(
         of key: Int64, bytes: Int64, _ db: Database
     ) throws -> Int64 {

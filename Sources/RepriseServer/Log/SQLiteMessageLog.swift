@@ -11,26 +11,26 @@ import Synchronization
 /// let committer = Committer(log: log) { events in hub.fanOut(events) }
 /// ```
 package final class SQLiteMessageLog: MessageLog {
-    /// How a log is kept.
+    /// The settings of a log.
     package struct Configuration: Sendable {
-        /// Gives messages their time.
+        /// Timestamps messages.
         package var clock: any Timekeeper = SystemTimekeeper()
-        /// How many pages may be read at the same moment.
+        /// The most pages read concurrently.
         package var readers = 4
-        /// The most bytes the database may have; nil is as many as the disk has.
+        /// The most bytes of the database; nil is unlimited.
         ///
         /// At the limit it behaves as on a full disk.
         package var maximumBytes: Int64?
-        /// How long an id is known at least.
+        /// The least time for which an id is remembered.
         package var idLife: Duration = .seconds(30 * 86_400)
-        /// How many ids are kept in memory before they are sorted into a run: see `KnownIDs`.
+        /// The ids kept in memory before they are sorted into a run: see `KnownIDs`.
         package var idsPerRun = KnownIDs.runLength
-        /// How many buried messages are awaited: see `AwaitedMessages`.
+        /// The most buried messages awaited: see `AwaitedMessages`.
         package var awaitedMessages = AwaitedMessages.most
-        /// Whether the folder was restored from a backup, and so lacks what was stored after that.
+        /// Whether the folder was restored from a backup, and lacks later messages.
         ///
-        /// Then a new epoch is minted before anything is read, because positions that devices hold
-        /// may be given again.
+        /// Then a new epoch is minted before any read, because sequences that devices know may be
+        /// assigned again.
         package var isRestored = false
         /// Mints epochs.
         package var newEpoch: @Sendable () -> Epoch = { .random() }
@@ -45,20 +45,20 @@ package final class SQLiteMessageLog: MessageLog {
     private let memory = Mutex<LogMemory?>(nil)
     private let changes = Mutex(ChannelChanges())
     private let counted = Mutex(CountedUnread())
-    /// Whether something may be in the files that was deleted; after a start it may.
+    /// Whether the files may contain deleted content; true after a start.
     let hasDeleted = Atomic(true)
-    /// Where writes wait for the disk, so that no thread of Swift's pool does.
+    /// Blocks on the disk in place of a thread of Swift's pool.
     private let writing: DispatchQueue
     package let executor: (any TaskExecutor)?
 
-    /// Opens the log in a folder, and creates both where there is nothing yet.
+    /// Opens the log in a folder, or creates both.
     ///
     /// - Parameters:
     ///   - path: the folder.
-    ///   - configuration: how it is kept.
-    /// - Returns: the log; nobody else can open this folder until ``close()`` or the process's end.
+    ///   - configuration: the log's settings.
+    /// - Returns: the log, exclusively until ``close()`` or the process's end.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
-    ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`. A damaged file is left as it is:
+    ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`. A damaged file is left unchanged:
     ///   on a server an operator decides.
     package static func open(
         at path: String, _ configuration: Configuration = Configuration()
@@ -76,7 +76,7 @@ package final class SQLiteMessageLog: MessageLog {
         var settings = GRDB.Configuration()
         settings.maximumReaderCount = configuration.readers
         settings.label = "reprise.log"
-        // Nobody else should write here; a tool that does for a moment is waited for.
+        // No other process should write here; a tool that briefly does is waited for.
         settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
         self.folder = folder
         self.configuration = configuration
@@ -101,7 +101,7 @@ package final class SQLiteMessageLog: MessageLog {
 
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
         guard !batch.isEmpty else { return [] }
-        // In any case: of one that has failed it is not known whether it is stored.
+        // Also after a failure: the batch may be stored.
         defer { noteChanges(in: batch) }
         let results = try await commit { [clock = configuration.clock] memory, db in
             try memory.append(batch, now: clock.wall(), db)
@@ -187,7 +187,7 @@ package final class SQLiteMessageLog: MessageLog {
         }
     }
 
-    /// What SQLite says when asked how durable a commit is; 2 is FULL.
+    /// SQLite's `synchronous` setting; 2 is FULL.
     package func synchronous() throws -> Int? {
         try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
     }
@@ -233,7 +233,7 @@ package final class SQLiteMessageLog: MessageLog {
     ) throws -> Value {
         do {
             return try memory.withLock { memory in
-                // Taken out, so that only a commit that succeeded puts it back.
+                // Taken out, so that only a successful commit puts it back.
                 var current = memory.take()
                 let value = try pool.write { db in
                     var changed =

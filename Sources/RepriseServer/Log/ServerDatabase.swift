@@ -1,16 +1,15 @@
 import GRDB
 import RepriseCore
 
-/// What the server's databases have in common: how each knows its own file, is brought to this
-/// version and is made durable.
+/// The common part of the server's databases: identification, migration and durability.
 struct ServerDatabase: Sendable {
-    /// Said in errors: "the log".
+    /// The name in error messages: "the log".
     let name: String
-    /// The name of the file, without its ending.
+    /// The file's name without its extension.
     let file: String
-    /// How the file is known for our own.
+    /// Identifies the file as Reprise's.
     let applicationID: Int32
-    /// How many pages the writer keeps, in KiB.
+    /// The writer's page cache, in KiB.
     let writerCache: Int
 
     /// "RPSL" in ASCII.
@@ -20,17 +19,17 @@ struct ServerDatabase: Sendable {
     static let accounts = ServerDatabase(
         name: "accounts", file: "accounts", applicationID: 0x5250_4143, writerCache: 8_192)
 
-    /// Brings the database to this version.
+    /// Migrates the database to this version.
     ///
     /// - Parameters:
     ///   - writer: a pool's writer or a queue.
-    ///   - migrator: the first migration sets the application id.
+    ///   - migrator: its first migration sets the application id.
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`; a `DatabaseError`.
     func prepare(_ writer: some DatabaseWriter, _ migrator: DatabaseMigrator) throws {
         try writer.writeWithoutTransaction { db in
             let found = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            // The migrator makes its table in a transaction of its own, before the first that is
-            // ours: a server that was killed in between has left that table and nothing in it.
+            // GRDB's migrator creates its table in a transaction before the first migration: a
+            // server killed in between leaves that table alone.
             let isEmpty =
                 try Int.fetchOne(
                     db,
@@ -51,9 +50,10 @@ struct ServerDatabase: Sendable {
     }
 
     /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged writes
-    /// with the power.
+    /// at a power loss.
     func makeDurable(_ db: Database) throws {
-        // A larger cache and rarer checkpoints let a page that many commits change be written once.
+        // With a larger cache and rarer checkpoints, a page that many commits change is written
+        // once.
         try db.execute(
             sql: """
                 PRAGMA synchronous = FULL;
@@ -70,34 +70,34 @@ struct ServerDatabase: Sendable {
         }
     }
 
-    /// Writes the write-ahead log into the database and empties it: what was deleted, and is
-    /// overwritten in the one, is not in the other either.
+    /// Checkpoints and truncates the write-ahead log, so that content erased from the database is
+    /// in neither file.
     ///
     /// - Parameter db: the writer, outside of a transaction.
-    /// - Returns: whether it is empty; somebody who reads an older state holds it, and then it is
-    ///   to be tried again.
+    /// - Returns: whether the write-ahead log is empty; false while a reader holds an older
+    ///   snapshot: try again later.
     /// - Throws: a `DatabaseError`.
     func emptyWriteAheadLog(_ db: Database) throws -> Bool {
-        // Whoever reads a backup may do so for minutes; the writer does not wait for that.
+        // A backup may read for minutes; the writer does not wait for it.
         try db.execute(sql: "PRAGMA busy_timeout = 50")
         defer { try? db.execute(sql: "PRAGMA busy_timeout = \(Self.busyMilliseconds)") }
         return try Int.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)") == 0
     }
 
-    /// How long another process that holds the file is waited for.
+    /// How long to wait for another process that locks the file.
     static let busyMilliseconds = 5_000
 
-    /// Ends a pool that nobody uses any more, and leaves one file, with everything in it.
+    /// Closes an unused pool and leaves one file with all content.
     ///
-    /// Whoever is the last to close writes the write-ahead log into the database, and a reader may
-    /// not: the pool would close the writer first. This fails only while a statement runs; then the
-    /// process's end closes the files as safely, and the next to open finds the log.
+    /// The last connection to close checkpoints the write-ahead log, which a reader may not do: the
+    /// pool would close the writer first. This fails only while a statement runs; then the
+    /// process's end closes the files as safely, and the next open recovers.
     func close(_ pool: DatabasePool) {
         pool.invalidateReadOnlyConnections()
         try? pool.close()
     }
 
-    /// Says what a failure of SQLite means.
+    /// Translates a failure of SQLite.
     func typed(_ error: any Error) -> RepriseError {
         if let error = error as? RepriseError { return error }
         guard let error = error as? DatabaseError else {

@@ -1,7 +1,7 @@
 import GRDB
 import RepriseWire
 
-/// Edits and deletions as rows: how they are written, looked up and carried out.
+/// Reads, writes and applies edits and deletions.
 enum StoredChange {
     static let edit: Int64 = 1
     static let deletion: Int64 = 2
@@ -13,7 +13,7 @@ enum StoredChange {
         return row.integer(column) == edit ? .edits(target) : .deletes(target)
     }
 
-    /// What is stored at a position; nil if it was trimmed.
+    /// The message at a position; nil if it was trimmed.
     static func target(
         at position: AppendRules.Position, _ db: Database
     ) throws -> AppendRules.Target? {
@@ -37,12 +37,12 @@ enum StoredChange {
             isDeleted: !row.isNull(3))
     }
 
-    /// Takes the bodies of a message and of its edits away.
+    /// Erases the bodies of a message and of its edits.
     ///
-    /// - Returns: by how many bytes the bodies of the channel have become fewer.
+    /// - Returns: the number of bytes erased.
     static func blank(_ target: Int64, in channel: Int64, _ db: Database) throws -> Int64 {
         var freed: Int64 = 0
-        // Apart, because SQLite would answer an OR by reading the whole channel.
+        // Separate statements, because SQLite would scan the whole channel for an OR.
         for place in ["seq = ?", "change = \(edit) AND target = ?"] {
             let condition = "channel = ? AND \(place) AND deleted IS NULL"
             var sum = try FastStatement(

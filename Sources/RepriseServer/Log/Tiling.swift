@@ -1,14 +1,13 @@
 package import RepriseWire
 
-/// Decides how a page accounts for the ranges that are missing: by an event, or by a `gone`, each
-/// sequence once.
+/// Decides how a page covers missing ranges: each sequence once, by an event or a `gone`.
 ///
-/// Ranges come in order through ``begin(_:)``, then the rows behind ``position``. What neither the
-/// floor nor a row accounts for was taken out of the log by hand; it is answered as `erased`, so
-/// that no device waits for it for ever.
+/// Ranges come in order through ``begin(_:)``, then the rows behind ``position``. A sequence that
+/// neither the floor nor a row covers was removed from the log by hand; it is answered as `erased`,
+/// so that no device waits for it for ever.
 package struct Tiling {
     package private(set) var page: LogPage
-    /// Everything asked for up to here is answered.
+    /// All requested sequences up to here are answered.
     package private(set) var position: Int64 = 0
     package private(set) var isFull = false
     private var target: Int64 = 0
@@ -25,7 +24,7 @@ package struct Tiling {
     /// Whether the current range needs one more row.
     package var needsRow: Bool { !isFull && position < target }
 
-    /// Begins a range: what lies at or below the floor is gone.
+    /// Begins a range: sequences at or below the floor are gone.
     ///
     /// - Returns: whether rows are needed.
     package mutating func begin(_ range: SequenceRange) -> Bool {
@@ -37,9 +36,9 @@ package struct Tiling {
         return needsRow
     }
 
-    /// Looks at the next row before its body is read.
+    /// Checks the next row before its body is read.
     ///
-    /// - Returns: whether it is to be added.
+    /// - Returns: whether to add it.
     package mutating func accepts(prev: Int64, bytes count: Int) -> Bool {
         answer(through: min(prev, target), as: .erased)
         guard position < target else { return false }
@@ -55,7 +54,7 @@ package struct Tiling {
         page.through = position
     }
 
-    /// There is no row behind ``position``.
+    /// No row follows ``position``.
     package mutating func rowsEnded() { answer(through: target, as: .erased) }
 
     private mutating func answer(through: Int64, as reason: Gone.Reason) {

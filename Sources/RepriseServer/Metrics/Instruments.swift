@@ -6,7 +6,7 @@ protocol Instrument: AnyObject, Sendable {
     func write(_ name: String, _ labels: [(String, String)], to text: inout PrometheusText)
 }
 
-/// Goes up: one relaxed atomic addition.
+/// A counter: one relaxed atomic addition.
 final class CountingInstrument: CounterHandler, Instrument {
     private let value = Atomic<Int64>(0)
 
@@ -18,7 +18,7 @@ final class CountingInstrument: CounterHandler, Instrument {
     }
 }
 
-/// Goes up by fractions.
+/// A floating-point counter.
 final class FractionCountingInstrument: FloatingPointCounterHandler, Instrument {
     private let value = Mutex(0.0)
 
@@ -33,7 +33,7 @@ final class FractionCountingInstrument: FloatingPointCounterHandler, Instrument 
     }
 }
 
-/// Is what it was set to last.
+/// A gauge: the last value set.
 final class GaugeInstrument: MeterHandler, RecorderHandler, Instrument {
     private let value = Mutex(0.0)
 
@@ -49,7 +49,7 @@ final class GaugeInstrument: MeterHandler, RecorderHandler, Instrument {
     }
 }
 
-/// Counts values by size, in buckets whose bounds are given.
+/// A histogram with given bucket bounds.
 final class HistogramInstrument: RecorderHandler, TimerHandler, Instrument {
     private struct State: Sendable {
         var counts: [Int64]
@@ -60,7 +60,7 @@ final class HistogramInstrument: RecorderHandler, TimerHandler, Instrument {
     private let bounds: [Double]
     private let state: Mutex<State>
 
-    /// - Parameter bounds: growing; what is beyond the last is counted too.
+    /// - Parameter bounds: ascending; values beyond the last are counted too.
     init(bounds: [Double]) {
         self.bounds = bounds
         state = Mutex(State(counts: [Int64](repeating: 0, count: bounds.count)))

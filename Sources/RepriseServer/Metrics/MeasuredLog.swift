@@ -1,7 +1,7 @@
 package import RepriseCore
 package import RepriseWire
 
-/// A message log that is watched: how long commits take, how large they are, and what fails.
+/// A message log with metrics: the duration, size and failures of commits.
 package struct MeasuredLog: MessageLog {
     private let log: any MessageLog
     private let metrics: ServerMetrics

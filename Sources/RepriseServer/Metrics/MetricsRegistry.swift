@@ -1,19 +1,19 @@
 package import Metrics
 import Synchronization
 
-/// Keeps the metrics of one server and writes them as Prometheus reads them: a backend of
-/// swift-metrics.
+/// A swift-metrics backend that writes the metrics of one server in Prometheus' text format.
 ///
 /// ```swift
 /// let registry = MetricsRegistry()
-/// let stored = Counter(label: "messages_total", dimensions: [("outcome", "stored")], factory: registry)
+/// let stored = Counter(
+///     label: "messages_total", dimensions: [("outcome", "stored")], factory: registry)
 /// stored.increment()
 /// print(registry.text())
 /// ```
 ///
-/// A server has its own, so that two in one process do not share their counts.
+/// Each server has its own, so that two in one process do not share counts.
 package final class MetricsRegistry: MetricsFactory {
-    /// What a family is beyond its name.
+    /// The properties of a family beside its name.
     package struct Description: Sendable {
         package var help: String
         /// The bounds of a histogram's buckets.
@@ -53,19 +53,19 @@ package final class MetricsRegistry: MetricsFactory {
     private let beforeText = Mutex<[@Sendable () -> Void]>([])
 
     /// - Parameters:
-    ///   - limit: the most lines and histograms; what is made beyond it counts, but is not shown.
+    ///   - limit: the most lines and histograms; further ones count, but are not shown.
     ///   - descriptions: by name.
     package init(limit: Int = 1_000, descriptions: [String: Description] = [:]) {
         self.limit = limit
         self.descriptions = descriptions
     }
 
-    /// Called before the text is written: for what is looked up rather than counted.
+    /// Called before the text is written: for values that are read rather than counted.
     package func beforeEachText(_ look: @escaping @Sendable () -> Void) {
         beforeText.withLock { $0.append(look) }
     }
 
-    /// Everything, in the text format of Prometheus.
+    /// All metrics in Prometheus' text format.
     package func text() -> String {
         for look in beforeText.withLock({ $0 }) { look() }
         return state.withLock { state in
@@ -133,7 +133,7 @@ package final class MetricsRegistry: MetricsFactory {
         return instrument(label, dimensions, .histogram) { HistogramInstrument(bounds: bounds) }
     }
 
-    /// The one that is there, or a new one; a new one that cannot be shown still works.
+    /// The existing instrument, or a new one; beyond the limit a new one works but is not shown.
     private func instrument<Made: Instrument>(
         _ label: String, _ dimensions: [(String, String)], _ kind: Kind, _ make: () -> Made
     ) -> Made {

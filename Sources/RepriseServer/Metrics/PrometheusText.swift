@@ -1,13 +1,13 @@
-/// Writes the text format that Prometheus reads, version 0.0.4.
+/// Writes Prometheus' text format, version 0.0.4.
 ///
 /// - SeeAlso: prometheus.io/docs/instrumenting/exposition_formats
 struct PrometheusText {
-    /// What an answer with this text says it is.
+    /// The content type.
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     private(set) var text = ""
 
-    /// Begins a family: what it means, and what kind it is.
+    /// Begins a family, with its help and kind.
     mutating func family(_ name: String, kind: String, help: String?) {
         if let help { text += "# HELP \(name) \(Self.escaped(help, quotes: false))\n" }
         text += "# TYPE \(name) \(kind)\n"

@@ -2,10 +2,9 @@ package import Metrics
 package import RepriseCore
 package import RepriseWire
 
-/// What a server counts; `docs/operations.md` says what each figure means and when to worry.
+/// A server's metrics; `docs/operations.md` explains each.
 ///
-/// Labels have few values that are known beforehand: never a channel, a user or what a client
-/// wrote.
+/// Labels have few values that are known in advance: never a channel, a user or a client's text.
 package final class ServerMetrics: Sendable {
     package let registry: MetricsRegistry
     private let factory: any MetricsFactory
@@ -27,8 +26,8 @@ package final class ServerMetrics: Sendable {
     private let forms: [String: Counter]
     private let pushes: [PushService: [String: Counter]]
 
-    /// - Parameter factory: gets everything too, beside the registry: what the program bootstrapped
-    ///   swift-metrics with.
+    /// - Parameter factory: receives everything too, beside the registry: the program's
+    ///   bootstrapped swift-metrics.
     package init(also factory: (any MetricsFactory)? = nil) {
         let registry = MetricsRegistry(descriptions: Self.descriptions)
         self.registry = registry
@@ -84,22 +83,22 @@ package final class ServerMetrics: Sendable {
         }
     }
 
-    /// What the program has bootstrapped swift-metrics with; nil if it has not.
+    /// The program's bootstrapped swift-metrics; nil without one.
     static var bootstrapped: (any MetricsFactory)? {
         let factory = MetricsSystem.factory
         return factory is NOOPMetricsHandler ? nil : factory
     }
 
-    /// Everything as Prometheus reads it.
+    /// All metrics in Prometheus' text format.
     package func text() -> String { registry.text() }
 
-    /// A figure that is looked up when the text is asked for.
+    /// A gauge that is read when the text is requested.
     package func gauge(_ name: String, _ look: @escaping @Sendable () -> Int) {
         let meter = Meter(label: name, dimensions: [], factory: factory)
         registry.beforeEachText { meter.set(look()) }
     }
 
-    // MARK: What happened
+    // MARK: Events
 
     /// A batch is durable.
     package func committed(_ results: [AppendResult], after time: Duration) {
@@ -117,7 +116,7 @@ package final class ServerMetrics: Sendable {
         outcomes["failed"]?.increment(by: count)
     }
 
-    /// A request was refused before the log was asked.
+    /// A request was refused before the log was read.
     package func refused(_ request: String, _ code: RefusalCode) {
         let codes = refusals[request]
         (codes?[code.name] ?? codes?["other"])?.increment()
@@ -126,7 +125,7 @@ package final class ServerMetrics: Sendable {
     /// The server has ended a connection.
     package func closed(_ code: CloseCode) { closes[code.number]?.increment() }
 
-    /// A token was refused, or could not be looked at.
+    /// A token was refused, or could not be checked.
     package func authFailed(_ error: RepriseError) {
         let reason =
             switch error.code {
@@ -140,7 +139,7 @@ package final class ServerMetrics: Sendable {
     /// A request for forms was answered.
     package func formsDone(_ outcome: FormsOutcome) { forms[outcome.rawValue]?.increment() }
 
-    /// Something became of a push.
+    /// A push has got a disposition.
     package func pushed(_ service: PushService, _ settlement: PushMachine.Settlement) {
         let outcome =
             switch settlement {

@@ -1,17 +1,16 @@
 package import NIOCore
 
-/// Stands between HTTP/2 and TLS and hands on together what was written in one turn of the event
-/// loop.
+/// Stands between HTTP/2 and TLS and combines the writes of one event-loop tick.
 ///
-/// The HTTP client flushes three times a request, each time with a record of TLS and a call of the
-/// system. Many pushes are made in one turn, so that here their frames share both.
+/// The HTTP client flushes three times per request, each with a TLS record and a system call. Many
+/// pushes are made in one tick, so that here their frames share both.
 ///
 ///     HTTP/2 → GatheredWrites → TLS → socket
 package final class GatheredWrites: ChannelOutboundHandler, RemovableChannelHandler {
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// So much is handed on without waiting for the end of the turn.
+    /// The bytes that are passed on without waiting for the end of the tick.
     private static let mostBytes = 65_536
 
     private var gathered = ByteBuffer()
@@ -57,7 +56,7 @@ package final class GatheredWrites: ChannelOutboundHandler, RemovableChannelHand
             for promise in promises { written.futureResult.cascade(to: promise) }
             promises.removeAll(keepingCapacity: true)
             context.write(wrapOutboundOut(gathered), promise: written)
-            // TLS has sealed what it was given by the time at which the flush returns.
+            // TLS has encrypted its input when the flush returns.
             context.flush()
             return gathered.clear()
         }

@@ -1,16 +1,16 @@
 import RepriseCore
 
-/// Decides whether a provider is asked at all: `asked → left alone → tried with one → asked`.
+/// Circuit breaker of a provider: closed, open (nothing is sent), half-open (one push is sent as a
+/// probe).
 ///
-/// After ``PushLimits/failuresToOpen`` failures in a row nothing is sent for a while; then one push
-/// finds out.
+/// Opens after ``PushLimits/failuresToOpen`` failures in a row, or at a `Retry-After`.
 struct PushCircuit: Sendable {
     enum Permission: Hashable {
-        /// As many pushes as there may be.
+        /// No limit.
         case all
-        /// One, to find out.
+        /// One, as a probe.
         case one
-        /// None until then; nil until that one has been answered.
+        /// None until then; nil until the probe was answered.
         case none(Duration?)
     }
 
@@ -18,7 +18,7 @@ struct PushCircuit: Sendable {
     private var downUntil: Duration?
     private var isProbing = false
 
-    /// Whether the provider is taken to be down.
+    /// Whether the provider is considered down.
     var isDown: Bool { downUntil != nil }
 
     func permission(now: Duration) -> Permission {
@@ -27,7 +27,7 @@ struct PushCircuit: Sendable {
         return downUntil <= now ? .one : .none(downUntil)
     }
 
-    /// How long to wait before one may be sent; nil if it may be now.
+    /// The wait until a push may be sent; nil if one may now.
     func wait(now: Duration) -> Duration? {
         switch permission(now: now) {
         case .all, .one: nil
@@ -35,14 +35,14 @@ struct PushCircuit: Sendable {
         }
     }
 
-    /// A push goes out.
+    /// A push is being sent.
     mutating func tried() {
         if downUntil != nil { isProbing = true }
     }
 
-    /// The provider has not answered, or says that it is down.
+    /// The provider has not answered, or reports that it is down.
     mutating func failed(retryAfter: Duration?, now: Duration, jitter: Double) {
-        // Those that were sent before it was known count once.
+        // Pushes in flight when the circuit opened count once.
         if downUntil != nil, !isProbing { return }
         failures += 1
         isProbing = false
@@ -50,7 +50,7 @@ struct PushCircuit: Sendable {
         let own = Backoff(base: PushLimits.circuitBase, longest: PushLimits.circuitLongest)
             .delay(failures: max(1, failures - PushLimits.failuresToOpen + 1), jitter: jitter)
         let asked = min(retryAfter ?? .zero, PushLimits.retryAfterLongest)
-        // Never at once: a jitter of nothing would make a loop of it.
+        // Never at once: a jitter of zero would make a busy loop.
         downUntil = now + max(asked, own, .milliseconds(100))
     }
 }

@@ -1,17 +1,16 @@
-/// What a server pushes by; nothing by default.
+/// The push services of a server; none by default.
 public struct PushConfiguration: Hashable, Sendable {
-    /// Apple's service; nil pushes nothing there.
+    /// Apple's service; nil disables it.
     public var apns: APNsSettings?
-    /// The services of browsers; nil pushes nothing there.
+    /// The services of browsers; nil disables them.
     public var webPush: WebPushSettings?
-    /// Whether pushes are only logged: everything but the sending is done, and what would have been
-    /// sent counts as sent.
+    /// Whether pushes are only logged: everything but the sending is done, and counts as sent.
     public var isDryRun = false
 
-    /// Pushes nothing.
+    /// No push services.
     public init() {}
 
-    /// Refuses what cannot be right, without reading a file.
+    /// Refuses invalid settings, without reading a file.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
     public func check() throws {

@@ -1,27 +1,27 @@
 import RepriseCore
 import RepriseWire
 
-/// What a message says to a person, as far as its body tells.
+/// A message's displayed content, from its body.
 ///
 /// | body | shown |
 /// |---|---|
-/// | a string | it |
+/// | a string | the string |
 /// | an object with `text` | the text; `title` too |
-/// | an object with `notice: {title, body, category, ttl}` | what it says, in place of title and text |
+/// | an object with `notice: {title, body, category, ttl}` | its values, in place of title and text |
 /// | an object with `notice: false` | nothing: the message is not pushed |
-/// | anything else | that there is a message |
+/// | anything else | a generic text |
 package struct PushContent: Hashable, Sendable {
     package var title: String?
     package var body: String
     package var category: String?
     package var life: Duration
 
-    /// Said of a message that says nothing of itself.
+    /// The text of a message without displayable content.
     package static let unspoken = "New message"
 
-    /// Nil for a message that is not to be pushed.
+    /// Nil for a message that is not pushed.
     ///
-    /// - Parameter body: JSON, as it was stored.
+    /// - Parameter body: JSON, as stored.
     package init?(_ body: [UInt8]) {
         self.body = Self.unspoken
         life = PushLimits.life

@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseWire
 
-/// What became of pushes is written down.
+/// Records the disposition of pushes.
 extension PushDispatcher {
     func note(_ due: DuePush, _ settlement: PushMachine.Settlement) {
         metrics?.pushed(provider.service, settlement)
@@ -10,9 +10,9 @@ extension PushDispatcher {
             PushSettled(entry: due.entry, address: due.address, settlement: settlement))
     }
 
-    /// Writes down what was answered once that is much, or old, or nothing else is under way.
+    /// Records answers once they are many, or old, or nothing else is in flight.
     ///
-    /// - Returns: when to look again.
+    /// - Returns: when to call it again.
     func settle(_ group: inout DiscardingTaskGroup, _ now: Duration) -> Duration? {
         guard !isSettling, let since = unsettledSince else { return nil }
         let latest = since + PushLimits.settledWithin
@@ -54,8 +54,8 @@ extension PushDispatcher {
             batch.map(\.entry.number), removed: removed, next: soonest.map { now + $0 })
     }
 
-    /// At the end: what was answered is written down, if the disk lets it; what is not is pushed
-    /// once more.
+    /// At the end, records the answers if the disk permits; otherwise their pushes are sent once
+    /// more.
     func settleRest() async {
         guard !unsettled.isEmpty else { return }
         try? await accounts.settlePushes(unsettled, now: clock.wall())

@@ -1,9 +1,9 @@
 import RepriseCore
 import RepriseWire
 
-/// Walks over the members of channels.
+/// Fan-out scans over the members of channels.
 extension PushDispatcher {
-    /// What was stored while no server ran, or before it was noted.
+    /// Scans for messages stored while no server ran, or before they were noted.
     func recover() async {
         var after: ChannelName?
         do {
@@ -16,7 +16,7 @@ extension PushDispatcher {
                         continue
                     }
                     if walk.through > head {
-                        // A log that was restored gives sequences again, and what gets them is new.
+                        // A restored log assigns sequences again, and messages with them are new.
                         walk = PushWalk(channel: name, through: head, target: nil, user: "")
                         try await accounts.savePush(walk, provider.service)
                     }
@@ -53,7 +53,7 @@ extension PushDispatcher {
         signal.yield()
     }
 
-    /// Where the walk of a channel stands, and what it is about; nil if there is nobody or nothing.
+    /// A channel's scan with its messages; nil without members or messages.
     private func prepare(_ channel: ChannelName, through: Int64) async throws -> Walk? {
         if let walk = walks[channel] { return walk }
         guard let walk = try await accounts.pushWalk(provider.service, in: channel),

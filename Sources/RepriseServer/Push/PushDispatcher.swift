@@ -3,16 +3,17 @@ package import RepriseCore
 package import RepriseWire
 import Synchronization
 
-/// Pushes what was stored, by one service: performs what ``PushMachine`` decides.
+/// Pushes stored messages by one service: performs the decisions of ``PushMachine``.
 ///
 /// ```swift
-/// let dispatcher = PushDispatcher(provider, accounts: accounts, log: log, clock: clock, logger: logger)
+/// let dispatcher = PushDispatcher(
+///     provider, accounts: accounts, log: log, clock: clock, logger: logger)
 /// async let pushing: Void = dispatcher.run()
 /// dispatcher.committed(events)  // from the committer
 /// await dispatcher.stop()
 /// ```
 package actor PushDispatcher {
-    /// What has come from others since the machine was told last.
+    /// Events from other threads since the machine last took them.
     private struct Mail {
         var stored: [ChannelName: Int64] = [:]
         var hasOverflowed = false
@@ -39,15 +40,15 @@ package actor PushDispatcher {
     var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
     var walks: [ChannelName: Walk] = [:]
     var unsettled: [PushSettled] = []
-    /// When the first of them was answered.
+    /// When the oldest unrecorded answer arrived.
     var unsettledSince: Duration?
-    /// Addresses that have just died, until nothing in memory can be older than that.
+    /// Addresses that have just become invalid, until no older push is in memory.
     private var died: [PushAddress: Duration] = [:]
     var isSettling = false
     var isStopping = false
     private var timer: (moment: Duration, task: Task<Void, Never>)?
 
-    /// A walk that is under way, with the messages that it is about.
+    /// A fan-out scan in flight, with its messages.
     struct Walk {
         var walk: PushWalk
         var target: Int64
@@ -72,7 +73,7 @@ package actor PushDispatcher {
         maker = PushMaker(unread: unread, log: log, clock: clock)
     }
 
-    // MARK: What others tell
+    // MARK: Events from outside
 
     /// Messages are durable; does not block.
     package nonisolated func committed(_ events: [ServerFrame.Event]) {
@@ -88,19 +89,19 @@ package actor PushDispatcher {
         signal.yield()
     }
 
-    /// Others have queued pushes; does not block.
+    /// Another part has queued pushes; does not block.
     package nonisolated func othersQueued() {
         mail.withLock { $0.othersQueued = true }
         signal.yield()
     }
 
-    /// Ends ``run()``: what is under way has a moment to be answered.
+    /// Ends ``run()``: pushes in flight get a moment to be answered.
     package func stop() {
         isStopping = true
         signal.yield()
     }
 
-    /// How many pushes wait, and whether the provider is taken to be down.
+    /// The number of waiting pushes, and whether the provider is considered down.
     package nonisolated var figures: (queued: Int, down: Int) { shown.withLock { $0 } }
 
     // MARK: The loop
@@ -171,7 +172,7 @@ package actor PushDispatcher {
         }
     }
 
-    /// One timer, for the soonest moment.
+    /// Arms one timer, for the earliest deadline.
     private func arm(_ moment: Duration?) {
         guard moment != timer?.moment else { return }
         timer?.task.cancel()
@@ -239,7 +240,7 @@ package actor PushDispatcher {
                 note(due, .dropped(why))
             }
         }
-        // A calendar that was put back must not make anything wait for longer than it was to.
+        // A wall clock that was set back must not prolong a wait.
         let next = page.next.map {
             clock.uptime()
                 + min(max(wall.duration(to: $0), .zero), PushLimits.retryAfterLongest)
@@ -249,8 +250,8 @@ package actor PushDispatcher {
 
     private func send(_ due: DuePush, _ kind: PushHint.Kind, isQuiet: Bool) async {
         if let address = due.address, let until = died[address], until > clock.uptime() {
-            // What is known of it is older than its death; it is read again when that is written
-            // down.
+            // The row was read before its address became invalid; it is read again once that is
+            // recorded.
             let instead = PushMachine.Settlement.again(
                 after: PushLimits.waitsInMemory * 2, isAttempt: false)
             return ended(due, .accepted, instead: instead)
@@ -282,7 +283,7 @@ package actor PushDispatcher {
         signal.yield()
     }
 
-    /// Never an address, a text or a key; of a service that stays as it is, once in
+    /// Logs neither addresses nor texts nor keys; an unchanged failure once per
     /// ``PushLimits/troubleTold``.
     private func tell(_ outcome: PushOutcome, lane: String, _ now: Duration) {
         guard let news = troubles.ended(outcome, lane: lane, now: now) else { return }

@@ -1,7 +1,7 @@
 package import RepriseCore
 package import RepriseWire
 
-/// One push that waits in the queue: for one device, about one message.
+/// A queued push: for one device, about one message.
 package struct PushEntry: Hashable, Sendable {
     /// The number of its row.
     package var number: Int64
@@ -10,7 +10,7 @@ package struct PushEntry: Hashable, Sendable {
     package var kind: PushHint.Kind
     package var channel: ChannelName
     package var seq: Int64
-    /// The message; nil for what is about no message.
+    /// The message; nil for a push about none.
     package var message: EntryID?
     package var from: UserID?
     package var attempts: Int
@@ -33,7 +33,7 @@ package struct PushEntry: Hashable, Sendable {
         self.expires = expires
     }
 
-    /// The device, for what is counted per device.
+    /// The device, for limits per device.
     package struct Target: Hashable, Sendable {
         package var user: UserID
         package var device: EntryID
@@ -47,19 +47,18 @@ package struct PushEntry: Hashable, Sendable {
     package var target: Target { Target(user: user, device: device) }
 }
 
-/// A push whose time has come, with all that decides whether it is still right to send it: of one
-/// moment.
+/// A due push, with all data that decides whether to send it, in one snapshot.
 package struct DuePush: Hashable, Sendable {
     package var entry: PushEntry
-    /// Nil for a device that is gone or has no address any more.
+    /// Nil for a device that is gone or has no address.
     package var address: PushAddress?
-    /// When the device last said that the address is its own.
+    /// When the device last registered the address.
     package var addressSince: WallTime
-    /// How far the device has received the channel.
+    /// The device's delivered position in the channel.
     package var delivered: Int64
-    /// How far the user has read it.
+    /// The user's read position.
     package var read: Int64
-    /// The newest message of the channel of which a push was taken for this device.
+    /// The channel's newest message for which a push to this device was accepted.
     package var pushed: Int64
     package var isMember: Bool
     package var isChannelMuted: Bool
@@ -69,9 +68,9 @@ package struct DuePush: Hashable, Sendable {
     package var title: String?
 }
 
-/// What is to be done with a push whose time has come.
+/// The decision about a due push.
 package enum PushVerdict: Hashable, Sendable {
-    /// As this kind; quietly if the person is not to be disturbed.
+    /// Send as this kind; quietly if the user must not be disturbed.
     case send(PushHint.Kind, isQuiet: Bool)
     case drop(PushDrop)
 }
@@ -80,35 +79,35 @@ package enum PushVerdict: Hashable, Sendable {
 package enum PushDrop: String, Hashable, Sendable, CaseIterable {
     /// The device has received the message by itself.
     case delivered
-    /// The user has read the message.
+    /// The user has read it.
     case read
-    /// Its time to live is over.
+    /// Its time to live has expired.
     case expired
-    /// The device is gone, or has no address any more.
+    /// The device is gone, or has no address.
     case unregistered
-    /// The user is no member any more.
+    /// The user is no longer a member.
     case left
-    /// The user does not want to hear of it, and nothing else can be shown there.
+    /// The user has muted it, and nothing else can be shown there.
     case muted
-    /// The message is gone: deleted, or not kept so long.
+    /// The message was deleted, or removed by retention.
     case gone
-    /// The provider has refused it for good.
+    /// The provider has refused it permanently.
     case refused
-    /// The provider has said that the address is dead.
+    /// The provider has reported the address as invalid.
     case dead
-    /// It was tried as often as it may be.
+    /// Its attempts are exhausted.
     case exhausted
 }
 
-/// Decides about a push at the moment in which it would be sent.
+/// Decides about a push when it would be sent.
 package enum PushRules {
-    /// Looks at all that is known of a push.
+    /// Decides from all known data about a push.
     ///
     /// - Parameters:
-    ///   - due: all that is known.
-    ///   - now: the calendar.
-    ///   - mayExpire: whether the calendar may be believed.
-    /// - Returns: what is to be done with it.
+    ///   - due: the push and its data.
+    ///   - now: the wall clock.
+    ///   - mayExpire: whether the wall clock is trusted.
+    /// - Returns: what to do with it.
     package static func verdict(
         _ due: DuePush, now: WallTime, mayExpire: Bool
     ) -> PushVerdict {
@@ -125,8 +124,8 @@ package enum PushRules {
         if due.read >= entry.seq { return .drop(.read) }
         if due.delivered >= entry.seq { return .drop(.delivered) }
         if due.isChannelMuted || due.isSenderMuted {
-            // A muted message counts as unread all the same. A browser must show something for each
-            // push, so there it is none.
+            // A muted message still counts as unread. A browser must show something for each push,
+            // so it gets none.
             return address.service == .apns ? .send(.badge, isQuiet: true) : .drop(.muted)
         }
         return .send(.alert, isQuiet: due.quietHours?.contains(now) ?? false)

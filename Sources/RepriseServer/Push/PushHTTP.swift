@@ -5,7 +5,7 @@ import NIOHTTP1
 import NIOSSL
 import RepriseCore
 
-/// What a provider answered, as far as it is looked at.
+/// The relevant part of a provider's answer.
 struct PushAnswer: Hashable, Sendable {
     var status: Int
     /// `Retry-After` in seconds or as a date, as a duration.
@@ -13,7 +13,7 @@ struct PushAnswer: Hashable, Sendable {
     var body: [UInt8]
 }
 
-/// Sends one request and reads an answer that is not to be trusted: bounded in time and size.
+/// Sends one request and reads an untrusted answer, within limits of time and size.
 enum PushHTTP {
     static func configuration(_ authorities: String?) throws -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
@@ -21,7 +21,7 @@ enum PushHTTP {
         configuration.timeout.connect = TimeAmount(PushLimits.connect)
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.http2ConnectionDebugInitializer = gather
-        // A push is not idempotent to who counts it; ours may be repeated, but by us.
+        // A push is not idempotent for its provider; only the push queue may repeat it.
         if let authorities {
             var tls = TLSConfiguration.makeClientConfiguration()
             do {
@@ -36,7 +36,7 @@ enum PushHTTP {
         return configuration
     }
 
-    /// Puts ``GatheredWrites`` into a connection that speaks HTTP/2, before it is used.
+    /// Adds ``GatheredWrites`` to an HTTP/2 connection before its first use.
     @Sendable static func gather(_ channel: any Channel) -> EventLoopFuture<Void> {
         channel.eventLoop.submit {
             let pipeline = channel.pipeline.syncOperations
@@ -50,7 +50,7 @@ enum PushHTTP {
             eventLoopGroupProvider: .shared(PushLoop.loop), configuration: configuration)
     }
 
-    /// - Throws: what the client throws, and `CancellationError`.
+    /// - Throws: the client's errors, and `CancellationError`.
     static func send(
         _ request: HTTPClientRequest, by client: HTTPClient,
         within time: Duration = PushLimits.answer, now: Date
@@ -58,7 +58,7 @@ enum PushHTTP {
         let response = try await client.execute(
             request, timeout: TimeAmount(time))
         var bytes: [UInt8] = []
-        // Read to its end, so that the connection can be used again; what is too long ends it.
+        // Read to its end, so that the connection can be reused; a longer answer ends it.
         for try await piece in response.body {
             bytes.append(contentsOf: piece.readableBytesView)
             guard bytes.count <= PushLimits.answerBytes else { break }
@@ -87,7 +87,7 @@ enum PushHTTP {
         return min(.milliseconds(Int64(seconds * 1_000)), PushLimits.retryAfterLongest)
     }
 
-    /// Says what went wrong without what was sent: an endpoint is a secret.
+    /// Describes an error without the request: an endpoint is a secret.
     static func words(_ error: any Error) -> String {
         switch error {
         case let error as HTTPClientError: error.shortDescription

@@ -3,13 +3,13 @@ import Foundation
 import RepriseCore
 package import RepriseWire
 
-/// A private key on P-256 from a file, with which a server says who it is to a provider of pushes.
+/// A private key on P-256 from a file, which authenticates the server to push providers.
 package struct PushKey: Sendable, CustomStringConvertible {
     package let key: P256.Signing.PrivateKey
 
     package init(_ key: P256.Signing.PrivateKey) { self.key = key }
 
-    /// The public half, uncompressed, in base64url: what a browser subscribes with.
+    /// The public half, uncompressed, in base64url, for browsers' subscriptions.
     package var publicText: String { Base64URL.encoded(key.publicKey.x963Representation) }
 
     package var description: String { "(private key)" }
@@ -17,11 +17,11 @@ package struct PushKey: Sendable, CustomStringConvertible {
     /// Reads a key.
     ///
     /// - Parameters:
-    ///   - path: a PEM, as Apple's `.p8` files are and `openssl` writes.
-    ///   - name: the setting that names it, for the remedy.
+    ///   - path: a PEM, such as Apple's `.p8` files or `openssl`'s output.
+    ///   - name: its setting's name, for the remedy.
     /// - Returns: the key.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a file that cannot be read,
-    ///   is no key, or has one of another curve.
+    ///   is not a key, or is on another curve.
     package static func read(_ path: String, setting name: String) throws -> PushKey {
         guard let handle = FileHandle(forReadingAtPath: path) else {
             throw RepriseError(
@@ -37,7 +37,7 @@ package struct PushKey: Sendable, CustomStringConvertible {
         }
         let text = String(decoding: bytes, as: UTF8.self)
         if let key = try? P256.Signing.PrivateKey(pemRepresentation: text) { return PushKey(key) }
-        // What is underneath is not said: it might quote the key.
+        // The underlying error is omitted: it might quote the key.
         throw RepriseError(
             .badConfiguration, "\(path) \(wrong(text)).",
             remedy: "Give \(name) a private key on P-256 in PEM: the .p8 file from Apple, or "

@@ -1,112 +1,111 @@
-/// The bounds of push; `docs/limits.md` lists each with what happens at it.
+/// The limits of push; `docs/limits.md` lists each with its effect.
 package enum PushLimits {
     /// How long a device has to receive a message by itself before it is pushed.
     package static let grace: Duration = .seconds(5)
-    /// Messages of a channel that come within so long of each other are looked at together.
+    /// The window within which messages of a channel are scanned for together.
     package static let slot: Duration = .milliseconds(500)
-    /// How many stored messages may be noted before channels are looked through instead.
+    /// The most stored messages that are noted; beyond it all channels are scanned.
     package static let notedSlots = 65_536
-    /// The most messages of one walk over a channel's members.
+    /// The most messages of one fan-out scan over a channel's members.
     package static let messagesPerWalk = 16
-    /// How many members are looked at in one step of a walk, for one message.
+    /// The most members in one step of a scan, for one message.
     package static let membersPerStep = 512
-    /// How many channels are walked at a time.
+    /// The most channels scanned at a time.
     package static let walks = 2
-    /// How many pushes of one service wait on the disk before walks pause: the log keeps the rest.
+    /// The most pushes of one service on the disk before scans pause; the log keeps the rest.
     package static let queued = 10_000
-    /// How many pushes are read from the disk at a time.
+    /// The most pushes read from the disk at a time.
     package static let page = 512
-    /// So many answers are written down together, or those of so long; or at once, if nothing else
-    /// is under way.
+    /// The number of answers at which they are recorded; at once, if nothing else is in flight.
     package static let settledTogether = 256
-    /// See ``settledTogether``: what was answered in it is sent again after a kill.
+    /// The longest wait before answers are recorded; pushes answered within it are sent again after
+    /// a kill.
     package static let settledWithin: Duration = .milliseconds(50)
-    /// How long a push may wait in memory before it is read again: so old may be what is known of
-    /// it.
+    /// How long a push may wait in memory before it is read again, because its data may be stale.
     package static let waitsInMemory: Duration = .seconds(2)
-    /// How many channels are looked through at a time when the server starts.
+    /// The most channels per page of the scan at the server's start.
     package static let channelsPerPage = 500
-    /// How many attempts a push has that the provider neither takes nor refuses.
+    /// The attempts of a push that the provider neither accepts nor refuses.
     package static let attempts = 10
-    /// The waits between them.
+    /// The shortest wait between attempts.
     package static let retryBase: Duration = .seconds(1)
-    /// See ``retryBase``.
+    /// The longest wait between attempts.
     package static let retryLongest: Duration = .seconds(300)
-    /// The longest `Retry-After` that is believed.
+    /// The longest `Retry-After` that is respected.
     package static let retryAfterLongest: Duration = .seconds(3_600)
-    /// So many failures of a provider in a row open its circuit.
+    /// The consecutive failures of a provider that open its circuit.
     package static let failuresToOpen = 5
-    /// The waits before a provider that is down is tried again.
+    /// The shortest wait before a failed provider is tried again.
     package static let circuitBase: Duration = .seconds(1)
-    /// See ``circuitBase``.
+    /// The longest wait before a failed provider is tried again.
     package static let circuitLongest: Duration = .seconds(60)
-    /// How many push services of the web are remembered as failing.
+    /// The most Web Push services whose failures are remembered.
     package static let lanes = 10_000
-    /// How long the log is not told again that a push service fails as it did.
+    /// The interval at which a push service's unchanged failure is logged again.
     package static let troubleTold: Duration = .seconds(600)
-    /// How long Apple asks to wait with a push that was answered with a server's failure.
+    /// The wait that Apple asks for after a server failure.
     package static let apnsServerFailure: Duration = .seconds(15 * 60)
-    /// How long a provider may take to answer.
+    /// The timeout of a provider's answer.
     package static let answer: Duration = .seconds(10)
-    /// How long connecting to a provider may take.
+    /// The timeout of connecting to a provider.
     package static let connect: Duration = .seconds(5)
     /// The most bytes of an answer that are read.
     package static let answerBytes = 4_096
-    /// A message that is older is not pushed any more, unless it says another time to live.
+    /// The default time to live: an older message is not pushed any more.
     package static let life: Duration = .seconds(86_400)
     /// The longest time to live that a message may name.
     package static let lifeLongest: Duration = .seconds(28 * 86_400)
-    /// How long a user who reads on is waited for before the other devices are told.
+    /// How long a user who keeps reading is waited for before the other devices are told.
     package static let dismissAfter: Duration = .seconds(2)
-    /// How many pushes a device gets at once, after a pause.
+    /// The burst of pushes to a device, after a pause.
     package static let deviceBurst = 20.0
-    /// How many pushes a device gets in a second, then.
+    /// The sustained pushes per second to a device.
     package static let devicePerSecond = 1.0
-    /// How many messages are kept in memory while their pushes are made.
+    /// The most messages cached while their pushes are made.
     package static let contents = 64
-    /// How long they are kept: so long may a deletion be overlooked.
+    /// How long a message is cached, and a deletion may be missed.
     package static let contentStays: Duration = .seconds(1)
     /// The most mutes of a user.
     package static let mutes = 10_000
     /// The most channels whose unread messages a badge counts.
     package static let badgeChannels = 10_000
-    /// How many channels' counts are kept for badges, of all users together: with their names some
-    /// 10 MB.
+    /// The most channels whose counts are cached for badges, of all users together: some 10 MB with
+    /// their names.
     package static let badgeKept = 100_000
-    /// A user who is kept takes the room of so many of them, beside their channels.
+    /// The capacity that a cached user takes beside the channels, in channels.
     package static let badgeUserRoom = 8
-    /// How many users are counted together.
+    /// The most users counted together.
     package static let badgeUsers = 512
-    /// So many channels of theirs end it: those of one user more.
+    /// The channels of such users beyond which no further user is added.
     package static let badgeStarts = 100_000
-    /// How long a store that failed is left alone.
+    /// The wait after a failure of the store.
     package static let afterFailure: Duration = .seconds(1)
     /// The most bytes of a title.
     package static let titleBytes = 256
-    /// How many pushes to APNs are under way at a time.
+    /// The most pushes to APNs in flight.
     package static let apnsConcurrency = 500
-    /// How many pushes to Web Push services are under way at a time.
+    /// The most pushes to Web Push services in flight.
     package static let webPushConcurrency = 100
     /// The most bytes of a payload for APNs.
     package static let apnsPayloadBytes = 4_096
     /// The most bytes of a collapse id for APNs.
     package static let apnsCollapseBytes = 64
-    /// The most bytes of the text that is sealed for Web Push: with header, padding and tag it is
-    /// one record of 4,096.
+    /// The most bytes of the plaintext of a Web Push: with header, padding and tag it is one record
+    /// of 4,096.
     package static let webPushPayloadBytes = 3_993
     /// The age at which a provider token is renewed; Apple asks for 20 to 60 minutes.
     package static let apnsTokenAge: Duration = .seconds(50 * 60)
-    /// A token that was refused is not renewed before this age.
+    /// The least age at which a refused token is renewed.
     package static let apnsTokenAgeLeast: Duration = .seconds(20 * 60)
-    /// How long a VAPID token is used.
+    /// The age at which a VAPID token is renewed.
     package static let vapidAge: Duration = .seconds(6 * 3_600)
-    /// How long a VAPID token says that it is good; RFC 8292 allows 24 hours.
+    /// The validity of a VAPID token; RFC 8292 allows 24 hours.
     package static let vapidLife: Duration = .seconds(12 * 3_600)
-    /// For how many push services VAPID tokens are kept.
+    /// The most push services for which VAPID tokens are cached.
     package static let vapidTokens = 1_000
-    /// How long an address of a push service is used before its name is looked up again.
+    /// How long a push service's address is used before its name is resolved again.
     package static let endpointLookUpLife: Duration = .seconds(60)
-    /// For how many push services connections are kept.
+    /// The most push services for which connections are kept.
     package static let endpointNames = 1_000
     /// The most bytes of a subscription's endpoint.
     package static let endpointBytes = 2_048

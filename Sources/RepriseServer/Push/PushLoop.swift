@@ -1,12 +1,11 @@
 import NIOCore
 import NIOPosix
 
-/// The thread on which pushes are decided, made and sent, of all services and servers of this
-/// process.
+/// The thread that decides, makes and sends the pushes of all services and servers of this process.
 ///
-/// An event loop of its own runs the tasks and the connections, so that a push does not change
-/// threads between its row and the wire; and a message to many devices takes no time from the loops
-/// that serve connections.
+/// Its own event loop runs the tasks and the connections, so that a push changes no threads between
+/// its row and the wire, and a message to many devices takes no time from the loops that serve
+/// connections.
 enum PushLoop {
     static let loop: any EventLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
     static let executor = LoopExecutor(loop)

@@ -1,34 +1,35 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides when channels are walked for whom to push, which pushes are under way, and what becomes
-/// of each.
+/// Decides when a channel's members are scanned for pushes, which pushes are in flight, and the
+/// disposition of each.
 ///
-/// One for each service, so that one that is down holds up no other. It knows messages that were
-/// stored a few seconds ago, pushes that were read from the disk, and devices that were pushed
-/// lately: nothing for a device that is idle.
+/// One machine per service, so that an outage of one delays no other. Memory holds the messages
+/// stored in the last seconds, the pushes read from the disk, and the devices pushed lately; an
+/// idle device costs nothing.
 package struct PushMachine: Sendable {
     package enum Action: Hashable, Sendable {
-        /// Look through all channels for what was stored and not walked.
+        /// Scan all channels for messages that were stored but not fanned out.
         case recover
-        /// Take the next step of a walk over the channel's members, about messages up to `through`.
+        /// Take the next step of a fan-out scan over the channel's members, for messages up to
+        /// `through`.
         case walk(ChannelName, through: Int64)
-        /// Read pushes that are due from the disk, at most so many and none of ``inHand``.
+        /// Read due pushes from the disk: at most this many, and none of ``inHand``.
         case load(Int)
         /// Send the push of this row.
         case send(Int64)
-        /// Forget the pushes of these rows: they have waited so long that what was known of them
-        /// may be wrong, and will be read again.
+        /// Release the pushes of these rows: they waited so long that their data may be stale, and
+        /// are read again.
         case release([Int64])
-        /// Leave the push of this row for later: the device has had enough for now.
+        /// Postpone the push of this row: the device's rate limit is reached.
         case postpone(Int64, Duration)
     }
 
-    /// What is to be written down about a push.
+    /// The recorded outcome of a push.
     package enum Settlement: Hashable, Sendable {
         case pushed
         case dropped(PushDrop)
-        /// The address is not to be used again, if the device has not named it since the moment.
+        /// The address is invalid, unless the device has registered it again since this time.
         case dead(since: WallTime?)
         case again(after: Duration, isAttempt: Bool)
     }
@@ -37,7 +38,7 @@ package struct PushMachine: Sendable {
     package struct Row: Hashable, Sendable {
         package var number: Int64
         package var target: PushEntry.Target
-        /// Who takes it: see ``PushAddress/lane``.
+        /// The partition key: see ``PushAddress/lane``.
         package var lane: String
 
         package init(number: Int64, target: PushEntry.Target, lane: String = "") {
@@ -50,7 +51,7 @@ package struct PushMachine: Sendable {
     private struct Meanwhile {
         var hasMore = false
         var nextDue: Duration?
-        /// Rows that were settled: what is being read may still have them.
+        /// Rows settled during a load; its result may still contain them.
         var settled: Set<Int64> = []
     }
 
@@ -59,22 +60,22 @@ package struct PushMachine: Sendable {
     private var mustRecover = true
     private var isRecovering = false
 
-    /// How many rows the queue has.
+    /// The number of rows in the queue.
     package private(set) var queued = 0
     private var isLoading = false
     private var mayHaveMore = true
-    /// When the soonest row on the disk is due.
+    /// When the earliest row on the disk is due.
     private var nextDue: Duration?
     private var waiting: [Row] = []
     private var waitingStart = 0
     private var waitingSince: Duration = .zero
-    /// What has happened to the queue since a load began, and so is not in what it read.
+    /// Changes to the queue since a load began; its result does not include them.
     private var meanwhile = Meanwhile()
-    /// Rows that are in memory, until what became of them is written down.
+    /// Rows in memory, until their disposition is recorded.
     private var held: Set<Int64> = []
     package private(set) var underWay = 0
     private var rates = PushRates()
-    /// The circuits of the lanes that have failed lately.
+    /// The circuits of partitions that have failed lately.
     private var circuits: [String: PushCircuit] = [:]
     private var pausedUntil: Duration?
 
@@ -82,12 +83,12 @@ package struct PushMachine: Sendable {
         self.concurrency = max(concurrency, 1)
     }
 
-    /// How many of those that take pushes are taken to be down.
+    /// How many partitions are considered down.
     package var downCount: Int { circuits.values.count { $0.isDown } }
 
-    // MARK: What happened
+    // MARK: Events
 
-    /// The store was asked how much waits.
+    /// The store has reported the queue's length.
     package mutating func started(queued: Int) { self.queued = queued }
 
     /// A message is durable.
@@ -95,10 +96,10 @@ package struct PushMachine: Sendable {
         if !walks.note(seq, in: channel, now: now) { mustRecover = true }
     }
 
-    /// More was noted than could be kept: all channels are to be looked through.
+    /// The buffer of noted messages overflowed: all channels must be scanned.
     package mutating func overflowed() { mustRecover = true }
 
-    /// All channels were looked through; what was found has been told by ``stored(_:in:now:)``.
+    /// The scan of all channels has ended; its results arrived through ``stored(_:in:now:)``.
     package mutating func recovered(succeeded: Bool, now: Duration) {
         isRecovering = false
         guard !succeeded else { return }
@@ -106,12 +107,12 @@ package struct PushMachine: Sendable {
         pausedUntil = now + PushLimits.afterFailure
     }
 
-    /// A step of a walk has queued so many pushes.
+    /// A step of a fan-out scan has queued pushes.
     ///
     /// - Parameters:
-    ///   - channel: whose members were walked.
-    ///   - added: how many pushes were queued.
-    ///   - through: the message up to which the walk is done; nil if there are members left.
+    ///   - channel: the scanned channel.
+    ///   - added: the number of pushes queued.
+    ///   - through: the message up to which the scan is complete; nil if members remain.
     package mutating func walked(_ channel: ChannelName, added: Int, through: Int64?) {
         queued += added
         if added > 0 {
@@ -121,13 +122,13 @@ package struct PushMachine: Sendable {
         walks.ended(channel, through: through)
     }
 
-    /// A step of a walk has failed: it is taken again.
+    /// A step of a fan-out scan has failed and is repeated.
     package mutating func walkFailed(_ channel: ChannelName, now: Duration) {
         walks.failed(channel)
         pausedUntil = now + PushLimits.afterFailure
     }
 
-    /// Rows were queued by somebody else, due after so long; they do not count for
+    /// Another part has queued rows, due after this delay; they do not count towards
     /// ``PushLimits/queued``.
     package mutating func othersQueued(dueAfter delay: Duration, now: Duration) {
         dueAgain(now + delay)
@@ -138,12 +139,12 @@ package struct PushMachine: Sendable {
         meanwhile.nextDue = min(meanwhile.nextDue ?? moment, moment)
     }
 
-    /// Pushes were read; those that the machine holds already are passed over.
+    /// Pushes were read; those that the machine already holds are skipped.
     ///
     /// - Parameters:
-    ///   - rows: those that are to be sent, in their order.
-    ///   - isAll: whether there are no more that are due.
-    ///   - next: when the soonest of the others is due.
+    ///   - rows: the pushes to send, in order.
+    ///   - isAll: whether no other push is due.
+    ///   - next: when the earliest of the others is due.
     ///   - now: the uptime.
     package mutating func loaded(
         _ rows: [Row], isAll: Bool, next: Duration?, now: Duration
@@ -161,13 +162,13 @@ package struct PushMachine: Sendable {
         meanwhile = Meanwhile()
     }
 
-    /// Whether a row is in the machine's hands already.
+    /// Whether the machine already holds a row.
     package func holds(_ number: Int64) -> Bool { held.contains(number) }
 
-    /// All of them.
+    /// All rows that the machine holds.
     package var inHand: Set<Int64> { held }
 
-    /// Rows were read that are not to be sent; they are held until that is written down.
+    /// A row was read that will not be sent; it is held until that is recorded.
     package mutating func dropped(_ number: Int64) { held.insert(number) }
 
     /// Reading has failed.
@@ -177,15 +178,15 @@ package struct PushMachine: Sendable {
         pausedUntil = now + PushLimits.afterFailure
     }
 
-    /// The provider has said what became of a push.
+    /// The provider has answered a push.
     ///
     /// - Parameters:
-    ///   - outcome: what it said.
-    ///   - lane: who said it.
-    ///   - attempts: how often the push was tried before.
+    ///   - outcome: the answer.
+    ///   - lane: the partition that answered.
+    ///   - attempts: the number of earlier attempts.
     ///   - now: the uptime.
     ///   - jitter: drawn by the driver, 0..<1.
-    /// - Returns: what is to be written down.
+    /// - Returns: what to record.
     package mutating func answered(
         _ outcome: PushOutcome, lane: String = "", attempts: Int, now: Duration, jitter: Double
     ) -> Settlement {
@@ -212,8 +213,8 @@ package struct PushMachine: Sendable {
         }
     }
 
-    /// It is not the push's fault, so it is no attempt of its own; while the circuit keeps all
-    /// others back, it needs no wait of its own.
+    /// The provider's failure is not counted as the push's attempt; the circuit's wait replaces the
+    /// push's own.
     private mutating func laneFailed(
         _ lane: String, retryAfter: Duration?, again: Duration, _ attempts: Int, _ now: Duration,
         _ jitter: Double
@@ -234,12 +235,12 @@ package struct PushMachine: Sendable {
         return max(min(asked ?? .zero, PushLimits.retryAfterLongest), own)
     }
 
-    /// What became of rows is written down.
+    /// The disposition of rows is recorded.
     ///
     /// - Parameters:
     ///   - numbers: the rows.
-    ///   - removed: how many of them have left the queue.
-    ///   - next: when the soonest of those that stay is due again.
+    ///   - removed: how many have left the queue.
+    ///   - next: when the earliest remaining row is due again.
     package mutating func settled(_ numbers: [Int64], removed: Int, next: Duration?) {
         if isLoading {
             meanwhile.settled.formUnion(numbers)
@@ -250,9 +251,9 @@ package struct PushMachine: Sendable {
         if let next { dueAgain(next) }
     }
 
-    // MARK: What is to be done
+    // MARK: Actions
 
-    /// What is to be done now.
+    /// The actions to perform now.
     package mutating func next(now: Duration) -> [Action] {
         if let pause = pausedUntil {
             guard pause <= now else { return [] }
@@ -274,7 +275,7 @@ package struct PushMachine: Sendable {
         return actions
     }
 
-    /// When to look again if nothing happens.
+    /// When to call ``next(now:)`` again if nothing happens.
     package func wake(now: Duration) -> Duration? {
         var moments: [Duration] = []
         if let pausedUntil { return pausedUntil }
@@ -294,8 +295,8 @@ package struct PushMachine: Sendable {
         while waitingStart < waiting.count, underWay < concurrency {
             let row = waiting[waitingStart]
             if let wait = circuits[row.lane]?.wait(now: now) {
-                // Who waits for the one provider there is waits here; the others must not wait
-                // behind it.
+                // Pushes of the only provider wait in memory; those of one partition must not block
+                // the others.
                 guard !row.lane.isEmpty else { return }
                 waitingStart += 1
                 actions.append(.postpone(row.number, wait))
@@ -315,7 +316,7 @@ package struct PushMachine: Sendable {
         waitingStart = 0
     }
 
-    /// What waits for a provider that is slow or down does so on the disk.
+    /// Pushes for a slow or failed provider wait on the disk.
     private mutating func release(_ actions: inout [Action], _ now: Duration) {
         guard waitingStart < waiting.count else { return }
         guard now - waitingSince >= PushLimits.waitsInMemory || circuits[""]?.isDown == true
@@ -328,7 +329,7 @@ package struct PushMachine: Sendable {
         actions.append(.release(numbers))
     }
 
-    /// Whether enough is in memory for now.
+    /// Whether memory holds enough pushes for now.
     private var isFull: Bool { waiting.count - waitingStart >= concurrency }
 
     private mutating func load(_ actions: inout [Action], _ now: Duration) {

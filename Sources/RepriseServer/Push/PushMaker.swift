@@ -1,11 +1,11 @@
 import RepriseCore
 import RepriseWire
 
-/// Makes what is shown of a push that is due: the message's text, its channel's title, the badge.
+/// Makes the content of a due push: the message's text, its channel's title, the badge.
 actor PushMaker {
     enum Made {
         case push(Push)
-        /// The message has been deleted or is not kept any more.
+        /// The message was deleted, or removed by retention.
         case gone
     }
 
@@ -57,17 +57,15 @@ actor PushMaker {
                 isQuiet: isQuiet, category: content.category, expires: entry.expires))
     }
 
-    /// A later count has a later moment, whatever the calendar does meanwhile.
+    /// A later count gets a later time, whatever the wall clock does meanwhile.
     private func badge(of user: UserID) async throws -> PushHint.Badge {
-        // The moment is that before counting: what is stored while it counts may or may not be in
-        // it.
+        // The time before the count: messages stored during it may or may not be included.
         counted = max(clock.wall(), WallTime(milliseconds: counted.milliseconds))
         let asOf = counted
         return PushHint.Badge(count: try await unread.count(of: user), asOf: asOf)
     }
 
-    /// Messages are pushed to many devices one after the other, so the last ones are kept for a
-    /// moment.
+    /// A message's pushes to many devices follow each other, so recent messages are cached briefly.
     private func message(_ entry: PushEntry) async throws -> Message {
         let key = Key(channel: entry.channel, seq: entry.seq, id: entry.message)
         let now = clock.uptime()

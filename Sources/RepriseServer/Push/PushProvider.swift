@@ -1,13 +1,13 @@
 package import RepriseCore
 package import RepriseWire
 
-/// What is to be shown or done on a device, before a provider makes bytes of it.
+/// The effect of a push on a device, before a provider encodes it.
 package struct Push: Hashable, Sendable {
     package var address: PushAddress
     package var hint: PushHint
     package var title: String
     package var body: String
-    /// Into the list, without banner and sound.
+    /// Shown in the list, without banner and sound.
     package var isQuiet: Bool
     package var category: String?
     package var expires: WallTime
@@ -25,7 +25,7 @@ package struct Push: Hashable, Sendable {
         self.expires = expires
     }
 
-    /// By which several pushes are one banner: the message's id, or what the push is about.
+    /// Groups pushes into one banner: the message's id, or the subject of the push.
     package var collapse: String {
         switch hint.kind {
         case .alert: hint.id?.text ?? "seq-\(hint.seq)"
@@ -35,48 +35,47 @@ package struct Push: Hashable, Sendable {
     }
 }
 
-/// What a provider said of a push.
+/// A provider's answer to a push.
 package enum PushOutcome: Hashable, Sendable {
-    /// It has taken it on.
+    /// Accepted for delivery.
     case accepted
-    /// This push will never be taken, others may be.
+    /// This push will never be accepted; others may be.
     case refused(String)
-    /// The address is dead; with a moment, if the provider says since when.
+    /// The address is invalid; with its time, if the provider names it.
     case dead(since: WallTime?)
-    /// Not now, for this push or this device.
+    /// Temporarily refused, for this push or this device.
     case later(Duration?, String)
-    /// The provider takes none at all now, or not before a while: it is down, or does not answer.
-    /// This push itself comes again after `again`.
+    /// The provider accepts nothing now, or not before a while: it is down, or does not answer.
+    /// This push itself is retried after `again`.
     case unavailable(Duration?, String, again: Duration = .zero)
-    /// The provider does not take our word for who we are; a person has to see to it, and pushes
-    /// wait for that.
+    /// The provider rejects our credentials; an operator must act, and pushes wait for that.
     case unauthorized(String)
 }
 
-/// Takes pushes to devices.
+/// Sends pushes to devices.
 package protocol PushProvider: Sendable {
     var service: PushService { get }
-    /// How many pushes may be under way at a time.
+    /// The most pushes in flight.
     var concurrency: Int { get }
-    /// Sends one push and says what became of it, within ``PushLimits/answer``; cancelling it is
+    /// Sends one push and returns its outcome, within ``PushLimits/answer``; cancelling it is
     /// `unavailable`.
     func send(_ push: Push) async -> PushOutcome
-    /// Reads the key again, without touching a connection.
+    /// Reloads the key without closing connections.
     ///
     /// - Returns: whether another key is used from now on.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for one that cannot be used: then
-    ///   the old one stays.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for an unusable one: then the old
+    ///   one stays.
     func reload() throws -> Bool
-    /// Ends its connections.
+    /// Closes its connections.
     func close() async
 }
 
 extension PushProvider {
-    /// Of a provider without a key.
+    /// For a provider without a key.
     package func reload() throws -> Bool { false }
 }
 
-/// Sends nothing and says that it has: for a rehearsal on a real server.
+/// Reports success without sending: for a rehearsal on a real server.
 package struct DryRun: PushProvider {
     package let service: PushService
     package var concurrency: Int { 64 }

@@ -1,27 +1,25 @@
 import RepriseCore
 
-/// How much each device was pushed lately: a bucket for each, of which only the moment is kept at
-/// which it will be full again.
+/// The push rate of each device: a token bucket, stored as the time at which it will be full.
 ///
-/// A device whose bucket is full is as one that was never pushed, so it is forgotten: two
-/// generations of devices are kept, each for as long as a bucket takes to fill. A message to a
-/// hundred thousand devices is as many entries, so an entry is two numbers.
+/// A device with a full bucket equals one that was never pushed, and is forgotten: two generations
+/// of devices are kept, each for as long as a bucket takes to fill. A message to a hundred thousand
+/// devices makes as many entries, so an entry is two numbers.
 struct PushRates: Sendable {
-    /// The time for one more, and for all that a bucket holds, in milliseconds.
+    /// The time to refill one token, and the whole bucket, in milliseconds.
     private static let each = Int64(1_000 / PushLimits.devicePerSecond)
     private static let all = Int64(PushLimits.deviceBurst) * each
-    /// By the hash of the device, so that there is no text in it; two devices of one hash would
-    /// share a rate.
+    /// Keyed by the device's hash, to store no text; two devices with one hash would share a rate.
     private var young: [Int: Int64] = [:]
     private var old: [Int: Int64] = [:]
     private var began: Int64?
 
-    /// How many devices are remembered.
+    /// The number of devices remembered.
     var count: Int { young.count + old.count }
 
-    /// One more for a device.
+    /// Takes a token for a device.
     ///
-    /// - Returns: nil if it may have it; otherwise after how long.
+    /// - Returns: nil to proceed; otherwise how long to wait.
     mutating func take(_ target: PushEntry.Target, now: Duration) -> Duration? {
         let moment = now.milliseconds
         if began.map({ moment - $0 >= Self.all }) ?? true {

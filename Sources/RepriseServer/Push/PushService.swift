@@ -1,17 +1,17 @@
-/// A way to reach devices that are not connected.
+/// A push service for devices that are not connected.
 package enum PushService: String, Hashable, Sendable, CaseIterable {
     case apns
     case webPush
 }
 
-/// Where one device's pushes go: a secret.
+/// The push address of one device: a secret.
 package enum PushAddress: Hashable, Sendable {
     case apns(PushToken)
     case webPush(WebPushSubscription)
 
-    /// Whoever takes the pushes: what is down for one address of a lane is down for all.
+    /// The partition key: addresses of one partition share a service and its outages.
     ///
-    /// Apple is one, each push service of the web another.
+    /// Apple is one, each Web Push service another.
     package var lane: String {
         switch self {
         case .apns: ""

@@ -1,11 +1,11 @@
-/// Makes text from strangers fit for a banner: no controls, no unfinished change of direction, no
-/// more bytes than there is room for.
+/// Sanitizes untrusted text for a banner: no controls, no unterminated bidi formatting, a bounded
+/// number of bytes.
 package enum PushText {
-    /// Changes of direction that may be open at a time; more are left out.
+    /// The most nested direction changes; deeper ones are removed.
     private static let openDirections = 8
     private static let ellipsis = "…"
 
-    /// A title: one line, and nothing in it that changes the direction of what stands beside it.
+    /// A title: one line, without bidi formatting that affects text beside it.
     package static func title(_ text: String, atMost bytes: Int) -> String {
         if isPlain(text), jsonBytes(text) <= bytes { return text }
         var kept = String.UnicodeScalarView()
@@ -19,7 +19,7 @@ package enum PushText {
         return cut(String(kept), toJSONBytes: bytes).text
     }
 
-    /// A text without controls, in which every change of direction ends where the text ends.
+    /// A text without controls, in which every direction change ends.
     package static func clean(_ text: String) -> String {
         if isPlain(text) { return text }
         var kept = String.UnicodeScalarView()
@@ -33,7 +33,7 @@ package enum PushText {
                 guard open.count < openDirections else { continue }
                 open.append("\u{2069}")
             case 0x202c, 0x2069:
-                // One that ends nothing could end what the system has put around the text.
+                // An unmatched end could terminate the system's own formatting around the text.
                 guard open.last == scalar else { continue }
                 open.removeLast()
             default:
@@ -45,16 +45,15 @@ package enum PushText {
         return String(kept)
     }
 
-    /// The text of a banner within so many bytes of JSON text.
+    /// A banner's text within a number of bytes of JSON text.
     ///
-    /// - Returns: the text, cut between two characters as people count them, and whether it was
-    ///   cut.
+    /// - Returns: the text, cut at a grapheme boundary, and whether it was cut.
     package static func body(
         _ text: String, atMost bytes: Int
     ) -> (text: String, isCut: Bool) {
         let whole = clean(text)
         if jsonBytes(whole) <= bytes { return (whole, false) }
-        // Room for the ends of what is open where it is cut: three bytes each.
+        // Space for the terminators at the cut: three bytes each.
         let cut = cut(whole, toJSONBytes: bytes - 3 * openDirections)
         return (clean(cut.text), cut.isCut)
     }
@@ -64,7 +63,7 @@ package enum PushText {
     ) -> (text: String, isCut: Bool) {
         var used = 0
         var end = text.startIndex
-        // Up to where there is room for an ellipsis too.
+        // Space for an ellipsis.
         let room = bytes - ellipsis.utf8.count
         for index in text.indices {
             used += jsonBytes(text[index])
@@ -74,7 +73,7 @@ package enum PushText {
         return (text, false)
     }
 
-    /// How many bytes a text has between the quotes of JSON.
+    /// The number of bytes of a text between the quotes of JSON.
     package static func jsonBytes(_ text: some StringProtocol) -> Int {
         text.utf8.reduce(0) { $0 + jsonBytes($1) }
     }
@@ -91,7 +90,7 @@ package enum PushText {
         }
     }
 
-    /// Whether a text is what most are, and needs nothing: printable characters of ASCII.
+    /// Whether a text needs no sanitizing: printable ASCII only.
     private static func isPlain(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f }
     }

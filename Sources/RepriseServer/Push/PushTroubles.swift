@@ -1,11 +1,11 @@
 import RepriseCore
 
-/// Decides what the log is told of push services that fail: each change once, and what stays as it
-/// is every now and then.
+/// Decides which failures of push services are logged: each change once, an unchanged one
+/// periodically.
 ///
-/// Three services that are down are three lines, not one for each push that waits for them.
+/// Three services that are down are three lines, not one per waiting push.
 package struct PushTroubles: Sendable {
-    /// What is told.
+    /// A line to log.
     package struct News: Hashable, Sendable {
         package enum Kind: Hashable, Sendable { case refused, unavailable, unauthorized, over }
 
@@ -19,20 +19,20 @@ package struct PushTroubles: Sendable {
     }
 
     private let limit: Int
-    /// When each was told last.
+    /// When each was last logged.
     private var told: [Key: Duration] = [:]
 
-    /// - Parameter limit: the most services that are remembered; at it all are forgotten, and told
+    /// - Parameter limit: the most services remembered; at the limit all are forgotten, and logged
     ///   again.
     package init(limit: Int = PushLimits.lanes) { self.limit = limit }
 
-    /// A push has ended so.
+    /// A push has ended.
     ///
     /// - Parameters:
-    ///   - outcome: how.
-    ///   - lane: whose service it is: see ``PushAddress/lane``.
+    ///   - outcome: its outcome.
+    ///   - lane: the service: see ``PushAddress/lane``.
     ///   - now: uptime.
-    /// - Returns: what to tell; nil if that was told lately.
+    /// - Returns: the line to log; nil if it was logged lately.
     package mutating func ended(_ outcome: PushOutcome, lane: String, now: Duration) -> News? {
         switch outcome {
         case .later: return nil

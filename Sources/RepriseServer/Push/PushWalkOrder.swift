@@ -1,10 +1,10 @@
 import RepriseCore
 import RepriseWire
 
-/// Which channels are to be walked for whom to push, and when: a message has its time to be
-/// received first.
+/// Decides which channels are scanned for pushes, and when: after a grace period in which devices
+/// receive the message.
 struct PushWalkOrder: Sendable {
-    /// Messages of a channel that are taken together.
+    /// Messages of a channel that are scanned for together.
     private struct Slot {
         let began: Duration
         var seq: Int64
@@ -20,7 +20,7 @@ struct PushWalkOrder: Sendable {
 
     /// A message is durable.
     ///
-    /// - Returns: false if there is no room for it: all channels are to be looked through.
+    /// - Returns: false if the buffer is full: all channels must be scanned.
     mutating func note(_ seq: Int64, in channel: ChannelName, now: Duration) -> Bool {
         if let last = noted[channel]?.indices.last, let slot = noted[channel]?[last],
             now - slot.began < PushLimits.slot
@@ -34,7 +34,7 @@ struct PushWalkOrder: Sendable {
         return true
     }
 
-    /// When the next message has had its time.
+    /// When the next message's grace period ends.
     var due: Duration? {
         guard orderStart < order.count, let slot = noted[order[orderStart]]?.first else {
             return nil
@@ -42,7 +42,7 @@ struct PushWalkOrder: Sendable {
         return slot.began + PushLimits.grace + PushLimits.slot
     }
 
-    /// Channels whose messages have had their time are ready.
+    /// Marks channels as ready whose grace period is over.
     mutating func takeDue(_ now: Duration) {
         while let due, due <= now {
             let channel = order[orderStart]
@@ -58,7 +58,7 @@ struct PushWalkOrder: Sendable {
         orderStart = 0
     }
 
-    /// The next walk, of at most ``PushLimits/walks`` at a time.
+    /// The next scan, of at most ``PushLimits/walks`` at a time.
     mutating func next() -> (channel: ChannelName, through: Int64)? {
         while walking.count < PushLimits.walks, !ready.isEmpty {
             let channel = ready.removeFirst()
@@ -68,7 +68,7 @@ struct PushWalkOrder: Sendable {
         return nil
     }
 
-    /// A step has been taken; the walk goes on unless it is done up to what was wanted.
+    /// A step has ended; the scan continues unless it has reached its target.
     mutating func ended(_ channel: ChannelName, through: Int64?) {
         walking.remove(channel)
         guard let wanted = target[channel] else { return }
@@ -79,7 +79,7 @@ struct PushWalkOrder: Sendable {
         }
     }
 
-    /// A step has failed: it is taken again.
+    /// A step has failed and is repeated.
     mutating func failed(_ channel: ChannelName) {
         walking.remove(channel)
         ready.append(channel)

@@ -2,15 +2,15 @@ import Logging
 import RepriseCore
 import RepriseWire
 
-/// All that a server pushes: a dispatcher for each service that is configured.
+/// A server's pushes: one dispatcher per configured service.
 struct Pushing: Sendable {
     let dispatchers: [PushDispatcher]
-    /// What browsers subscribe with; nil where there is no Web Push.
+    /// The key for browsers' subscriptions; nil without Web Push.
     let webPushKey: String?
     private let providers: [any PushProvider]
     private let logger: Logger
 
-    /// Reads the keys; `folder` is where the token for Apple is kept.
+    /// Reads the keys; `folder` stores the token for Apple.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
     static func providers(
@@ -77,7 +77,7 @@ struct Pushing: Sendable {
         for provider in providers { await provider.close() }
     }
 
-    /// Reads the keys again; one that cannot be used leaves the old one in place, and is logged.
+    /// Reloads the keys; an unusable one is logged and the old one stays.
     func reload() {
         for provider in providers {
             let service: Logger.MetadataValue = "\(provider.service.rawValue)"

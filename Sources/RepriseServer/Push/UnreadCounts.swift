@@ -2,33 +2,32 @@ import RepriseCore
 package import RepriseWire
 import Synchronization
 
-/// What users have not read of all their channels: counted once, then kept right by counting anew
-/// what has changed.
+/// The unread count of users over all their channels: counted once, then updated by recounting the
+/// channels that changed.
 ///
-/// A message costs nothing here, however many members its channel has: the log notes that the
-/// channel has changed, and whoever is pushed next has this one channel counted again. What moves
-/// for one user alone (a position, a membership) is noted for the users that are kept. All of it is
-/// in memory, so nothing can be behind the disk: a new process, a restored log or a new epoch
-/// begins with nothing and counts.
+/// A message costs nothing here, however many members its channel has: the log records that the
+/// channel changed, and the next push to a member recounts that one channel. A change of one user
+/// alone (a position, a membership) is noted for cached users. Everything is in memory, so nothing
+/// lags behind the disk: a new process, a restored log or a new epoch begins empty and counts.
 ///
 /// ```swift
 /// let counts = UnreadCounts(accounts: accounts, log: log)
-/// await counts.prepare(users)  // together, when many are about to be asked for
+/// await counts.prepare(users)  // one batch, before many users are counted
 /// let badge = try await counts.count(of: user)
 /// ```
 package actor UnreadCounts {
-    /// One user's.
+    /// The cached counts of one user.
     private struct Kept {
-        /// Of every channel of which the user is a member.
+        /// The count of each channel of which the user is a member.
         var counts: [ChannelName: Int64]
         var sum: Int64
-        /// The log's change up to which they are right.
+        /// The log's change number up to which the counts are correct.
         var through: Int64
-        /// For finding out who was not asked for the longest.
+        /// The logical time of the last use, for LRU eviction.
         var used: Int64
     }
 
-    /// What is to be counted for one user; nil is everything.
+    /// The channels to count for one user; nil for all of them.
     private struct Job {
         let user: UserID
         let channels: [ChannelName]?
@@ -42,19 +41,18 @@ package actor UnreadCounts {
     private var kept: [UserID: Kept] = [:]
     private var size = 0
     private var clock: Int64 = 0
-    /// Counts that are under way, one for a user: what two of them found at different moments could
-    /// not be put together.
+    /// Counts in flight, one per user: two that read at different moments could not be merged.
     private var counting: [UserID: Task<[UserID: Int64], any Error>] = [:]
-    /// What has moved for the users that are kept or being counted.
+    /// Channels that changed for cached users or users being counted.
     private let moved = Mutex<[UserID: Set<ChannelName>]>([:])
-    /// How often a user was counted from nothing, for tests and figures.
+    /// How often a user was counted from scratch, for tests and statistics.
     package private(set) var recounts = 0
 
     /// - Parameters:
-    ///   - accounts: say where users stand, and tell when that changes.
+    ///   - accounts: the users' positions, and events when they change.
     ///   - log: the messages.
-    ///   - limit: how many channels are kept, of all users together.
-    ///   - readAtOnce: beyond so many channels no further user is begun with in one read.
+    ///   - limit: the most channels cached, of all users together.
+    ///   - readAtOnce: the number of channels beyond which one read takes no further user.
     package init(
         accounts: Accounts, log: any MessageLog, limit: Int = PushLimits.badgeKept,
         readAtOnce: Int = PushLimits.badgeStarts
@@ -67,11 +65,11 @@ package actor UnreadCounts {
     }
 
     private nonisolated func note(_ user: UserID, _ channel: ChannelName) {
-        // Nothing is noted for users that nobody has asked about.
+        // Changes are noted only for users whose count was requested.
         moved.withLock { _ = $0[user]?.insert(channel) }
     }
 
-    /// How many messages a user has not read, at most ``RepriseWire/WireLimits/unreadCounted``.
+    /// The number of a user's unread messages, at most ``RepriseWire/WireLimits/unreadCounted``.
     ///
     /// - Parameter user: the user.
     /// - Returns: a count of a moment after the call.
@@ -83,14 +81,14 @@ package actor UnreadCounts {
             guard let running = counting[user] else { break }
             let counts = try? await running.value
             waited += 1
-            // The second one that was waited for began after the call.
+            // The second count awaited began after the call.
             if waited > 1, let count = counts?[user] { return count }
         }
         return try await start([user]).value[user] ?? 0
     }
 
-    /// Counts for many users together, as far as that is necessary; what fails is counted when it
-    /// is asked for.
+    /// Counts many users in one batch, where necessary; a failed count is repeated by
+    /// ``count(of:)``.
     package func prepare(_ users: Set<UserID>) async {
         var rest = users
         while true {
@@ -101,7 +99,7 @@ package actor UnreadCounts {
         }
     }
 
-    /// Nil if it has to be counted.
+    /// The current count; nil if it must be recounted.
     private func current(_ user: UserID) -> Int64? {
         guard let own = kept[user], moved.withLock({ $0[user]?.isEmpty ?? false }) else {
             return nil
@@ -122,13 +120,13 @@ package actor UnreadCounts {
 
     private func recount(_ users: [UserID]) async throws -> [UserID: Int64] {
         defer { for user in users { counting[user] = nil } }
-        // What changes from here on is noted, and what had changed before is in what is read.
+        // Later changes are noted; earlier ones are in what is read.
         let jobs = users.map(job)
         do {
             let (accounts, log) = (accounts, log)
             let starts = try await accounts.unreadStarts(
                 jobs.map { ($0.user, $0.channels) }, atMost: readAtOnce)
-            // Those for whom there was no room; what had moved for them is not noted any more.
+            // Users beyond the limit; their changes are no longer noted.
             for job in jobs.dropFirst(starts.count) { forget(job.user) }
             let asked = zip(jobs, starts).flatMap { job, starts in
                 starts.map { UnreadQuestion(user: job.user, channel: $0.0, after: $0.after) }
@@ -153,8 +151,7 @@ package actor UnreadCounts {
             return moved[user]
         }
         guard let own = kept[user], let moved else {
-            // Asked before reading: the number is of no use where the log does not number its
-            // changes.
+            // Before the read: the number is meaningless where the log does not number its changes.
             return Job(user: user, channels: nil, through: log.changes(since: .max).through)
         }
         let changes = log.changes(since: own.through, among: own.counts.keys)
@@ -190,7 +187,7 @@ package actor UnreadCounts {
         moved.withLock { $0[user] = nil }
     }
 
-    /// Forgets those that were not asked for the longest, until half of the room is free.
+    /// Evicts the least recently used users until half of the capacity is free.
     private func makeRoom() {
         guard room > limit else { return }
         let oldest = kept.filter { counting[$0.key] == nil }
@@ -198,9 +195,9 @@ package actor UnreadCounts {
         for (user, _) in oldest where room > limit / 2 { forget(user) }
     }
 
-    /// What is kept takes the room of so many channels.
+    /// The used capacity, in channels.
     private var room: Int { size + kept.count * PushLimits.badgeUserRoom }
 
-    /// How many channels are kept, of all users together.
+    /// The number of cached channels, of all users together.
     package var keptChannels: Int { size }
 }

@@ -1,18 +1,18 @@
 import RepriseCore
 import RepriseWire
 
-/// What an answer of Apple's means for the push, the device and us.
+/// Interprets Apple's answers for the push, the device and the provider.
 ///
 /// The statuses and reasons are those of Apple's "Handling notification responses from APNs";
 /// `docs/push.md` has them as a table.
 package enum APNsAnswer {
-    /// What only the provider can judge.
+    /// A meaning that the provider must judge.
     package enum Meaning: Hashable, Sendable {
         case outcome(PushOutcome)
-        /// The token that says who we are is too old.
+        /// The provider token is too old.
         case tokenExpired
-        /// The device's token is none of this service and topic: it is dead, or the service is the
-        /// wrong one.
+        /// The device's token does not belong to this service and topic: it is invalid, or the
+        /// environment is wrong.
         case strangeDevice(String)
     }
 
@@ -44,7 +44,7 @@ package enum APNsAnswer {
         }
     }
 
-    /// A reason that is not known yet, or one of those that say that the request itself is wrong.
+    /// An unknown reason, or one for an invalid request.
     private static func unknown(
         _ status: Int, _ reason: String, _ since: WallTime?, _ retryAfter: Duration?
     ) -> PushOutcome {
@@ -58,7 +58,7 @@ package enum APNsAnswer {
         }
     }
 
-    /// Apple gives a reason for everything; what does not is something that stands between us.
+    /// Apple gives a reason for everything; an answer without one comes from an intermediary.
     private static func unexplained(_ status: Int, _ retryAfter: Duration?) -> PushOutcome {
         switch status {
         case 413: .refused("413")
@@ -67,12 +67,12 @@ package enum APNsAnswer {
         }
     }
 
-    /// The reason, and for a dead token since when it is.
+    /// The reason, and for an invalid token its time.
     private static func read(_ body: [UInt8]) -> (reason: String?, since: WallTime?) {
         let found = try? body.withUnsafeBufferPointer { bytes -> (String?, WallTime?) in
             let object = try Envelope(bytes)
             let reason = try object.string("reason")
-            // Nothing but letters goes on into the log.
+            // Only printable characters go into the log.
             guard reason.utf8.count <= 64, reason.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
             else { return (nil, nil) }
             let since = try? object.sequence("timestamp")

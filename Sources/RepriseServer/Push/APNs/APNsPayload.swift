@@ -1,9 +1,9 @@
 import RepriseWire
 
-/// What is sent to Apple of a push: a JSON object of at most 4,096 bytes.
+/// The payload for Apple: a JSON object of at most 4,096 bytes.
 package enum APNsPayload {
-    /// - Parameter push: what is to be shown.
-    /// - Returns: the payload, with as much of the text as there is room for.
+    /// - Parameter push: the push.
+    /// - Returns: the payload, with as much of the text as fits.
     package static func json(_ push: Push) -> [UInt8] {
         switch push.hint.kind {
         case .alert: return alert(push)
@@ -32,7 +32,7 @@ package enum APNsPayload {
         let whole = PushText.clean(push.body)
         let bytes = write(push, title, whole, isCut: false)
         if bytes.count <= PushLimits.apnsPayloadBytes { return bytes }
-        // Everything but the text is within bounds that leave room for it.
+        // The limits of all other fields leave space for the text.
         let room = PushLimits.apnsPayloadBytes - write(push, title, "", isCut: true).count
         let body = PushText.body(push.body, atMost: room)
         return write(push, title, body.text, isCut: body.isCut)

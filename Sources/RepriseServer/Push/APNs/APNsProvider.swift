@@ -16,13 +16,13 @@ package final class APNsProvider: PushProvider {
     private struct State {
         var key: PushKey
         var token = APNsToken()
-        /// Whether Apple has ever known a device of ours: else the environment may be the wrong
-        /// one, and no device is to blame.
+        /// Whether Apple has ever accepted a device's token: else the environment may be wrong, and
+        /// no device is at fault.
         var hasSucceeded = false
     }
 
     private let settings: APNsSettings
-    /// Where the token outlives the process; nil keeps it in memory alone.
+    /// The token's file; nil keeps it in memory alone.
     private let file: APNsTokenFile?
     private let base: String
     private let client: HTTPClient
@@ -33,12 +33,12 @@ package final class APNsProvider: PushProvider {
     /// Makes a provider; nothing is connected before the first push.
     ///
     /// - Parameters:
-    ///   - settings: the key and who we are.
-    ///   - clock: tells the time.
-    ///   - folder: where the token is kept for the next process; nil forgets it with this one.
-    ///   - concurrency: how many pushes may be under way.
-    ///   - answer: how long an answer may take.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
+    ///   - settings: the key and its ids.
+    ///   - clock: the time.
+    ///   - folder: keeps the token for the next process; nil keeps it in memory.
+    ///   - concurrency: the most pushes in flight.
+    ///   - answer: the timeout of an answer.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for invalid settings.
     package init(
         _ settings: APNsSettings, clock: any Timekeeper, folder: String? = nil,
         concurrency: Int = PushLimits.apnsConcurrency,
@@ -82,7 +82,7 @@ package final class APNsProvider: PushProvider {
     package func reload() throws -> Bool {
         let key = try PushKey.read(settings.keyFile, setting: "--apns-key")
         return state.withLock { state in
-            // The token of a key that stays is good: Apple counts how often it gets another.
+            // An unchanged key keeps its token: Apple limits how often it changes.
             guard key.publicText != state.key.publicText else { return false }
             state.key = key
             state.token = APNsToken()
@@ -109,8 +109,8 @@ package final class APNsProvider: PushProvider {
                 $0.integer(wall.milliseconds / 1_000)
             }
             state.token.renewed(text, now: now, wall: wall)
-            // Before it is used: a process that ends in between leaves one that Apple has not seen,
-            // and not the other way round.
+            // Before its use: a process that ends in between leaves a token that Apple has not
+            // seen, not the reverse.
             file?.write(text)
             return text
         }
@@ -122,7 +122,7 @@ package final class APNsProvider: PushProvider {
         var request = HTTPClientRequest(url: "\(base)/3/device/\(device.text)")
         request.method = .POST
         let isBackground = push.hint.kind == .dismiss
-        // A background push that asks for more than 5 is refused.
+        // A background push with a priority above 5 is refused.
         let priority = push.hint.kind == .alert && !push.isQuiet ? "10" : "5"
         request.headers = [
             "authorization": "bearer \(token)",
@@ -137,7 +137,7 @@ package final class APNsProvider: PushProvider {
         return request
     }
 
-    /// At most 64 bytes: an id that is longer goes by its hash.
+    /// At most 64 bytes: a longer id is replaced by its hash.
     package static func collapse(_ text: String) -> String {
         text.utf8.count <= PushLimits.apnsCollapseBytes
             ? text : EntryID.hash(of: text, prefix: "h-").text

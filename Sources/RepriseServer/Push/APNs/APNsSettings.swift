@@ -1,39 +1,39 @@
 import Foundation
 import RepriseCore
 
-/// How a server reaches Apple's push service.
+/// A server's access to Apple's push service.
 public struct APNsSettings: Hashable, Sendable {
-    /// Which of Apple's services: a token of one is not known to the other.
+    /// Apple's environment: each knows only its own tokens.
     public enum Environment: Hashable, Sendable {
-        /// Of apps from the App Store and TestFlight.
+        /// For apps from the App Store and TestFlight.
         case production
-        /// Of apps that Xcode has installed.
+        /// For apps installed by Xcode.
         case sandbox
-        /// A stand-in, for tests: over https, or over http on this machine.
+        /// A test service: over https, or over http on this machine.
         case custom(String)
     }
 
     /// The path of the `.p8` file.
     public var keyFile: String
-    /// The 10 characters that name the key.
+    /// The key's id of 10 characters.
     public var keyID: String
-    /// The 10 characters that name the team.
+    /// The team's id of 10 characters.
     public var teamID: String
     /// The app's bundle id.
     public var topic: String
-    /// Which of Apple's services.
+    /// Apple's environment.
     public var environment: Environment
-    /// A PEM file of authorities, for a stand-in; nil trusts those of the system.
+    /// A PEM file of authorities, for a test service; nil trusts the system's.
     public var authorities: String?
 
     /// Makes settings.
     ///
     /// - Parameters:
     ///   - keyFile: the path of the `.p8` file.
-    ///   - keyID: the 10 characters that name the key.
-    ///   - teamID: the 10 characters that name the team.
+    ///   - keyID: the key's id of 10 characters.
+    ///   - teamID: the team's id of 10 characters.
     ///   - topic: the app's bundle id.
-    ///   - environment: which of Apple's services.
+    ///   - environment: Apple's environment.
     public init(
         keyFile: String, keyID: String, teamID: String, topic: String,
         environment: Environment = .production
@@ -45,7 +45,7 @@ public struct APNsSettings: Hashable, Sendable {
         self.environment = environment
     }
 
-    /// Refuses what cannot be right, without reading a file.
+    /// Refuses invalid settings, without reading a file.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
     public func check() throws {
@@ -66,7 +66,7 @@ public struct APNsSettings: Hashable, Sendable {
         _ = try base()
     }
 
-    /// The service's URL, without a slash at its end.
+    /// The service's URL, without a trailing slash.
     func base() throws -> String {
         switch environment {
         case .production: return "https://api.push.apple.com"

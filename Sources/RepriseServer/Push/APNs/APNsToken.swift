@@ -1,7 +1,6 @@
 package import RepriseCore
 
-/// Decides when the token that says who we are to Apple is made anew: no younger than 20 minutes,
-/// no older than 60.
+/// Decides when the provider token for Apple is renewed: not before 20 minutes, not after 60.
 ///
 /// - SeeAlso: Apple, "Establishing a token-based connection to APNs": "Refresh your token no more
 ///   than once every 20 minutes and no less than once every 60 minutes."
@@ -13,10 +12,10 @@ package struct APNsToken: Sendable {
 
     package init() {}
 
-    /// The token to send, if it need not be made.
+    /// The current token, unless it must be renewed.
     ///
-    /// One that was refused is made anew as soon as the calendar has been put right: it said a
-    /// wrong time, and Apple has never taken it.
+    /// A refused one is renewed as soon as the wall clock has been corrected: it had a wrong time,
+    /// and Apple has never accepted it.
     package func current(now: Duration, wall: WallTime) -> String? {
         guard let text, now - made < PushLimits.apnsTokenAge else { return nil }
         let moved = madeWall.duration(to: wall) - (now - made)
@@ -30,30 +29,29 @@ package struct APNsToken: Sendable {
         isRefused = false
     }
 
-    /// A token that another process has made, if it is of an age at which it would not be made
-    /// anew.
+    /// Reuses another process's token, unless it is due for renewal.
     package mutating func kept(_ text: String, issued: WallTime, now: Duration, wall: WallTime) {
         let age = issued.duration(to: wall)
-        // From the future: the calendar was put back, and Apple would not take it.
+        // From the future: the wall clock was set back, and Apple would refuse it.
         guard age >= .zero, age < PushLimits.apnsTokenAge else { return }
         self.text = text
         made = now - age
         madeWall = issued
     }
 
-    /// Apple does not take a token.
+    /// Apple has refused a token.
     ///
-    /// - Returns: whether it is the one in use.
+    /// - Returns: whether it is the current one.
     package mutating func refused(_ refused: String) -> Bool {
         guard refused == text else { return false }
         isRefused = true
         return true
     }
 
-    /// Apple says that a token is too old.
+    /// Apple has reported a token as too old.
     ///
-    /// - Returns: whether there is, or will be, another: if it is too young to be renewed, the
-    ///   clocks must be apart.
+    /// - Returns: whether another exists, or will; if it is too young to be renewed, the clocks
+    ///   differ.
     package mutating func expired(_ refused: String, now: Duration) -> Bool {
         guard refused == text else { return true }
         isRefused = true

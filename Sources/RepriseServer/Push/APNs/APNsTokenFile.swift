@@ -3,15 +3,13 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// The token that says who we are to Apple, kept beside the log: a server that is started again
-/// goes on with it.
+/// The provider token for Apple, stored beside the log, so that a restarted server reuses it.
 ///
-/// Apple answers a token that comes within 20 minutes of another with
-/// `TooManyProviderTokenUpdates`, and does not know that the other was made by a process that is
-/// gone. The file is a convenience: without it, or with one that says something else, a token is
+/// Apple answers a token within 20 minutes of another one with `TooManyProviderTokenUpdates`, also
+/// after a restart. The file is an optimization: if it is missing or does not match, a token is
 /// made.
 struct APNsTokenFile: Sendable {
-    /// A token, and when its own claims say that it was made.
+    /// A token, and its creation time by its own claims.
     struct Kept: Equatable {
         var text: String
         var issued: WallTime
@@ -22,7 +20,7 @@ struct APNsTokenFile: Sendable {
 
     init(folder: String) { path = folder + "/apns-token" }
 
-    /// The token that was kept, if it is signed by this key and says these names.
+    /// The stored token, if this key has signed it for these names.
     func read(_ key: PushKey, keyID: String, teamID: String) -> Kept? {
         guard let handle = FileHandle(forReadingAtPath: path) else { return nil }
         defer { try? handle.close() }
@@ -32,8 +30,8 @@ struct APNsTokenFile: Sendable {
         return Kept(text: text, issued: issued)
     }
 
-    /// Whoever may write to the folder decides what is in the file, so nothing in it is believed
-    /// that this key has not signed.
+    /// The file is untrusted: anyone with write access to the folder can change it, so this key's
+    /// signature is required.
     private static func issued(
         _ text: String, _ key: PushKey, keyID: String, teamID: String
     ) -> WallTime? {
@@ -52,9 +50,9 @@ struct APNsTokenFile: Sendable {
         }
     }
 
-    /// Keeps a token, readable by this user alone.
+    /// Stores a token, readable by this user alone.
     ///
-    /// One that cannot be kept is made again after a start.
+    /// If that fails, the next process makes another.
     func write(_ text: String) {
         let draft = path + ".new"
         let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -66,6 +64,6 @@ struct APNsTokenFile: Sendable {
         if isWhole { rename(draft, path) } else { unlink(draft) }
     }
 
-    /// Apple does not take it: whoever starts the server again, to mend that, is to have another.
+    /// Apple has refused it: a restart must make another.
     func remove() { unlink(path) }
 }

@@ -2,16 +2,16 @@ package import AsyncHTTPClient
 package import RepriseCore
 import Synchronization
 
-/// The connections to the push services of the web: one client for each name.
+/// The connections to Web Push services: one client per name.
 ///
-/// A name is looked up, all that it leads to is checked, and the client connects to an address that
-/// was checked, for the name's certificate. So nothing is sent to an address that is not for it,
-/// not even a greeting, and no second answer of a name server leads elsewhere.
+/// A name is resolved, all of its addresses are checked, and the client connects to a checked
+/// address, for the name's certificate. So no byte goes to a forbidden address, and no second DNS
+/// answer leads elsewhere.
 package final class EndpointClients: Sendable {
-    /// A name leads where nobody outside may go.
+    /// A name resolves to a forbidden address.
     package struct Refused: Error {}
 
-    /// A client that is shut down once nobody uses it any more.
+    /// A client that is shut down once it is unused.
     private final class Client: Sendable {
         private struct State {
             var users = 0
@@ -19,7 +19,7 @@ package final class EndpointClients: Sendable {
         }
 
         let http: HTTPClient
-        /// Where it connects to; nil for wherever the name leads.
+        /// The address that it connects to; nil for the name's own.
         let address: String?
         private let state = Mutex(State())
 
@@ -60,9 +60,9 @@ package final class EndpointClients: Sendable {
         /// Ends within a bounded time.
         let finding: Task<Client, any Error>
         let began: Duration
-        /// The newest that was found; it stays while the name leads to its address.
+        /// The newest client; it stays while the name resolves to its address.
         var client: Client?
-        /// Whether connecting to its address has failed, so that another is to be used.
+        /// Whether connecting to its address has failed, so that another is tried.
         var hasFailed = false
     }
 
@@ -87,17 +87,17 @@ package final class EndpointClients: Sendable {
         self.lookUp = lookUp
     }
 
-    /// Runs `body` with the client for a host and where that connects to (nil: wherever the name
-    /// leads); an error of it means that another of the host's addresses is tried next.
+    /// Runs `body` with the client for a host and its address (nil: the name's own); an error of
+    /// `body` makes the next call try another of the host's addresses.
     ///
     /// - Throws: ``Refused``, ``RepriseCore/RepriseError`` `.unreachable`, `.timedOut`, `.closed`;
-    ///   what `body` throws.
+    ///   the errors of `body`.
     package func use<Value: Sendable>(
         for host: String, _ body: (HTTPClient, _ address: String?) async throws -> Value
     ) async throws -> Value {
         while true {
             let client = try await client(for: host)
-            // Retired between the two: it is looked up again.
+            // Retired in between: it is looked up again.
             guard client.begin() else { continue }
             defer { client.end() }
             do {
@@ -109,7 +109,7 @@ package final class EndpointClients: Sendable {
         }
     }
 
-    /// Ends what is under way.
+    /// Ends requests in flight.
     package func close() async {
         let findings = state.withLock { state in
             defer { state.entries = [:] }
@@ -138,7 +138,7 @@ package final class EndpointClients: Sendable {
                 !$0.hasFailed && now - $0.began < PushLimits.endpointLookUpLife
             }
             if let former, isFresh ?? false { return (former.finding, nil) }
-            // What is being looked up is waited for by all.
+            // Callers share a look-up in flight.
             if let former, former.client == nil, !former.hasFailed {
                 return (former.finding, nil)
             }
@@ -178,7 +178,7 @@ package final class EndpointClients: Sendable {
         }
     }
 
-    /// Looks a host up: the former client stays if its address does, and has not failed.
+    /// Resolves a host: the former client stays if its address does, and has not failed.
     private func find(_ host: String, _ former: Client?, hasFailed: Bool) async throws -> Client {
         guard !guardian.allowsPrivate else {
             return former ?? Client(PushHTTP.client(configuration), nil)
@@ -196,14 +196,14 @@ package final class EndpointClients: Sendable {
             former?.retire()
             return client
         } catch {
-            // A name server that is away says nothing against an address that was checked.
+            // A failing name server does not invalidate a checked address.
             if let former, !hasFailed, !(error is Refused) { return former }
             former?.retire()
             throw error
         }
     }
 
-    /// - Returns: at least one; each may be connected to.
+    /// - Returns: at least one; all are allowed.
     private func addresses(of host: String) async throws -> [String] {
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         let found =

@@ -2,19 +2,19 @@ import Foundation
 package import NIOCore
 package import RepriseCore
 
-/// Decides which push services a server talks to: who registers a subscription must not make it
-/// talk to machines that only it can reach.
+/// Decides which push services a server connects to: a client that registers a subscription must
+/// not make the server reach its private network (SSRF).
 package struct EndpointGuard: Hashable, Sendable {
-    /// Whether addresses of this machine and of private networks are allowed, and `http`: for tests
-    /// and closed networks.
+    /// Whether loopback and private addresses are allowed, and `http`: for tests and closed
+    /// networks.
     package let allowsPrivate: Bool
 
     package init(allowsPrivate: Bool = false) { self.allowsPrivate = allowsPrivate }
 
-    /// Refuses an endpoint that is none, or whose host is an address that nobody else can reach.
+    /// Refuses an invalid endpoint, or one whose host is a private address.
     ///
-    /// A name may lead to such an address too: that is found out before a connection is made, by
-    /// ``EndpointClients``.
+    /// A name may resolve to a private address too; ``EndpointClients`` checks that before it
+    /// connects.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
     package func check(_ endpoint: String) throws {
@@ -37,12 +37,12 @@ package struct EndpointGuard: Hashable, Sendable {
         }
     }
 
-    /// Whether somebody may connect to this address.
+    /// Whether this address may be connected to.
     package func allows(_ address: NetworkAddress?) -> Bool {
         allowsPrivate || address?.place == .world
     }
 
-    /// Whether a connection leads to an address that may be connected to.
+    /// Whether a connection's remote address is allowed.
     package func allows(_ address: SocketAddress?) -> Bool {
         allows(address.flatMap(NetworkAddress.init))
     }
@@ -56,15 +56,13 @@ package struct EndpointGuard: Hashable, Sendable {
             return true
         }
         if let address = NetworkAddress(name) { return address.place != .world }
-        // Numbers alone are an address in another spelling (0x7f.1, 2130706433), which some
-        // resolvers take.
+        // Numeric hosts are addresses in another spelling (0x7f.1, 2130706433) for some resolvers.
         return name.split(separator: ".").last.map {
             $0.hasPrefix("0x") || $0.allSatisfy(\.isNumber)
         } ?? true
     }
 
-    /// A name as it is looked up and as it is asked for, or an address; what two readers could read
-    /// in two ways is neither.
+    /// An unambiguous name or address: one that all parsers read alike.
     private static func isPlain(host: String) -> Bool {
         host.utf8.allSatisfy { byte in
             switch byte {

@@ -1,16 +1,15 @@
 package import RepriseCore
 import RepriseWire
 
-/// Says who we are to push services (RFC 8292): a token for each, used for some hours.
+/// Authenticates the server to push services (RFC 8292): a token per service, used for some hours.
 package struct VAPID: Sendable {
     private let key: PushKey
     private let subject: String
     private var tokens: [String: (text: String, made: Duration)] = [:]
 
     /// - Parameters:
-    ///   - key: what browsers have subscribed with.
-    ///   - subject: `mailto:` or `https:`, by which the people behind a push service reach those
-    ///     behind the server.
+    ///   - key: the key that browsers have subscribed with.
+    ///   - subject: `mailto:` or `https:`, the contact for operators of push services.
     package init(key: PushKey, subject: String) {
         self.key = key
         self.subject = subject
@@ -22,7 +21,7 @@ package struct VAPID: Sendable {
     ///   - origin: the push service.
     ///   - clock: both clocks.
     /// - Returns: the same one for hours.
-    /// - Throws: what signing throws.
+    /// - Throws: the errors of signing.
     package mutating func authorization(
         for origin: String, clock: any Timekeeper
     ) throws -> String {

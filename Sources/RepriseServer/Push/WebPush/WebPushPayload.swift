@@ -1,6 +1,6 @@
 import RepriseWire
 
-/// What a service worker gets of a push: a JSON object within one record.
+/// A push's payload for a service worker: a JSON object within one record.
 package enum WebPushPayload {
     package static func json(_ push: Push) -> [UInt8] {
         let title = PushText.title(push.title, atMost: PushLimits.titleBytes)

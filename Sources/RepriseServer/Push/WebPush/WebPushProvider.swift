@@ -6,11 +6,11 @@ package import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// The push services of browsers (RFC 8030), each of which is down or up for itself.
+/// The push services of browsers (RFC 8030), each with its own circuit.
 package final class WebPushProvider: PushProvider {
     package let service = PushService.webPush
     package let concurrency: Int
-    /// What browsers subscribe with: `applicationServerKey`, in base64url.
+    /// The key for browsers' subscriptions: `applicationServerKey`, in base64url.
     package let publicKey: String
 
     private let keyFile: String
@@ -19,20 +19,19 @@ package final class WebPushProvider: PushProvider {
     private let answer: Duration
     private let clock: any Timekeeper
     private let vapid: Mutex<VAPID>
-    /// The push services that may be talked to: what else makes an endpoint one was looked at when
-    /// it was registered.
+    /// The allowed push services; the rest of an endpoint was checked when it was registered.
     private let allowed = Mutex<Set<String>>([])
 
     /// Makes a provider; nothing is connected before the first push.
     ///
     /// - Parameters:
-    ///   - settings: the key and who we are.
-    ///   - clock: tells the time.
-    ///   - concurrency: how many pushes may be under way.
-    ///   - answer: how long an answer may take.
-    ///   - names: where names lead, for tests, each to addresses with spaces between; others are
-    ///     looked up as usual.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for what cannot be used.
+    ///   - settings: the key and the contact.
+    ///   - clock: the time.
+    ///   - concurrency: the most pushes in flight.
+    ///   - answer: the timeout of an answer.
+    ///   - names: the addresses of names, separated by spaces, for tests; others are resolved as
+    ///     usual.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for invalid settings.
     package init(
         _ settings: WebPushSettings, clock: any Timekeeper,
         concurrency: Int = PushLimits.webPushConcurrency,
@@ -52,7 +51,7 @@ package final class WebPushProvider: PushProvider {
         configuration.httpVersion = .automatic
         configuration.dnsOverride = names
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
-        // Once more, should a connection lead elsewhere than it was made to.
+        // Checks again, in case a connection leads elsewhere than intended.
         let look: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
             if guardian.allows(channel.remoteAddress) {
                 return channel.eventLoop.makeSucceededVoidFuture()
@@ -95,8 +94,8 @@ package final class WebPushProvider: PushProvider {
         }
     }
 
-    /// Looked at once for each push service, not for each push: only whether private networks are
-    /// allowed may have changed since.
+    /// Checked once per push service, not per push: only the setting for private networks may have
+    /// changed.
     private func mayTalk(to subscription: WebPushSubscription) -> Bool {
         if allowed.withLock({ $0.contains(subscription.origin) }) { return true }
         guard (try? guardian.check(subscription.endpoint)) != nil else { return false }
@@ -107,8 +106,8 @@ package final class WebPushProvider: PushProvider {
         return true
     }
 
-    /// A key that has changed is not used: browsers have subscribed with the old one, and a push
-    /// service takes no other for them.
+    /// A changed key is not used: push services accept only the key that browsers have subscribed
+    /// with.
     package func reload() throws -> Bool {
         guard try PushKey.read(keyFile, setting: "--vapid-key").publicText != publicKey else {
             return false
@@ -150,15 +149,14 @@ package final class WebPushProvider: PushProvider {
         EntryID.hash(of: text, prefix: "").text
     }
 
-    /// What an answer means (RFC 8030 §5, §7.3, §8.4).
+    /// The outcome of an answer (RFC 8030 §5, §7.3, §8.4).
     package static func outcome(_ status: Int, _ retryAfter: Duration?) -> PushOutcome {
         switch status {
         case 200...299: .accepted
         case 404, 410: .dead(since: nil)
         case 429: .later(retryAfter, "429")
         case 500...599: .unavailable(retryAfter, "\(status)")
-        // Whoever subscribed with another key is told so for this subscription; it says nothing of
-        // the others.
+        // A subscription made with another key gets this answer; it says nothing about the others.
         default: .refused("\(status)")
         }
     }

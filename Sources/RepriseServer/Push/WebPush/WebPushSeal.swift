@@ -1,15 +1,15 @@
 package import Crypto
 import Foundation
 
-/// Seals a message for one browser: `aes128gcm` (RFC 8188) with keys by RFC 8291.
+/// Encrypts a message for one browser: `aes128gcm` (RFC 8188) with keys by RFC 8291.
 package enum WebPushSeal {
     /// - Parameters:
     ///   - text: at most ``PushLimits/webPushPayloadBytes``: one record.
-    ///   - subscription: whose.
-    ///   - ephemeral: a key that is used for this message only.
+    ///   - subscription: the recipient's.
+    ///   - ephemeral: a key used for this message only.
     ///   - salt: 16 random bytes.
     /// - Returns: the body of the request.
-    /// - Throws: what the ciphers throw.
+    /// - Throws: the errors of the ciphers.
     package static func seal(
         _ text: [UInt8], for subscription: WebPushSubscription,
         ephemeral: P256.KeyAgreement.PrivateKey = P256.KeyAgreement.PrivateKey(),
@@ -24,7 +24,7 @@ package enum WebPushSeal {
                 outputByteCount: 32)
         let key = derived(input, salt, "Content-Encoding: aes128gcm\0", 16)
         let nonce = derived(input, salt, "Content-Encoding: nonce\0", 12)
-        // 2 ends the last record, and there is only one.
+        // 2 marks the last record, and only one exists.
         let box = try AES.GCM.seal(
             text + [2], using: key,
             nonce: AES.GCM.Nonce(data: nonce.withUnsafeBytes { Array($0) }))

@@ -1,28 +1,28 @@
 import Foundation
 import RepriseCore
 
-/// How a server reaches the push services of browsers.
+/// A server's access to the push services of browsers.
 public struct WebPushSettings: Hashable, Sendable {
-    /// The path of a private key on P-256, in PEM: what browsers subscribe with is its public half.
+    /// The path of a private key on P-256, in PEM; browsers subscribe with its public half.
     public var keyFile: String
-    /// `mailto:` or `https:`, by which those who run push services reach you.
+    /// `mailto:` or `https:`, the contact for operators of push services.
     public var subject: String
-    /// Whether endpoints on this machine and in private networks are allowed, and over `http`.
+    /// Whether loopback and private endpoints are allowed, and over `http`.
     public var allowsPrivate = false
-    /// A PEM file of authorities, for a stand-in; nil trusts those of the system.
+    /// A PEM file of authorities, for a test service; nil trusts the system's.
     public var authorities: String?
 
     /// Makes settings.
     ///
     /// - Parameters:
     ///   - keyFile: the path of a private key on P-256, in PEM.
-    ///   - subject: `mailto:` or `https:`, by which those who run push services reach you.
+    ///   - subject: `mailto:` or `https:`, the contact for operators of push services.
     public init(keyFile: String, subject: String) {
         self.keyFile = keyFile
         self.subject = subject
     }
 
-    /// Refuses what cannot be right, without reading a file.
+    /// Refuses invalid settings, without reading a file.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
     public func check() throws {

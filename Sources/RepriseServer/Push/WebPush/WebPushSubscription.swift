@@ -3,8 +3,7 @@ import Foundation
 import GRDB
 import RepriseCore
 
-/// Where a browser's pushes go and how they are sealed for it (RFC 8030, RFC 8291): a secret, which
-/// descriptions do not show.
+/// A browser's push address and keys (RFC 8030, RFC 8291): a secret, which descriptions omit.
 package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible {
     /// An absolute URL of a push service.
     package let endpoint: String
@@ -15,13 +14,13 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
     /// Scheme, host and port of the endpoint: the push service.
     package let origin: String
 
-    /// Takes a subscription as a browser gives it.
+    /// Parses a subscription from a browser.
     ///
     /// - Parameters:
-    ///   - endpoint: an absolute URL; who may be reached by it is up to ``EndpointGuard``.
+    ///   - endpoint: an absolute URL; ``EndpointGuard`` decides whether its host is allowed.
     ///   - key: `p256dh`, in base64url.
     ///   - secret: `auth`, in base64url.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it is none, `.tooLarge` beyond
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it is invalid, `.tooLarge` beyond
     ///   ``PushLimits/endpointBytes``.
     package init(endpoint: String, key: String, secret: String) throws {
         guard endpoint.utf8.count <= PushLimits.endpointBytes else {
@@ -45,10 +44,10 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
         origin = Self.origin(of: endpoint)
     }
 
-    /// Up to the path.
+    /// The endpoint up to its path.
     ///
-    /// Who logs in by the endpoint has been refused, so there is nothing else in it; taking a URL
-    /// apart would cost as much as a tenth of sealing the message.
+    /// User info was refused, so nothing else precedes the path; parsing the URL would cost up to a
+    /// tenth of encrypting the message.
     private static func origin(of endpoint: String) -> String {
         let bytes = endpoint.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
@@ -58,7 +57,7 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
         return endpoint[..<(end ?? bytes.endIndex)].lowercased()
     }
 
-    /// Padding is passed over, because some browsers have written it.
+    /// Ignores padding, which some browsers have written.
     private static func bytes(_ text: String) -> [UInt8]? {
         guard text.utf8.count <= 128 else { return nil }
         var text = text[...]
@@ -71,12 +70,12 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
 
 extension WebPushSubscription: CustomDebugStringConvertible, CustomReflectable {
     package var debugDescription: String { description }
-    /// Nothing, so that `dump` shows nothing.
+    /// Empty, so that `dump` reveals nothing.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension WebPushSubscription {
-    /// One that was looked at when it was stored.
+    /// A stored subscription, already validated.
     init(stored endpoint: String, key: [UInt8], secret: [UInt8]) {
         self.init(unchecked: endpoint, key: key, secret: secret)
     }
