@@ -24,7 +24,7 @@ struct AccountJournals: Sendable {
         return settings
     }
 
-    /// Moves what was recorded before sign-in into the user's journal.
+    /// Moves the entries recorded before sign-in into the user's journal.
     func adopt(by user: UserID, into journal: Journal) async throws {
         guard let folder = folders.adopting(by: user.text) else { return }
         let source = try await Reprise.openJournal(

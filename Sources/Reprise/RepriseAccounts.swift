@@ -12,12 +12,13 @@ import Synchronization
 ///     at: folder, server: "https://chat.example.org", dialer: dialer,
 ///     tokens: { request in try AccessToken(await backend.token(for: request.user)) },
 ///     prepare: { reprise in
-///         try await reprise.channel("general").read("inbox") { message in try await show(message) }
+///         let general = try reprise.channel("general")
+///         try await general.read("inbox") { message in try await show(message) }
 ///     })
 /// Task { try await home.run() }
 ///
-/// try await home.signIn(as: UserID("ada"))      // what was recorded before comes along
-/// let ledger = try await home.signOut()         // what was not sent is in it, as dead
+/// try await home.signIn(as: UserID("ada"))      // earlier entries move along
+/// let ledger = try await home.signOut()         // unsent entries count as dead
 /// ```
 ///
 /// The signed-in user is stored: the next opening continues as that user. Signing in as another

@@ -8,10 +8,12 @@
     /// The system's scheduler of background work, `BGTaskScheduler`.
     ///
     /// ```swift
-    /// SystemBackgroundScheduler.register("app.refresh") { slot in    // before the app has finished launching
+    /// // before the app has finished launching
+    /// SystemBackgroundScheduler.register("app.refresh") { slot in
     ///     await slot.complete(success: true)
     /// }
-    /// try await SystemBackgroundScheduler().submit(BackgroundRequest(id: "app.refresh", kind: .refresh))
+    /// let request = BackgroundRequest(id: "app.refresh", kind: .refresh)
+    /// try await SystemBackgroundScheduler().submit(request)
     /// ```
     public struct SystemBackgroundScheduler: BackgroundScheduler {
         /// Makes one.

@@ -33,7 +33,7 @@
             self.failed = failed
         }
 
-        /// Asks the handler how to show what has arrived in the foreground.
+        /// Asks the handler how to show a notification that arrives in the foreground.
         public func userNotificationCenter(
             _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
             withCompletionHandler completionHandler:

@@ -7,7 +7,8 @@
     ///
     /// ```swift
     /// let notifications = SystemNotifications()
-    /// try await notifications.add(NotificationRequest(id: "goal-1", content: content, trigger: trigger))
+    /// let request = NotificationRequest(id: "goal-1", content: content, trigger: trigger)
+    /// try await notifications.add(request)
     /// ```
     public struct SystemNotifications: UserNotifications {
         private var center: UNUserNotificationCenter { .current() }

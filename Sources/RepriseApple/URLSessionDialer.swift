@@ -8,7 +8,8 @@
     /// certificates.
     ///
     /// ```swift
-    /// let reprise = try await Reprise.open(at: folder, server: "https://…", dialer: URLSessionDialer())
+    /// let reprise = try await Reprise.open(
+    ///     at: folder, server: "https://…", dialer: URLSessionDialer())
     /// ```
     public final class URLSessionDialer: NSObject, SocketDialer {
         private typealias Opening = CheckedContinuation<Void, any Error>

@@ -10,7 +10,8 @@
     /// earlier launches' transfers.
     ///
     /// ```swift
-    /// let transfers = try URLSessionTransfers(identifier: "com.example.app.chains", folder: folder)
+    /// let transfers = try URLSessionTransfers(
+    ///     identifier: "com.example.app.chains", folder: folder)
     /// // application(_:handleEventsForBackgroundURLSession:completionHandler:)
     /// transfers.handleEvents(completionHandler)
     /// ```

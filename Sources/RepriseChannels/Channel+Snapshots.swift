@@ -25,7 +25,7 @@ extension Channel {
     ///
     /// ```swift
     /// await general.onSnapshot { request in
-    ///     let state = try await api.state(of: request.channel)   // as of request.position or later
+    ///     let state = try await api.state(of: request.channel)  // at request.position or later
     ///     try await store.replace(request.channel, with: state)  // durably
     /// }
     /// ```

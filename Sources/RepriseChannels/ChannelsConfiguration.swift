@@ -20,7 +20,7 @@ extension Channels {
         /// The most frames that share one transaction.
         public var framesPerCommit = 1_000
         /// The age after which an attempted message of the outbox is not sent again, because the
-        /// server may have forgotten its id.
+        /// server may have forgotten its id: 30 days by default.
         public var outboxWindow: Duration = .seconds(30 * 86_400)
         /// The shortest interval between two reports to the server of the position up to which this
         /// device has everything.

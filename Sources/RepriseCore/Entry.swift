@@ -22,7 +22,7 @@ public enum EntryState: Hashable, Sendable {
     case finished(Outcome)
 }
 
-/// What a producer gives to the journal.
+/// A new entry, as its producer records it.
 public struct NewEntry: Sendable {
     /// The identity by which arrivals merge.
     public var id: EntryID

@@ -20,7 +20,7 @@ package final class Patience: Sendable {
     /// How many abandoned calls have not returned.
     package var abandoned: Int { left.withLock { $0 } }
 
-    /// - Throws: what `body` throws; ``RepriseCore/RepriseError`` `.timedOut`, `.unavailable`;
+    /// - Throws: the error of `body`; ``RepriseCore/RepriseError`` `.timedOut`, `.unavailable`;
     ///   `CancellationError`.
     package func wait<T: Sendable>(
         _ limit: Duration, for what: String, _ body: @escaping @Sendable () async throws -> T

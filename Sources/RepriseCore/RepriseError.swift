@@ -119,7 +119,7 @@ extension RepriseError.Code {
     public static let tokenExpired = Self("tokenExpired")
     /// The caller is authenticated, but not allowed.
     public static let forbidden = Self("forbidden")
-    /// The token belongs to another user than the one who is signed in.
+    /// The token belongs to another user than the signed-in one.
     public static let wrongUser = Self("wrongUser")
     /// No answer within the timeout; the effect may have taken place.
     public static let timedOut = Self("timedOut")

@@ -7,7 +7,7 @@ import Synchronization
 package protocol Timekeeper: Sendable {
     /// The calendar, as the device has it; it can jump.
     func wall() -> WallTime
-    /// Time since some fixed moment; never jumps, goes on while the device sleeps.
+    /// Time since some fixed moment; never jumps, advances while the device sleeps.
     func uptime() -> Duration
     /// The identity of the origin of ``uptime()``: changes when the device restarts.
     var boot: String { get }

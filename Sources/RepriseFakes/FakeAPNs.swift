@@ -8,10 +8,10 @@ import Synchronization
 /// |---|---|
 /// | path, method, headers and their values | "Sending notification requests to APNs" |
 /// | statuses and reasons | "Handling notification responses from APNs" |
-/// | a token is good for an hour, and not made anew within 20 minutes | "Establishing a token-based connection to APNs" |
+/// | token: good for 1 h, new after 20 min | "Establishing a token-based connection to APNs" |
 /// | 4,096 bytes of payload, 64 of a collapse id | "Generating a remote notification" |
-/// | `iat` is a whole number | seen, not documented (a fraction is answered with InvalidProviderToken) |
-/// | in which order the rules are looked at | unknown |
+/// | `iat` is a whole number, else InvalidProviderToken | observed, not documented |
+/// | the order in which the rules are checked | unknown |
 /// | how many pushes to a device are too many | unknown: settable here |
 public final class FakeAPNs: Sendable {
     /// An accepted push.

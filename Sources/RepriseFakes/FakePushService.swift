@@ -6,9 +6,9 @@ import Synchronization
 ///
 /// | rule | its source |
 /// |---|---|
-/// | POST with TTL, 201 and `Location`; 404 and 410 for what is gone; 413; 429 | RFC 8030 §5, §5.2, §7.2, §8.4 |
-/// | Urgency and Topic; a message with the topic of one that waits takes its place | RFC 8030 §5.3, §5.4 |
-/// | `vapid` with `aud`, `exp` within 24 hours and `sub`; the key that was subscribed with | RFC 8292 §2, §4.2 |
+/// | POST with TTL, 201, `Location`; 404, 410 if gone; 413; 429 | RFC 8030 §5, §5.2, §7.2, §8.4 |
+/// | Urgency; Topic: replaces a waiting message of the same | RFC 8030 §5.3, §5.4 |
+/// | `vapid` with `aud`, `exp` within 24 hours, `sub`; the subscribed key | RFC 8292 §2, §4.2 |
 /// | one record of `aes128gcm` | RFC 8188, RFC 8291 |
 public final class FakePushService: Sendable {
     /// A browser's subscription, in the form of `PushSubscription.toJSON()`.

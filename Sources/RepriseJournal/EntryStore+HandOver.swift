@@ -1,7 +1,7 @@
 import GRDB
 import RepriseCore
 
-/// What a batch does to entries.
+/// The effects of a batch on entries.
 extension EntryStore {
     static let interruption = "The process ended while it was being handled."
 

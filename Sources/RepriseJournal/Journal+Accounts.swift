@@ -27,7 +27,7 @@ extension Journal {
     /// its time of recording and its count of attempts.
     ///
     /// - Parameter source: a journal whose handlers do not run.
-    /// - Returns: what this call moved.
+    /// - Returns: the result of this call.
     /// - Throws: as ``write(_:)``; entries not moved yet wait in `source`.
     package func adopt(from source: Journal) async throws -> Adoption {
         var adoption = Adoption()

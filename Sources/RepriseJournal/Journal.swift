@@ -10,7 +10,8 @@ public import RepriseCore
 /// let journal = try await Journal.open(at: folder, kinds: [taps])
 /// await journal.handle("push.tap") { entry in try await route(entry.payload) }
 ///
-/// try await journal.record(NewEntry(id: id, kind: "push.tap", payload: bytes))  // returns once it is durable
+/// // returns once it is durable
+/// try await journal.record(NewEntry(id: id, kind: "push.tap", payload: bytes))
 /// await journal.open(.store)  // and when the user interface is there too, the handler is called
 /// ```
 ///

@@ -80,7 +80,7 @@ enum JournalPeek {
 
     /// Reads a copy, where SQLite would have to write: to make the log's index, or to repair it.
     ///
-    /// The folder is not writable for this process. No process has the database open, or its log is
+    /// The folder belongs to another process. No process has the database open, or its log is
     /// empty: so the copy is whole.
     private static func readCopy<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         try withTemporaryFolder { folder in

@@ -4,7 +4,9 @@ import Synchronization
 /// Dispatched entries that no loop has taken, and the loops that wait for one.
 ///
 /// ```swift
-/// let queue = LentQueue<DeepLink>(journal: journal, kind: FormsEvent.link) { lent in DeepLink(lent.entry) }
+/// let queue = LentQueue<DeepLink>(journal: journal, kind: FormsEvent.link) { lent in
+///     DeepLink(lent.entry)
+/// }
 /// let hand = LentQueue<DeepLink>.Hand(queue)
 /// while let (lent, link) = await hand.next() { … lent.end() … }
 /// ```

@@ -5,7 +5,8 @@ public import RepriseCore
 /// tool.
 ///
 /// ```swift
-/// try Spool(at: sharedFolder).record(NewEntry(id: id, kind: "push.shown", source: "extension", payload: body))
+/// try Spool(at: sharedFolder).record(
+///     NewEntry(id: id, kind: "push.shown", source: "extension", payload: body))
 /// ```
 ///
 /// One file a record, present whole or not at all. It never opens the journal: iOS kills a process

@@ -11,7 +11,7 @@ final class NIOSocket: Socket {
         self.inbox = inbox
     }
 
-    /// A connection that nobody closes does not stay open.
+    /// Ends a connection that was never closed.
     deinit { channel.close(promise: nil) }
 
     func receive() async throws -> [[UInt8]]? {

@@ -7,7 +7,7 @@ import Synchronization
 /// ```swift
 /// let socket = MemorySocket()
 /// socket.push([welcome])                  // arrives at the client, all in one batch
-/// let hello = await socket.sent()         // what the client has sent next
+/// let hello = await socket.sent()         // the client's next frame
 /// socket.cut()                            // as when a train enters a tunnel
 /// ```
 public final class MemorySocket: Sendable {

@@ -105,7 +105,7 @@ public enum ClientFrame: Hashable, Sendable {
     case publish(Publish)
     /// Moves positions forward; a lower position changes nothing.
     case receipt(Receipt)
-    /// The user begins, goes on, or stops to type.
+    /// The user starts, continues or stops typing.
     case typing(ChannelName, isTyping: Bool)
     /// Replaces a token that is about to end.
     case authenticate(AccessToken)

@@ -238,7 +238,7 @@ public enum ServerFrame: Hashable, Sendable {
     case positions(Positions)
     /// A user's positions have moved: also the client's own user's, as the answer to a receipt.
     case receipt(channel: ChannelName, Position)
-    /// Another user starts or continues to type, for `expires` at most, or has stopped.
+    /// Another user starts or continues typing, for `expires` at most, or has stopped.
     case typing(channel: ChannelName, user: UserID, isTyping: Bool, expires: Duration)
     /// Why the connection will be closed right after this frame.
     case error(code: CloseCode, message: String)

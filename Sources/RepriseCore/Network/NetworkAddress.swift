@@ -7,7 +7,7 @@ package struct NetworkAddress: Hashable, Sendable {
         case world
         /// A private network: RFC 1918, RFC 6598, RFC 4193, RFC 2544.
         case privateNetwork
-        /// This machine, this link, multicast, unassigned, or a cloud machine's metadata.
+        /// This machine, this link, broadcast, multicast, unassigned, or a cloud's metadata.
         case never(String)
     }
 

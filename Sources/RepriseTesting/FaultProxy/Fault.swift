@@ -30,7 +30,7 @@ extension FaultProxy {
             case finish
             /// Both sides are reset (RST), including bytes on their way.
             case reset
-            /// So many bytes are dropped and the rest goes on: no real network does this.
+            /// So many bytes are dropped and the rest is forwarded: no real network does this.
             case lose(bytes: Int)
         }
 

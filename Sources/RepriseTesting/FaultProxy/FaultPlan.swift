@@ -6,7 +6,7 @@ extension FaultProxy {
     /// FaultProxy.Plan([
     ///     .init([.init(.truncate, .toClient, afterBytes: 900)]),
     ///     .refused,
-    /// ])                                       // the third connection and later ones are left alone
+    /// ])                                       // the third connection and later have no faults
     /// ```
     public struct Plan: Hashable, Sendable {
         /// The faults of one connection.

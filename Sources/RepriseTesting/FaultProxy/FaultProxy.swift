@@ -10,7 +10,7 @@ import RepriseCore
 /// // … publish and read while connections are delayed, split, truncated, cut, left half open …
 /// await proxy.heal()
 /// try await general.caughtUp()
-/// #expect(proxy.report[.truncated] > 0)  // the fault was really met
+/// #expect(proxy.report[.truncated] > 0)  // the fault did occur
 /// ```
 ///
 /// It listens on a free port of the loopback and forwards to another. Faults come from a ``Plan``,
@@ -30,7 +30,7 @@ public final class FaultProxy: Sendable {
 
     /// How a connection is ended.
     public enum Ending: Hashable, Sendable, CaseIterable {
-        /// At once, with RST to both sides: what is on its way may be lost.
+        /// At once, with RST to both sides: bytes on their way may be lost.
         case reset
         /// With FIN to both sides, behind the received bytes.
         case finish

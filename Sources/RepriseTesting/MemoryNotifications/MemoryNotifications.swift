@@ -8,13 +8,13 @@ import Synchronization
 /// ```swift
 /// let time = ManualTimekeeper()
 /// let system = MemoryNotifications(clock: time)
-/// let app = system.connect()                      // what the app is given, as `any UserNotifications`
+/// let app = system.connect()                      // for the app, as `any UserNotifications`
 /// try await app.add(request)
 /// time.advance(by: .seconds(3_600))
 /// #expect(system.delivered.map(\.request.id) == ["a"])
 /// ```
 ///
-/// It outlives the app: an app that is killed leaves its requests, and the next one connects anew.
+/// It outlives the app: the requests of a killed app stay, and its next process connects again.
 public final class MemoryNotifications: Sendable {
     /// Which of more than 64 pending requests are kept: undocumented, so try both.
     public enum BeyondLimit: String, Sendable, CaseIterable {
