@@ -3,28 +3,28 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// The journals of a device's accounts, as they lie in their folders: opening them, and the steps
-/// of a change that a kill may interrupt.
+/// The journals of a device's accounts in their folders: opening them, and the steps of a change
+/// that a kill may interrupt.
 ///
-/// Each step may have been made before.
+/// Each step is idempotent.
 struct AccountJournals: Sendable {
     let folders: AccountFolders
     let configuration: Reprise.Configuration
 
-    /// Opens a user's journal, or nobody's.
+    /// Opens a user's journal, or the anonymous one.
     func open(of user: UserID?) async throws -> Journal {
         try await Reprise.openJournal(
             at: folders.journal(of: user?.text), settings(shared: folders.shared(of: user?.text)))
     }
 
-    /// Of a shared folder each account has a folder of its own.
+    /// Each account has a folder of its own in a shared folder.
     private func settings(shared: URL?) -> Reprise.Configuration {
         var settings = configuration
         settings.journal.sharedFolder = shared
         return settings
     }
 
-    /// Moves what was recorded before sign-in into the user's journal.
+    /// Moves the entries recorded before sign-in into the user's journal.
     func adopt(by user: UserID, into journal: Journal) async throws {
         guard let folder = folders.adopting(by: user.text) else { return }
         let source = try await Reprise.openJournal(
@@ -39,10 +39,10 @@ struct AccountJournals: Sendable {
         try folders.remove(folder)
     }
 
-    /// Ends what the user has not sent, and removes the journal: the steps after the one that
-    /// cannot be taken back.
+    /// Ends the user's unsent entries, and removes the journal: the steps after the irreversible
+    /// one.
     ///
-    /// - Returns: what became of everything that it had accepted.
+    /// - Returns: the outcomes of everything that it had accepted.
     func finishLeaving(_ user: String) async throws -> LedgerSum {
         var state = try folders.state()
         if state.final == nil {

@@ -4,7 +4,7 @@ import RepriseCore
 import RepriseNotices
 import RepriseWire
 
-/// What the door for notices needs of channels.
+/// The part of channels that the notices feature needs.
 struct ChannelNotices: NoticeMessages {
     let channels: Channels
 

@@ -1,4 +1,4 @@
-// One import is enough for an app: the doors and their words come with the facade.
+// One import is enough for an app: the facade exports the features and their types.
 @_exported public import RepriseChains
 @_exported public import RepriseChannels
 @_exported public import RepriseCore

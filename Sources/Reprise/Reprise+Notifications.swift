@@ -5,11 +5,11 @@ import RepriseNotices
 import RepriseReminders
 import Synchronization
 
-/// Gives each notification to the door that it belongs to, so that an app has one handler for all.
+/// Routes each notification to its feature, so that an app has one handler for all.
 ///
-/// A payload with Reprise's push member is a message's, and goes to ``notices``; one with a
-/// reminder's route to ``reminders``; any other to ``forms``, if it is configured, else to
-/// ``reminders``, which hands over what cannot be read as such.
+/// A payload with Reprise's push member belongs to a message and goes to ``notices``; one with a
+/// reminder's route to ``reminders``; any other to ``forms``, if configured, otherwise to
+/// ``reminders``, which delivers unreadable ones as such.
 extension Reprise: NotificationHandler {
     private enum Door { case notices, reminders, forms, none }
 
@@ -20,7 +20,7 @@ extension Reprise: NotificationHandler {
         return reminders == nil ? .none : .reminders
     }
 
-    /// How to show what has arrived while the app is in the foreground.
+    /// How to show a notification that arrives while the app is in the foreground.
     public func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
         switch door(of: notification.request.content.info) {
         case .notices: await notices?.willPresent(notification) ?? []
@@ -28,19 +28,19 @@ extension Reprise: NotificationHandler {
         }
     }
 
-    /// A person did something with a notification; returns when it is recorded, and what needs no
-    /// screen is done.
+    /// A person responded to a notification; returns when the response is recorded, and work that
+    /// needs no screen is done.
     ///
-    /// A reply, "mark as read": an app that was dead or suspended is given time for it, at most
-    /// ``NoticeLimits/actionPatience``, because the system freezes it again when this returns. What
-    /// is not done by then is done when the app runs next.
+    /// A reply, "mark as read": an app that was dead or suspended gets time for it, at most
+    /// ``NoticeLimits/actionPatience``, because the system freezes it again when this returns.
+    /// Unfinished work continues at the app's next run.
     ///
-    /// What the journal cannot take, because the disk is full or its owner is another, is left in
-    /// the spool: just as durable, and merged by this process as soon as the disk takes it, else by
-    /// the next owner.
+    /// If the journal cannot be written, because the disk is full or another process owns it, the
+    /// response goes to the spool: just as durable, and merged by this process as soon as the disk
+    /// accepts it, otherwise by the next owner.
     ///
-    /// - Throws: what the journal throws, if the spool cannot be written either, or the journal is
-    ///   closed: then the tap is recorded nowhere.
+    /// - Throws: the journal's error, if the spool cannot be written either, or the journal is
+    ///   closed: then the tap is not recorded.
     public func received(_ response: NotificationResponse) async throws {
         switch door(of: response.notification.request.content.info) {
         case .notices: try await receivedForNotices(response)
@@ -56,8 +56,8 @@ extension Reprise: NotificationHandler {
         await whileAwake { await notices.done(response, within: NoticeLimits.actionPatience) }
     }
 
-    /// Lets the connection be while something is done that the system has woken the app for, and
-    /// closes it again.
+    /// Keeps the connection open during work that the system has woken the app for, and closes it
+    /// again.
     private func whileAwake(_ body: () async -> Void) async {
         guard await channels.isAsleep else {
             await channels.reconnect()
@@ -73,11 +73,11 @@ extension Reprise: NotificationHandler {
         await rest?()
     }
 
-    /// A push has woken the app: what it says is done, and what it tells of is fetched.
+    /// A push has woken the app: its instructions are done, and its messages are fetched.
     ///
     /// An app that is not in the foreground is frozen when this returns, so it returns when the
-    /// journal has what the push counted, or after ``NoticeLimits/wakePatience``; one that was
-    /// frozen is connected for that and closes the connection again.
+    /// journal has the messages that the push counted, or after ``NoticeLimits/wakePatience``; a
+    /// frozen app connects for that and closes the connection again.
     public func receivedPush(_ info: [UInt8]) async {
         switch door(of: info) {
         case .notices:

@@ -7,8 +7,8 @@ import RepriseWire
 import Synchronization
 
 extension Reprise {
-    /// Tells the server what was set about notices, and says when there is a connection, until the
-    /// task is cancelled.
+    /// Sends the settings of notices to the server, at each connection, until the task is
+    /// cancelled.
     func tellSettings() async {
         guard let notices else { return }
         await withDiscardingTaskGroup { group in
@@ -32,7 +32,7 @@ extension ConnectionState {
 }
 
 extension NoticeServer {
-    /// The server of the channels, as the same device and the same user.
+    /// The channels' server, as the same device and the same user.
     init(
         _ url: String, _ transport: any HTTPTransport, journal: Journal, identity: Identity?
     ) {
@@ -47,7 +47,7 @@ extension NoticeServer {
     }
 }
 
-/// The token that settings are told with: kept until the server refuses it.
+/// The token for sending settings: kept until the server refuses it.
 private final class SettingTokens: Sendable {
     private let identity: Identity
     private let last = Mutex<AccessToken?>(nil)

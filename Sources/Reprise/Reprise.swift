@@ -9,7 +9,7 @@ public import RepriseReminders
 import RepriseWire
 import Synchronization
 
-/// The client: one journal, one server, and the doors between them.
+/// The client: one journal, one server, and the features between them.
 ///
 /// ```swift
 /// import Reprise
@@ -22,7 +22,7 @@ import Synchronization
 /// try await reprise.run()
 /// ```
 public final class Reprise: Sendable {
-    /// What can be set.
+    /// The options of the client.
     ///
     /// The defaults suit an app.
     public struct Configuration: Sendable {
@@ -30,13 +30,13 @@ public final class Reprise: Sendable {
         public var channels = Channels.Configuration()
         /// The journal.
         public var journal = Journal.Configuration()
-        /// Forms; nil: there is no door for them, and what comes for them waits.
+        /// Forms; nil: the feature is off, and its entries wait.
         public var forms: Forms.Configuration?
-        /// Reminders; nil: there is no door for them, and what comes for them waits.
+        /// Reminders; nil: the feature is off, and its entries wait.
         public var reminders: Reminders.Configuration?
-        /// Chains; nil: there is no door for them, and those that were started wait.
+        /// Chains; nil: the feature is off, and started chains wait.
         public var chains: Chains.Configuration?
-        /// Notices; nil: there is no door for them, and what comes for them waits.
+        /// Notices; nil: the feature is off, and its entries wait.
         public var notices: Notices.Configuration?
         /// How long messages stay on the device after their readers have finished them.
         public var messages = MessageRetention()
@@ -62,9 +62,9 @@ public final class Reprise: Sendable {
     /// Notices, if they are configured; taps can be recorded before they run.
     public let notices: Notices?
 
-    /// Who is told of what a person sets about notices; nil: nobody is.
+    /// The server that receives a person's settings of notices; nil: none.
     let noticeServer: NoticeServer?
-    /// Held while the doors are told of the app's life, so that all hear of its changes in one
+    /// Held while the features are told of the app's phase, so that all see its changes in one
     /// order.
     let life = Mutex(())
 
@@ -86,12 +86,12 @@ public final class Reprise: Sendable {
     /// Nothing is sent before ``run()``.
     ///
     /// - Parameters:
-    ///   - folder: a folder of this account alone; it is made if it is not there.
+    ///   - folder: a folder of this account alone; it is made if it is absent.
     ///   - server: `http://` or `https://` with host and port.
-    ///   - dialer: opens connections; `NIODialer` of RepriseNIO where there is no better one.
-    ///   - identity: who is signed in, and where the tokens come from; nil for a server that does
-    ///     not ask. An app whose users sign in and out uses ``RepriseAccounts``.
-    ///   - configuration: what can be set.
+    ///   - dialer: opens connections; `NIODialer` of RepriseNIO if the platform has no better one.
+    ///   - identity: the signed-in user, and the source of tokens; nil for a server that requires
+    ///     none. An app whose users sign in and out uses ``RepriseAccounts``.
+    ///   - configuration: the options.
     /// - Returns: the client, which owns the journal until ``close()``.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
     ///   `.notWritable`, `.diskFull`, `.badAddress`, `.badConfiguration`, `.duplicateChain`.
@@ -116,8 +116,8 @@ public final class Reprise: Sendable {
         try chains.check()
         try notices.check()
         _ = try ChannelName(forms.answers)
-        // The tables and kinds of every door, also of one that is not configured: what it has
-        // recorded in another run waits.
+        // The tables and kinds of every feature, even of one that is not configured: its entries of
+        // another run wait.
         return try await Journal.open(
             at: folder,
             kinds: Channels.kinds + Forms.kinds(forms) + Reminders.kinds(reminders)
@@ -129,7 +129,7 @@ public final class Reprise: Sendable {
             configuration: configuration.journal)
     }
 
-    /// A client over a journal that is open; what is in it is handed over from now on.
+    /// A client over an open journal; its entries are dispatched from now on.
     ///
     /// It `dials` unless nobody is signed in yet.
     static func over(
@@ -170,22 +170,22 @@ public final class Reprise: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func channel(_ name: String) throws -> Channel { try channels.channel(name) }
 
-    /// Every number of the connection as of now; costs nothing while nobody asks.
+    /// All current figures of the connection; free until read.
     public var insight: ConnectionInsight { get async { await channels.insight } }
 
-    /// Says that a condition holds now: entries that waited for it are handed over.
+    /// Sets a condition: entries that waited for it are dispatched.
     public func open(_ readiness: Readiness) async { await journal.open(readiness) }
 
-    /// Says that a condition does not hold any more.
+    /// Clears a condition.
     public func close(_ readiness: Readiness) async { await journal.close(readiness) }
 
-    /// The sum of promise 5, over everything in the journal.
+    /// The ledger of guarantee 5, over everything in the journal.
     ///
     /// - Returns: the sum as of the last commit.
-    /// - Throws: what the journal throws.
+    /// - Throws: the journal's errors.
     public func ledger() async throws -> LedgerSum { try await journal.ledger() }
 
-    /// The sum of promise 5 of a journal that another process may own, which is not disturbed.
+    /// The ledger of guarantee 5 of a journal that another process may own, without disturbing it.
     ///
     /// - Parameters:
     ///   - folder: the folder given to ``open(at:server:dialer:identity:configuration:)``.
@@ -197,19 +197,19 @@ public final class Reprise: Sendable {
         try Journal.ledger(at: folder, schemas: Self.doorSchemas + schemas)
     }
 
-    /// The tables of every door.
+    /// The tables of every feature.
     package static let doorSchemas = [
         Channels.schema, Forms.schema, Reminders.schema, Chains.schema, Notices.schema,
     ]
 
-    /// Connects, connects again whenever the connection ends, and hands over what comes, until the
-    /// task is cancelled.
+    /// Connects, reconnects whenever the connection ends, and delivers messages, until the task is
+    /// cancelled.
     ///
-    /// One that was taken over by another process stops, within
+    /// After a takeover by another process it stops, within
     /// ``RepriseJournal/JournalLimits/ownershipCheck`` and before it dials again.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, or `.refused` when the
-    ///   server says that coming back is of no use; ``RepriseChannels/Channels/connectionStates``
+    ///   server says that reconnecting is useless; ``RepriseChannels/Channels/connectionStates``
     ///   ends with `stopped` and the same reason. Cancellation is no error.
     public func run() async throws {
         let settings = Task { await tellSettings() }
@@ -220,13 +220,13 @@ public final class Reprise: Sendable {
         try result.get()
     }
 
-    /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed
-    /// in again after ``RepriseChannels/ConnectionState/stopped(_:)``.
+    /// Dials at once, whatever the client waits for: on a person's request, or after a sign-in that
+    /// follows ``RepriseChannels/ConnectionState/stopped(_:)``.
     public func reconnect() async { await channels.reconnect() }
 
     /// Ends ``run()``, and closes the journal.
     ///
-    /// What is in hand is finished or handed over again at the next opening.
+    /// Entries in flight are finished, or dispatched again at the next opening.
     public func close() async {
         await channels.stop()
         await reminders?.stop()
@@ -236,22 +236,22 @@ public final class Reprise: Sendable {
 }
 
 extension Reprise: AppLife {
-    /// The app is in the background, and the system lets it run for so long.
+    /// The app is in the background and may run for so long.
     ///
     /// The connection stays open and the outbox goes on until shortly before the end; then the
-    /// connection is closed and everything is durable, and this returns. It returns sooner if the
-    /// app comes back.
+    /// connection is closed, everything is durable, and this returns. It returns sooner if the app
+    /// comes back.
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
         await enter(.background(granted: granted))()
     }
 
-    /// The app is in the foreground: it is dialled without waiting, and a connection that is open
-    /// has to show that it is alive.
+    /// The app is in the foreground: the client dials without waiting, and an open connection has
+    /// to prove that it is alive.
     public func foreground() async { await enter(.foreground)() }
 
-    /// Gives back the memory that the journal can do without.
+    /// Frees the memory that the journal can do without.
     public func memoryPressure() async { journal.releaseMemory() }
 }
 
@@ -261,8 +261,7 @@ extension Reprise: AppLifeFollower {
         return doors.compactMap(\.self)
     }
 
-    /// Tells every door of it before the next change is told: what is said last holds in all of
-    /// them.
+    /// Tells every feature of it before the next change: the last phase holds in all of them.
     package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
         let rests = life.withLock { _ in followers.map { $0.enter(phase) } }
         return { [notices] in
@@ -270,7 +269,7 @@ extension Reprise: AppLifeFollower {
                 for rest in rests { group.addTask { await rest() } }
             }
             guard phase != .foreground else { return }
-            // What came in the last moment.
+            // The arrivals of the last moment.
             _ = await notices?.settled(within: .seconds(1))
         }
     }

@@ -5,32 +5,33 @@ import RepriseJournal
 public import RepriseWire
 import Synchronization
 
-/// The accounts of a device: a journal for each, one of them at work, and what happens in between.
+/// The accounts of a device: a journal for each, one of them active, and the changes between them.
 ///
 /// ```swift
 /// let home = try await RepriseAccounts.open(
 ///     at: folder, server: "https://chat.example.org", dialer: dialer,
 ///     tokens: { request in try AccessToken(await backend.token(for: request.user)) },
 ///     prepare: { reprise in
-///         try await reprise.channel("general").read("inbox") { message in try await show(message) }
+///         let general = try reprise.channel("general")
+///         try await general.read("inbox") { message in try await show(message) }
 ///     })
 /// Task { try await home.run() }
 ///
-/// try await home.signIn(as: UserID("ada"))      // what was recorded before comes along
-/// let ledger = try await home.signOut()         // what was not sent is in it, as dead
+/// try await home.signIn(as: UserID("ada"))      // earlier entries move along
+/// let ledger = try await home.signOut()         // unsent entries count as dead
 /// ```
 ///
-/// Who is signed in is remembered: the next opening goes on as that user. Signing in as somebody
-/// else leaves the former account's journal as it is, closed, with its work; signing out removes
-/// it. Before anybody signs in an anonymous journal is at work, and each ``RepriseCore/EntryKind``
-/// says whether its entries go along into the account (`.adopt`) or end (`.expire`).
+/// The signed-in user is stored: the next opening continues as that user. Signing in as another
+/// user leaves the former account's journal unchanged, closed, with its work; signing out removes
+/// it. Before the first sign-in an anonymous journal is active, and each ``RepriseCore/EntryKind``
+/// says whether its entries move into the account (`.adopt`) or end (`.expire`).
 ///
-/// A change waits for handlers that run. So a handler that signs somebody in or out starts a task
-/// for it, and does not wait.
+/// A change waits for running handlers. So a handler that signs a user in or out starts a task for
+/// it, and does not wait.
 public actor RepriseAccounts {
-    /// Prepares a client before it begins: readers, handlers, readiness.
+    /// Prepares a client before it starts: readers, handlers, readiness.
     ///
-    /// It is called for every account that gets its turn.
+    /// It is called for every account that becomes active.
     public typealias Prepare = @Sendable (Reprise) async throws -> Void
 
     private let journals: AccountJournals
@@ -41,7 +42,7 @@ public actor RepriseAccounts {
     private let tokens: TokenProvider
     private let prepare: Prepare
 
-    /// Who is told of the app's life, and what was said of it last; nil: nothing yet.
+    /// The client that is told of the app's phase, and the last phase; nil: none yet.
     private nonisolated let life = Mutex<(client: Reprise?, phase: AppPhase?)>((nil, nil))
     private var client: Reprise? { life.withLock { $0.client } }
     private var runner: Task<Void, any Error>?
@@ -49,15 +50,15 @@ public actor RepriseAccounts {
     /// The client that the server has refused for good.
     private weak var refused: Reprise?
     private var isClosed = false
-    /// A change is under way; others wait for it.
+    /// A change is running; others wait for it.
     private var isChanging = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
-    /// Who is signed in; nil: nobody.
+    /// The signed-in user; nil: nobody.
     public private(set) var user: UserID?
 
-    /// What became of everything that the account before had accepted, if somebody was signed out
-    /// last: also by a log-out that a kill had interrupted, and the opening has finished.
+    /// The final ledger of the previous account after a sign-out: also after one that a kill had
+    /// interrupted and the opening has finished.
     public private(set) var finalLedger: LedgerSum?
 
     private init(
@@ -73,22 +74,22 @@ public actor RepriseAccounts {
         self.prepare = prepare
     }
 
-    /// Opens the journal of whoever was signed in last, or the anonymous one.
+    /// Opens the journal of the last signed-in user, or the anonymous one.
     ///
-    /// An adoption or a log-out that was interrupted by a kill is finished first. Nothing is sent
-    /// before ``run()``.
+    /// An adoption or a log-out that a kill interrupted is finished first. Nothing is sent before
+    /// ``run()``.
     ///
     /// - Parameters:
-    ///   - folder: a folder of its own; it is made if it is not there.
+    ///   - folder: a folder of its own; it is made if it is absent.
     ///   - server: `http://` or `https://` with host and port.
     ///   - dialer: opens connections.
-    ///   - configuration: what can be set, for all accounts. Of a `sharedFolder` each account gets
-    ///     a folder of its own.
-    ///   - tokens: returns a token of the user that is asked for.
-    ///   - prepare: prepares each client before it begins.
+    ///   - configuration: the options of all accounts. In a `sharedFolder` each account gets a
+    ///     folder of its own.
+    ///   - tokens: returns a token of the requested user.
+    ///   - prepare: prepares each client before it starts.
     /// - Returns: the accounts, owned by this process until ``close()``.
-    /// - Throws: as ``Reprise/open(at:server:dialer:identity:configuration:)``, and what `prepare`
-    ///   throws.
+    /// - Throws: as ``Reprise/open(at:server:dialer:identity:configuration:)``, and the errors of
+    ///   `prepare`.
     public static func open(
         at folder: URL, server: String, dialer: any SocketDialer,
         configuration: Reprise.Configuration = Reprise.Configuration(),
@@ -110,10 +111,10 @@ public actor RepriseAccounts {
         return accounts
     }
 
-    /// The client of whoever is signed in, or of nobody.
+    /// The client of the signed-in user, or the anonymous one.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.closed` after ``close()``, and where the last
-    ///   change failed: make it again.
+    /// - Throws: ``RepriseCore/RepriseError`` `.closed` after ``close()``, and after a failed
+    ///   change: repeat the change.
     public var current: Reprise {
         get throws {
             guard let client else {
@@ -133,17 +134,17 @@ public actor RepriseAccounts {
 
     // MARK: Changes
 
-    /// Goes on as `user`: from now on what is recorded and sent is this user's.
+    /// Continues as `user`: from now on recorded and sent messages are this user's.
     ///
-    /// What waits in the anonymous journal moves along, or ends, as its kind says. The journal of
-    /// another user who was signed in is closed and keeps its work for the next time. If `user` is
-    /// signed in already, the client dials again, as after
+    /// Entries that wait in the anonymous journal move along, or end, as their kind says. The
+    /// journal of a previous user is closed and keeps its work for the next time. If `user` is
+    /// already signed in, the client dials again, as after
     /// ``RepriseChannels/ConnectionState/stopped(_:)``.
     ///
     /// - Parameter user: the `sub` of the tokens.
     /// - Returns: the user's client.
-    /// - Throws: what the journals throw; then who was signed in still is, unless ``user`` says
-    ///   otherwise. To try again is safe.
+    /// - Throws: the journals' errors; then the previous user is still signed in, unless ``user``
+    ///   says otherwise. A retry is safe.
     @discardableResult
     public func signIn(as user: UserID) async throws -> Reprise {
         try await inTurn {
@@ -152,7 +153,7 @@ public actor RepriseAccounts {
                 await client.reconnect()
                 return client
             }
-            // What cannot be opened must not cost the account that is open.
+            // A journal that cannot be opened must not cost the open account.
             let journal = try await journals.open(of: user)
             return try await replace {
                 do {
@@ -173,16 +174,16 @@ public actor RepriseAccounts {
         }
     }
 
-    /// Ends the account of whoever is signed in on this device, and goes on as nobody.
+    /// Ends the signed-in user's account on this device, and continues anonymously.
     ///
-    /// What was not sent ends as `dead`, with the reason `loggedOut`; then the journal is removed.
-    /// The server is told nothing. Once this has begun, it is finished by the next opening even if
-    /// the process is killed, and ``finalLedger`` has the result.
+    /// Unsent entries end as `dead`, with the reason `loggedOut`; then the journal is removed. The
+    /// server is told nothing. Once this has begun, the next opening finishes it even if the
+    /// process is killed, and ``finalLedger`` has the result.
     ///
-    /// - Returns: what became of everything that the account had accepted: nothing is pending in
+    /// - Returns: the outcomes of everything that the account had accepted: nothing is pending in
     ///   it.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, and what the
-    ///   journal throws; to try again is safe.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, and the
+    ///   journal's errors; a retry is safe.
     @discardableResult
     public func signOut() async throws -> LedgerSum {
         try await inTurn {
@@ -199,21 +200,22 @@ public actor RepriseAccounts {
         }
     }
 
-    /// Stops the client, makes the change, and starts what is then the current account, also after
+    /// Stops the client, makes the change, and starts the account that is then current, also after
     /// a failure.
     private func replace<T: Sendable>(_ change: () async throws -> T) async throws -> T {
-        // What rings for a former user would tell the next one of it. If this is killed, the next
-        // account's survey does the same.
+        // A former user's reminders would ring for the next user. After a kill here, the next
+        // account's reconciliation removes them.
         await client?.reminders?.leave()
         await client?.notices?.leave()
-        // From here on an extension writes into nobody's part; what cannot be removed is replaced
-        // when the next account begins.
+        // From here on an extension writes into no account's part; a part that cannot be removed is
+        // replaced when the next account starts.
         try? folders.point(to: nil)
         await stop()
         do {
             return try await change()
         } catch {
-            // Whatever of the change is durable counts; what cannot be opened now can later.
+            // The durable part of the change counts; an account that cannot be opened now can be
+            // later.
             if client == nil { try? await resume() }
             throw error
         }
@@ -223,7 +225,7 @@ public actor RepriseAccounts {
         try await inTurn { try await resume() }
     }
 
-    /// Opens what `account.json` says.
+    /// Opens the account in `account.json`.
     private func resume() async throws {
         let state = try folders.state()
         if let leaving = state.leaving {
@@ -255,12 +257,13 @@ public actor RepriseAccounts {
             await reprise.close()
             throw error
         }
-        // Without it an extension shows a push as it came: no reason not to let the account begin.
+        // Without it an extension shows a push unchanged: no reason to keep the account from
+        // starting.
         try? folders.point(to: user?.text)
         self.user = user
         let rest = life.withLock { life in
             life.client = reprise
-            // The time that was granted was the former client's.
+            // The granted time belonged to the former client.
             return life.phase.map {
                 reprise.enter($0 == .foreground ? .foreground : .background(granted: .zero))
             }
@@ -286,12 +289,12 @@ public actor RepriseAccounts {
     /// Runs the current account's client, and after a change the next one's, until the task is
     /// cancelled or ``close()`` is called.
     ///
-    /// While nobody is signed in nothing is dialled. Where the server refuses the current account
-    /// for good, its client's connection is ``RepriseChannels/ConnectionState/stopped(_:)``, and
-    /// this waits for the next sign-in.
+    /// While nobody is signed in nothing is dialled. If the server refuses the current account for
+    /// good, its client's connection is ``RepriseChannels/ConnectionState/stopped(_:)``, and this
+    /// waits for the next sign-in.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`; `.badConfiguration` if it runs
-    ///   already.
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`; `.badConfiguration` if it already
+    ///   runs.
     public func run() async throws {
         guard !isRunning else {
             throw RepriseError(.badConfiguration, "The accounts are running already.")
@@ -311,8 +314,7 @@ public actor RepriseAccounts {
                 task.cancel()
             }
             runner = nil
-            // One that was stopped for a change has ended in good order; so has one that was
-            // cancelled.
+            // A client that was stopped for a change, or cancelled, has ended normally.
             guard client === running, !Task.isCancelled else { continue }
             do {
                 return try result.get()
@@ -324,7 +326,7 @@ public actor RepriseAccounts {
 
     /// Closes the journal that is open.
     ///
-    /// Who is signed in stays so.
+    /// The user stays signed in.
     public func close() async {
         await inTurn {
             isClosed = true
@@ -371,7 +373,7 @@ extension RepriseAccounts: AppLife {
     /// The app is in the foreground: see ``Reprise/foreground()``.
     public nonisolated func foreground() async { await enter(.foreground)() }
 
-    /// Gives back the memory that the journal can do without.
+    /// Frees the memory that the journal can do without.
     public func memoryPressure() async { await client?.memoryPressure() }
 }
 

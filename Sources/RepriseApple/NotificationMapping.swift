@@ -1,5 +1,4 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// UserNotifications.
+// Not run by the project's own tests, which run on Linux; compiled only with UserNotifications.
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     import Foundation
     public import RepriseCore
@@ -28,8 +27,7 @@
     }
 
     extension NotificationContent {
-        /// Where the bytes of `info` are among the system's `userInfo`, for content that this
-        /// module has made.
+        /// The key of `info` in the system's `userInfo`, for content made by this module.
         static let key = "reprise"
 
         init(_ content: UNNotificationContent) {
@@ -43,10 +41,10 @@
             interruption = Interruption(content.interruptionLevel)
         }
 
-        /// A payload as a JSON object: what the app put in, or what came with a push.
+        /// A payload as a JSON object: the app's own, or a push's.
         ///
-        /// - Parameter userInfo: of a notification's content, or of `didReceiveRemoteNotification`.
-        /// - Returns: UTF-8; an empty object for what is no JSON.
+        /// - Parameter userInfo: from a notification's content, or `didReceiveRemoteNotification`.
+        /// - Returns: UTF-8; an empty object for a value that is not JSON.
         public static func info(_ userInfo: [AnyHashable: Any]) -> [UInt8] {
             if let text = userInfo[key] as? String { return Array(text.utf8) }
             guard JSONSerialization.isValidJSONObject(userInfo),
@@ -144,10 +142,10 @@
     }
 
     extension NotificationResponse {
-        /// Takes what a person did as the system tells it, to the delegate and in a scene's
+        /// Takes a person's response as the system reports it, to the delegate and in a scene's
         /// connection options.
         ///
-        /// - Parameter response: of the system.
+        /// - Parameter response: the system's response.
         public init(_ response: UNNotificationResponse) {
             let action: Action =
                 switch response.actionIdentifier {

@@ -1,11 +1,11 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is WebKit.
+// Not run by the project's own tests, which run on Linux; compiled only with WebKit.
 #if canImport(WebKit)
     import Foundation
     import RepriseCore
     import WebKit
 
-    /// Serves the files of a page from memory, each with the page's policy: nothing of it comes
-    /// over the network.
+    /// Serves the files of a page from memory, each with the page's policy: nothing comes over the
+    /// network.
     @MainActor final class PageScheme: NSObject, WKURLSchemeHandler {
         static let name = "reprise-page"
 
@@ -34,7 +34,7 @@
             urlSchemeTask.didFinish()
         }
 
-        /// All is said at once, and nothing is left to stop.
+        /// Every answer is already complete, so nothing is left to stop.
         func webView(_ webView: WKWebView, stop urlSchemeTask: any WKURLSchemeTask) {}
     }
 #endif

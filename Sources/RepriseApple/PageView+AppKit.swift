@@ -1,16 +1,16 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there are AppKit and
-// WebKit, and no UIKit.
+// Not run by the project's own tests, which run on Linux; compiled only with AppKit and WebKit, and
+// without UIKit.
 #if canImport(AppKit) && canImport(WebKit) && !canImport(UIKit)
     import AppKit
     import Foundation
     import RepriseCore
     import WebKit
 
-    /// Where web views lie.
+    /// The window of web views.
     typealias PageWindow = NSWindow
 
     extension NSWindow {
-        /// The app's key window; waits until there is one.
+        /// The app's key window; waits until one exists.
         static func key() async throws -> NSWindow {
             if let window = NSApplication.shared.keyWindow { return window }
             let arrivals = NotificationCenter.default
@@ -29,10 +29,10 @@
         }
     }
 
-    /// A web view that is there and neither seen nor met by the pointer, until it shows something.
+    /// A web view that is neither visible nor reached by the pointer, until it shows something.
     ///
-    /// AppKit has no view that lies there and is deaf, and a hidden one's page would rest. What the
-    /// page leaves free is not transparent here.
+    /// AppKit has no view that is present and ignores events, and a hidden view's page would be
+    /// suspended. The page's empty parts are not transparent here.
     final class PageView: WKWebView {
         private var isDeaf = true
 

@@ -1,20 +1,19 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there are UIKit and
-// WebKit.
+// Not run by the project's own tests, which run on Linux; compiled only with UIKit and WebKit.
 #if canImport(UIKit) && canImport(WebKit)
     import Foundation
     import RepriseCore
     import UIKit
     import WebKit
 
-    /// Where web views lie.
+    /// The window of web views.
     typealias PageWindow = UIWindow
 
     extension UIWindow {
-        /// The key window of the scene in front; waits until there is one.
+        /// The key window of the scene in front; waits until one exists.
         static func key() async throws -> UIWindow {
             if let window = keyInFront { return window }
             // The app was launched in the background: it has no window before a scene becomes
-            // active. No scene does between the look and the wait, for both are on the main actor.
+            // active. No scene does between the check and the wait, for both are on the main actor.
             let arrivals = NotificationCenter.default
                 .notifications(named: UIScene.didActivateNotification).map { _ in }
             for await _ in arrivals {
@@ -40,7 +39,7 @@
         }
     }
 
-    /// A web view that is there and not seen, until it shows something.
+    /// A web view that is invisible until it shows something.
     final class PageView: WKWebView {
         func setVisible(_ isVisible: Bool) {
             alpha = isVisible ? 1 : 0

@@ -1,2 +1,2 @@
-// What Apple's frameworks do behind the ports of RepriseCore, one adapter a port; no decisions are
-// made here. On other systems the module is empty.
+// Apple's frameworks behind the ports of RepriseCore, one adapter a port; it makes no decisions. On
+// other systems the module is empty.

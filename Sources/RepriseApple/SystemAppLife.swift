@@ -1,37 +1,37 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is UIKit.
+// Not run by the project's own tests, which run on Linux; compiled only with UIKit.
 #if canImport(UIKit) && !os(watchOS)
     public import RepriseCore
     import UIKit
 
-    /// Tells a client, or the accounts, what the system does with the app.
+    /// Reports the app's life cycle to a client, or to the accounts.
     ///
     /// ```swift
     /// let life = SystemAppLife(of: home)    // keep it as long as the app runs
     /// ```
     @MainActor
     public final class SystemAppLife {
-        // Written while it is made, read when nobody has it any more.
+        // Written during init, read after the last reference is gone.
         private nonisolated(unsafe) var observers: [any NSObjectProtocol] = []
         private var isTold = false
 
-        /// Begins to listen; ends with the object.
+        /// Starts to observe; ends with the object.
         ///
-        /// - Parameter client: who is told.
+        /// - Parameter client: the client to tell.
         public init(of client: any AppLife) {
             listen(UIApplication.didEnterBackgroundNotification) { life in
                 life.isTold = true
                 Self.background(client)
             }
             listen(UIApplication.willEnterForegroundNotification) { $0.foreground(client) }
-            // An app without scenes hears of its launch by this alone.
+            // An app without scenes learns of its launch by this alone.
             listen(UIApplication.didBecomeActiveNotification) { life in
                 if !life.isTold { life.foreground(client) }
             }
             listen(UIApplication.didReceiveMemoryWarningNotification) { _ in
                 Task { await client.memoryPressure() }
             }
-            // Every other state is left open: an app with scenes is launched in the background,
-            // whoever launches it.
+            // Every other state is left open: the system always launches an app with scenes in the
+            // background.
             if UIApplication.shared.applicationState == .active { foreground(client) }
         }
 
@@ -42,8 +42,8 @@
 
         deinit { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
 
-        /// Hears of all of them on the main queue: a task for each name could hear of a later one
-        /// first.
+        /// Observes all of them on the main queue: with a task for each name a later one could
+        /// arrive first.
         private func listen(
             _ name: Notification.Name, _ body: @escaping @MainActor (SystemAppLife) -> Void
         ) {
@@ -56,7 +56,7 @@
                 })
         }
 
-        /// Asks the system for time, uses what it grants, and gives it back.
+        /// Requests background time, uses it, and gives it back.
         private static func background(_ client: any AppLife) {
             let application = UIApplication.shared
             var id = UIBackgroundTaskIdentifier.invalid
@@ -65,7 +65,7 @@
                 id = .invalid
             }
             id = application.beginBackgroundTask { MainActor.assumeIsolated { end() } }
-            // The system says "without end" while the app is still in the foreground.
+            // The system reports "without end" while the app is still in the foreground.
             let granted = min(application.backgroundTimeRemaining, 600)
             Task {
                 await client.background(granted: .seconds(granted))

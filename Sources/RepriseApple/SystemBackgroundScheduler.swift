@@ -1,5 +1,4 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// BackgroundTasks.
+// Not run by the project's own tests, which run on Linux; compiled only with BackgroundTasks.
 #if canImport(BackgroundTasks) && canImport(UIKit)
     import BackgroundTasks
     import Foundation
@@ -9,21 +8,23 @@
     /// The system's scheduler of background work, `BGTaskScheduler`.
     ///
     /// ```swift
-    /// SystemBackgroundScheduler.register("app.refresh") { slot in    // before the app has finished launching
+    /// // before the app has finished launching
+    /// SystemBackgroundScheduler.register("app.refresh") { slot in
     ///     await slot.complete(success: true)
     /// }
-    /// try await SystemBackgroundScheduler().submit(BackgroundRequest(id: "app.refresh", kind: .refresh))
+    /// let request = BackgroundRequest(id: "app.refresh", kind: .refresh)
+    /// try await SystemBackgroundScheduler().submit(request)
     /// ```
     public struct SystemBackgroundScheduler: BackgroundScheduler {
         /// Makes one.
         public init() {}
 
-        /// Says who gets the time for requests of an id; it must stand in the app's `Info.plist`
+        /// Registers the handler for requests of an id; the id must be in the app's `Info.plist`,
         /// too.
         ///
         /// - Parameters:
-        ///   - id: of the requests.
-        ///   - body: what to do with the time; it completes the slot.
+        ///   - id: the id of the requests.
+        ///   - body: uses the time, and completes the slot.
         /// - Returns: false if the id is not permitted, or was registered before.
         @discardableResult
         public static func register(
@@ -37,7 +38,7 @@
 
         /// Submits a request, or replaces the one of the same id.
         ///
-        /// - Parameter request: what for, and not before when.
+        /// - Parameter request: its kind and earliest moment.
         /// - Throws: ``RepriseCore/RepriseError`` `.full`, `.refused`, `.unavailable`.
         public func submit(_ request: BackgroundRequest) async throws {
             do {
@@ -54,12 +55,12 @@
             }
         }
 
-        /// Takes a request back.
+        /// Cancels a request.
         public func cancel(_ id: String) async throws {
             BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: id)
         }
 
-        /// What waits.
+        /// The requests that wait.
         public func pending() async throws -> [BackgroundRequest] {
             await withCheckedContinuation { continuation in
                 BGTaskScheduler.shared.getPendingTaskRequests { requests in
@@ -98,8 +99,8 @@
                 })
         }
 
-        /// `@unchecked Sendable`: `BGTask` may be completed on any thread, and `state` guards that
-        /// it is once.
+        /// `@unchecked Sendable`: `BGTask` may be completed on any thread, and `state` ensures that
+        /// it is completed once.
         private final class Slot: BackgroundSlot, @unchecked Sendable {
             let id: String
             private let task: BGTask

@@ -1,5 +1,4 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// Network.framework.
+// Not run by the project's own tests, which run on Linux; compiled only with Network.framework.
 #if canImport(Network)
     import Foundation
     import Dispatch
@@ -9,20 +8,20 @@
         import UIKit
     #endif
 
-    /// What this device has to offer to work that can wait: `NWPathMonitor`, `UIDevice` and the
-    /// volume of the app's data.
+    /// This device's conditions for deferrable work: `NWPathMonitor`, `UIDevice` and the volume of
+    /// the app's data.
     ///
     /// ```swift
     /// configuration.chains.device = SystemDeviceStatus()
     /// ```
     ///
-    /// A Mac counts as charging. The room on the disk is read again with each change of the other
-    /// two, and once a minute.
+    /// A Mac counts as charging. The free space is read again with each change of the other two,
+    /// and once a minute.
     public struct SystemDeviceStatus: DeviceStatus {
         /// Makes one.
         public init() {}
 
-        /// How it is now, then each change.
+        /// The current conditions, then each change.
         public var conditions: AsyncStream<DeviceConditions> {
             AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
                 let work = Task {
@@ -41,7 +40,7 @@
             }
         }
 
-        /// The newest path, again whenever something else may have changed.
+        /// The newest path, again whenever another condition may have changed.
         private static func moments() -> AsyncStream<NWPath> {
             AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
                 let monitor = NWPathMonitor()
@@ -87,7 +86,7 @@
             #endif
         }
 
-        /// What may be filled by work that nobody waits for.
+        /// The space available to deferrable work.
         private static func freeBytes() -> Int64 {
             let key = URLResourceKey.volumeAvailableCapacityForOpportunisticUsageKey
             let values = try? URL.homeDirectory.resourceValues(forKeys: [key])

@@ -1,11 +1,10 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// Network.framework.
+// Not run by the project's own tests, which run on Linux; compiled only with Network.framework.
 #if canImport(Network)
     import Dispatch
     import Network
     public import RepriseCore
 
-    /// The system's word on the network, by `NWPathMonitor`.
+    /// The system's network status, by `NWPathMonitor`.
     ///
     /// ```swift
     /// configuration.channels.network = SystemNetwork()
@@ -14,7 +13,7 @@
         /// Makes one.
         public init() {}
 
-        /// How it is now, then each change.
+        /// The current path, then each change.
         public var paths: AsyncStream<NetworkPath> {
             AsyncStream(bufferingPolicy: .bufferingNewest(16)) { continuation in
                 let monitor = NWPathMonitor()

@@ -1,12 +1,11 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// UserNotifications.
+// Not run by the project's own tests, which run on Linux; compiled only with UserNotifications.
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     import Foundation
     public import RepriseCore
     public import UserNotifications
 
-    /// Tells the app's handler what the notification centre says, and the system that it is
-    /// recorded only when it is.
+    /// Passes the notification centre's callbacks to the app's handler, and confirms them to the
+    /// system only once they are recorded.
     ///
     /// Set it before the app has finished launching, or the tap that launched the app is lost:
     ///
@@ -21,9 +20,9 @@
         /// Makes one.
         ///
         /// - Parameters:
-        ///   - handler: who is told.
-        ///   - failed: hears of what the handler could not record: that response is lost. By
-        ///     default it is written to the system's log.
+        ///   - handler: the app's handler.
+        ///   - failed: gets the error of a response that the handler could not record: that
+        ///     response is lost. By default it is written to the system's log.
         public init(
             telling handler: any NotificationHandler,
             failed: @escaping @Sendable (any Error) -> Void = { error in
@@ -34,14 +33,14 @@
             self.failed = failed
         }
 
-        /// Asks the handler how to show what has arrived in the foreground.
+        /// Asks the handler how to show a notification that arrives in the foreground.
         public func userNotificationCenter(
             _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
             withCompletionHandler completionHandler:
                 @escaping (UNNotificationPresentationOptions) -> Void
         ) {
             let arrived = DeliveredNotification(notification)
-            // The system takes its handler's call on any thread, once.
+            // The system accepts its handler's call on any thread, once.
             nonisolated(unsafe) let done = completionHandler
             Task { [handler] in
                 let options = await handler.willPresent(arrived)
@@ -49,7 +48,7 @@
             }
         }
 
-        /// Has the response recorded, and then says so to the system, which may suspend the app
+        /// Has the response recorded, and then confirms it to the system, which may suspend the app
         /// from that moment on.
         public func userNotificationCenter(
             _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,

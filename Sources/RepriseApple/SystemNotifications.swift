@@ -1,5 +1,4 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// UserNotifications.
+// Not run by the project's own tests, which run on Linux; compiled only with UserNotifications.
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     public import RepriseCore
     import UserNotifications
@@ -8,7 +7,8 @@
     ///
     /// ```swift
     /// let notifications = SystemNotifications()
-    /// try await notifications.add(NotificationRequest(id: "goal-1", content: content, trigger: trigger))
+    /// let request = NotificationRequest(id: "goal-1", content: content, trigger: trigger)
+    /// try await notifications.add(request)
     /// ```
     public struct SystemNotifications: UserNotifications {
         private var center: UNUserNotificationCenter { .current() }
@@ -16,7 +16,7 @@
         /// Makes one.
         public init() {}
 
-        /// What the person allows now (`getNotificationSettings`).
+        /// The person's current settings (`getNotificationSettings`).
         public func settings() async throws -> NotificationSettings {
             await withCheckedContinuation { continuation in
                 center.getNotificationSettings {
@@ -27,7 +27,7 @@
 
         /// Asks the person, the first time.
         ///
-        /// - Parameter provisional: asks nobody, and delivers quietly.
+        /// - Parameter provisional: does not ask, and delivers quietly.
         /// - Returns: whether it is allowed.
         /// - Throws: ``RepriseCore/RepriseError`` `.refused`.
         public func requestAuthorization(provisional: Bool) async throws -> Bool {
@@ -43,7 +43,7 @@
 
         /// Adds a request, or replaces the one of the same id.
         ///
-        /// - Parameter request: what to show, and when.
+        /// - Parameter request: content and trigger.
         /// - Throws: ``RepriseCore/RepriseError`` `.refused`.
         public func add(_ request: NotificationRequest) async throws {
             let system = try UNNotificationRequest(request)
@@ -65,7 +65,7 @@
             }
         }
 
-        /// What stands in the notification centre.
+        /// The notifications in the notification centre.
         public func delivered() async throws -> [DeliveredNotification] {
             await withCheckedContinuation { continuation in
                 center.getDeliveredNotifications {
@@ -74,12 +74,12 @@
             }
         }
 
-        /// Takes requests back.
+        /// Removes pending requests.
         public func removePending(_ ids: [String]) async throws {
             center.removePendingNotificationRequests(withIdentifiers: ids)
         }
 
-        /// Takes notifications out of the notification centre.
+        /// Removes notifications from the notification centre.
         public func removeDelivered(_ ids: [String]) async throws {
             center.removeDeliveredNotifications(withIdentifiers: ids)
         }

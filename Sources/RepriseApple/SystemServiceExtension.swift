@@ -1,11 +1,11 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// UserNotifications.
+// Not run by the project's own tests, which run on Linux; compiled only with UserNotifications.
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     import Foundation
     public import RepriseCore
     public import UserNotifications
 
-    /// The work of a notification service extension: asks who decides, and tells the system once.
+    /// The work of a notification service extension: calls the decider, and answers the system
+    /// once.
     ///
     /// ```swift
     /// final class NotificationService: UNNotificationServiceExtension {
@@ -28,9 +28,9 @@
         /// Makes one.
         ///
         /// - Parameters:
-        ///   - content: decides what is shown, and returns when that is written down; soon after
+        ///   - content: decides the content, and returns when that is recorded; soon after
         ///     `timeWillExpire` in any case.
-        ///   - timeWillExpire: ends the deciding.
+        ///   - timeWillExpire: ends the decision.
         public init(
             content: @escaping @Sendable (NotificationRequest) async -> NotificationContent,
             timeWillExpire: @escaping @Sendable () -> Void
@@ -39,21 +39,21 @@
             expire = timeWillExpire
         }
 
-        /// Has the push decided, and shows what comes of it.
+        /// Has the push decided, and shows the result.
         ///
-        /// Attachments, the sound that the push names and whatever else the ports do not know of
-        /// stay as they came.
+        /// Attachments, the push's sound and other properties that the ports do not have stay
+        /// unchanged.
         ///
         /// - Parameters:
-        ///   - request: of the system.
-        ///   - handler: of the system; it is called once.
+        ///   - request: the system's request.
+        ///   - handler: the system's handler; it is called once.
         public func didReceive(
             _ request: UNNotificationRequest,
             withContentHandler handler: @escaping (UNNotificationContent) -> Void
         ) {
             let asked = NotificationRequest(request)
-            // The system takes its handler's call on any thread, once; the content is not touched
-            // by anybody else.
+            // The system accepts its handler's call on any thread, once; nothing else touches the
+            // content.
             nonisolated(unsafe) let done = handler
             nonisolated(unsafe) let original = request.content
             Task { [content] in
@@ -67,7 +67,7 @@
     }
 
     extension UNNotificationContent {
-        /// The same with what was decided.
+        /// The same with the decided content.
         fileprivate func changed(to content: NotificationContent) -> UNNotificationContent {
             guard let changed = mutableCopy() as? UNMutableNotificationContent else { return self }
             changed.title = content.title

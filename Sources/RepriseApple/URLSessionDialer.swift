@@ -1,5 +1,4 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// Network.framework.
+// Not run by the project's own tests, which run on Linux; compiled only with Network.framework.
 #if canImport(Network)
     public import Foundation
     public import RepriseCore
@@ -9,7 +8,8 @@
     /// certificates.
     ///
     /// ```swift
-    /// let reprise = try await Reprise.open(at: folder, server: "https://…", dialer: URLSessionDialer())
+    /// let reprise = try await Reprise.open(
+    ///     at: folder, server: "https://…", dialer: URLSessionDialer())
     /// ```
     public final class URLSessionDialer: NSObject, SocketDialer {
         private typealias Opening = CheckedContinuation<Void, any Error>
@@ -18,8 +18,8 @@
 
         /// Makes a dialer.
         ///
-        /// - Parameter configuration: of the session that each connection gets; nil for one that
-        ///   waits for no network.
+        /// - Parameter configuration: the configuration of each connection's session; nil for one
+        ///   that waits for no network.
         public init(configuration: URLSessionConfiguration? = nil) {
             let standard = URLSessionConfiguration.default
             standard.waitsForConnectivity = false
@@ -30,9 +30,9 @@
         /// Opens a WebSocket connection (RFC 6455).
         ///
         /// - Parameters:
-        ///   - url: `ws://` or `wss://` with host, port and path; `http` and `https` are taken for
-        ///     them.
-        ///   - protocol: the subprotocol to ask for.
+        ///   - url: `ws://` or `wss://` with host, port and path; `http` and `https` are accepted
+        ///     as synonyms.
+        ///   - protocol: the subprotocol to request.
         ///   - maximumFrameBytes: a larger frame closes the connection.
         /// - Returns: the open connection.
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.unreachable`,
@@ -48,7 +48,7 @@
                 configuration: configuration, delegate: delegate, delegateQueue: nil)
             let task = session.webSocketTask(with: address, protocols: [`protocol`])
             task.maximumMessageSize = maximumFrameBytes
-            // Ends with the task, and lets the delegate go.
+            // Ends with the task, and releases the delegate.
             defer { session.finishTasksAndInvalidate() }
             let chosen: String?
             do {
@@ -109,8 +109,8 @@
         }
 
         func close(code: UInt16) async {
-            // The system's type has no case for the codes of applications; it keeps the number all
-            // the same where it takes it.
+            // The system's type has no case for application codes; it still keeps the number where
+            // it accepts it.
             task.cancel(with: .init(rawValue: Int(code)) ?? .normalClosure, reason: nil)
         }
 
@@ -136,7 +136,7 @@
         }
     }
 
-    /// Hears how a connection begins and ends.
+    /// Observes how a connection begins and ends.
     final class SocketDelegate: NSObject, URLSessionWebSocketDelegate {
         private struct State {
             var opening: CheckedContinuation<String?, any Error>?

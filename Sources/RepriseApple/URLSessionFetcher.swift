@@ -1,10 +1,9 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// Network.framework.
+// Not run by the project's own tests, which run on Linux; compiled only with Network.framework.
 #if canImport(Network)
     public import Foundation
     public import RepriseCore
 
-    /// Asks over HTTP by `URLSession`.
+    /// Fetches over HTTP by `URLSession`.
     ///
     /// ```swift
     /// let answer = try await URLSessionFetcher().get(url, headers: [:], limit: 1_048_576)
@@ -16,8 +15,7 @@
         /// Makes a fetcher.
         ///
         /// - Parameters:
-        ///   - session: nil for one that keeps no cookies and no cache; whoever asks keeps what he
-        ///     has to.
+        ///   - session: nil for one without cookies and cache; the caller caches.
         ///   - timeout: seconds without a byte, and at most four times as long in all.
         public init(session: URLSession? = nil, timeout: TimeInterval = 15) {
             self.timeout = timeout
@@ -27,7 +25,7 @@
             self.session = session ?? URLSession(configuration: configuration)
         }
 
-        /// Asks for a resource; a redirect to another host is not followed but returned.
+        /// Fetches a resource; a redirect to another host is not followed but returned.
         ///
         /// - Parameters:
         ///   - url: `http://` or `https://`.
@@ -93,7 +91,7 @@
         }
     }
 
-    /// Follows a server only to itself.
+    /// Follows redirects to the same server only.
     private final class SameHost: NSObject, URLSessionTaskDelegate {
         func urlSession(
             _ session: URLSession, task: URLSessionTask,

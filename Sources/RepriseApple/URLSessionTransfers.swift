@@ -1,5 +1,4 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// Network.framework.
+// Not run by the project's own tests, which run on Linux; compiled only with Network.framework.
 #if canImport(Network)
     public import Foundation
     public import RepriseCore
@@ -7,27 +6,28 @@
 
     /// Transfers that the system runs outside the app, by a background `URLSession`.
     ///
-    /// Make one at launch, always with the same identifier: then the system tells it what became of
-    /// the transfers of earlier launches.
+    /// Make one at launch, always with the same identifier: then the system reports the results of
+    /// earlier launches' transfers.
     ///
     /// ```swift
-    /// let transfers = try URLSessionTransfers(identifier: "com.example.app.chains", folder: folder)
+    /// let transfers = try URLSessionTransfers(
+    ///     identifier: "com.example.app.chains", folder: folder)
     /// // application(_:handleEventsForBackgroundURLSession:completionHandler:)
     /// transfers.handleEvents(completionHandler)
     /// ```
     ///
-    /// What is done is kept in a folder of the app's until it is forgotten: the system's own file
-    /// is gone when its delegate returns.
+    /// Finished files are kept in a folder of the app until they are forgotten: the system removes
+    /// its own file when its delegate returns.
     public final class URLSessionTransfers: TransferService {
         private let keeper: TransferKeeper
         private let session: URLSession
 
-        /// Makes the service, and takes over what the system has.
+        /// Makes the service, and takes the system's transfers.
         ///
         /// - Parameters:
-        ///   - identifier: of the session; one service a process for each.
-        ///   - folder: where what is done is kept; made if it is missing.
-        /// - Throws: what the file system says.
+        ///   - identifier: the session's identifier; one service a process for each.
+        ///   - folder: the folder of finished files; made if it is absent.
+        /// - Throws: the file system's errors.
         public init(identifier: String, folder: URL) throws {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             keeper = TransferKeeper(folder: folder)
@@ -38,9 +38,9 @@
                 configuration: configuration, delegate: keeper, delegateQueue: nil)
         }
 
-        /// Hands a transfer over; the same id again does nothing while it is known.
+        /// Starts a transfer; does nothing while the same id is known.
         ///
-        /// - Parameter request: what is to be transferred.
+        /// - Parameter request: the transfer.
         /// - Throws: ``RepriseCore/RepriseError`` `.refused`.
         public func start(_ request: TransferRequest) async throws {
             guard try await !transfers().contains(where: { $0.id == request.id }) else { return }
@@ -63,7 +63,7 @@
             task.resume()
         }
 
-        /// All that the system knows, those that are done included.
+        /// All transfers that the system knows, finished ones included.
         ///
         /// - Returns: in no order.
         public func transfers() async throws -> [Transfer] {
@@ -75,33 +75,33 @@
             return done + running.filter { !names.contains($0.id) }
         }
 
-        /// Ends a transfer; one that is done stays as it is.
+        /// Cancels a transfer; a finished one stays as it is.
         ///
         /// - Parameter id: the app's name for it.
-        /// - Throws: nothing; the port's other systems may.
+        /// - Throws: nothing; adapters of other systems may.
         public func cancel(_ id: String) async throws {
             for task in await session.allTasks where task.taskDescription == id { task.cancel() }
         }
 
-        /// The app has taken over what became of it.
+        /// The app has taken the result.
         ///
         /// - Parameter id: the app's name for it.
-        /// - Throws: what the file system says.
+        /// - Throws: the file system's errors.
         public func forget(_ id: String) async throws { try keeper.forget(id) }
 
         /// Each transfer whose state has changed while the app runs.
         public var changes: AsyncStream<Transfer> { keeper.changes() }
 
-        /// Takes the handler that the system wants called when it has told all.
+        /// Takes the handler that the system wants called after its last event.
         ///
-        /// - Parameter done: of
+        /// - Parameter done: the handler of
         ///   `application(_:handleEventsForBackgroundURLSession:completionHandler:)`.
         public func handleEvents(_ done: @escaping @MainActor @Sendable () -> Void) {
             keeper.whenAllIsTold(done)
         }
     }
 
-    /// The session's delegate: writes down what is done before the system forgets it.
+    /// The session's delegate: stores results before the system forgets them.
     private final class TransferKeeper: NSObject, URLSessionDownloadDelegate {
         private struct State {
             var listeners: [UUID: AsyncStream<Transfer>.Continuation] = [:]
@@ -163,7 +163,7 @@
             }
         }
 
-        /// A name of the app's may hold any character.
+        /// An app's name for it may hold any character.
         private func place(_ id: String, _ kind: String) -> URL {
             let name = Data(id.utf8).base64EncodedString().replacing("/", with: "_")
             return folder.appendingPathComponent(name).appendingPathExtension(kind)

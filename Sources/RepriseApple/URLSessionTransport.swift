@@ -1,5 +1,4 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is
-// Network.framework.
+// Not run by the project's own tests, which run on Linux; compiled only with Network.framework.
 #if canImport(Network)
     public import Foundation
     public import RepriseCore
@@ -10,14 +9,14 @@
     /// let workers = StandardWorkers(sandbox: sandbox, transport: URLSessionTransport())
     /// ```
     ///
-    /// `URLSession` looks names up by itself: ``RepriseCore/HTTPCall/address`` is passed over.
+    /// `URLSession` resolves names itself: ``RepriseCore/HTTPCall/address`` is ignored.
     public struct URLSessionTransport: HTTPTransport {
         private static let piece = 65_536
         private let session: URLSession
 
         /// Makes a transport.
         ///
-        /// - Parameter session: nil for one that keeps no cookies and no cache.
+        /// - Parameter session: nil for one without cookies and cache.
         public init(session: URLSession? = nil) {
             let configuration = URLSessionConfiguration.ephemeral
             configuration.urlCache = nil
@@ -25,13 +24,13 @@
             self.session = session ?? URLSession(configuration: configuration)
         }
 
-        /// Sends a request and hands the answer over as it comes.
+        /// Sends a request and passes the answer on as it arrives.
         ///
         /// - Parameters:
-        ///   - request: what to ask.
-        ///   - head: is called once, with the status and the headers; it may throw to end the
+        ///   - request: the request.
+        ///   - head: called once, with the status and the headers; it may throw to end the
         ///     exchange.
-        ///   - chunk: is called with each piece of the body, in order.
+        ///   - chunk: called with each piece of the body, in order.
         /// - Throws: as ``RepriseCore/HTTPTransport`` says.
         public func exchange(
             _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
@@ -40,12 +39,12 @@
             try await exchange(request, sent: { _ in }, head: head, chunk: chunk)
         }
 
-        /// The same, and says meanwhile how much of a body has gone.
+        /// The same, and reports meanwhile how much of a body is sent.
         ///
         /// - Parameters:
-        ///   - request: what to ask.
-        ///   - sent: is called with the bytes that have gone so far, as often as the system tells;
-        ///     of those that come close together with the newest.
+        ///   - request: the request.
+        ///   - sent: called with the bytes sent so far, as often as the system reports them; of
+        ///     reports in quick succession, with the newest.
         ///   - head: as above.
         ///   - chunk: as above.
         /// - Throws: as above.
@@ -66,7 +65,7 @@
                 throw error
             }
             told.finish()
-            // Nothing is said after the end.
+            // No report follows the end.
             await telling.value
         }
 
@@ -89,7 +88,7 @@
             try await head(answer)
             let count = try await Self.read(opened.0, chunk)
             let hasBody = request.method != "HEAD" && ![204, 304].contains(answer.status)
-            // What was decoded has another length.
+            // A decoded body has another length.
             let isPlain = answer.headers["content-encoding"].map { $0 == "identity" } ?? true
             guard isPlain else {
                 throw RepriseError(.malformed, "The answer is encoded, which was not asked for.")
@@ -170,7 +169,7 @@
     }
 
     extension HTTPHead {
-        /// - Returns: nil for what is not HTTP.
+        /// - Returns: nil for a response that is not HTTP.
         init?(_ response: URLResponse?) {
             guard let response = response as? HTTPURLResponse else { return nil }
             let fields = response.allHeaderFields.compactMap { name, value in
@@ -181,7 +180,7 @@
         }
     }
 
-    /// Leaves redirects to whoever asks, and says how much has gone.
+    /// Leaves redirects to the caller, and reports the bytes sent.
     ///
     /// <https://developer.apple.com/documentation/foundation/urlsessiontaskdelegate>
     private final class ExchangeDelegate: NSObject, URLSessionTaskDelegate {

@@ -1,4 +1,4 @@
-// Not run by the project's own tests, which are on Linux; compiled only where there is WebKit.
+// Not run by the project's own tests, which run on Linux; compiled only with WebKit.
 #if canImport(WebKit)
     import Foundation
     public import RepriseCore
@@ -10,17 +10,16 @@
     /// try await forms.run(webViews: WKWebViews(), catalogue: catalogue)
     /// ```
     ///
-    /// A web view lies in the window from its beginning, transparent and deaf: the system lets the
-    /// page rest of one that lies in none.
+    /// A web view is in the window from its beginning, transparent and ignoring events: the system
+    /// suspends the page of a view outside of a window.
     public struct WKWebViews: WebViewHost {
-        /// Makes them in the key window: of the scene that is in the foreground, or of the Mac's
-        /// app.
+        /// Makes them in the key window: of the scene in the foreground, or of the Mac's app.
         public init() {}
 
-        /// Waits for a window, makes a web view and loads a page into it; returns when it has been
+        /// Waits for a window, makes a web view and loads a page into it; returns when the page is
         /// loaded.
         ///
-        /// - Parameter page: what to load.
+        /// - Parameter page: the page to load.
         /// - Returns: the web view.
         /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`.
         public func open(_ page: HostedWebPage) async throws -> any HostedWebView {
@@ -56,7 +55,7 @@
         func close() async { await holder.close() }
     }
 
-    /// What is bound to the main actor: the view, and who listens to it.
+    /// The part on the main actor: the view and its listener.
     @MainActor private final class Holder: NSObject, WKScriptMessageHandler, WKNavigationDelegate {
         private static let start = URL(string: "\(PageScheme.name)://forms/")
 
@@ -70,7 +69,7 @@
             _ continuation: AsyncStream<WebViewEvent>.Continuation
         ) {
             let configuration = WKWebViewConfiguration()
-            // Nothing of one page is left for the next.
+            // No data of one page is left for the next.
             configuration.websiteDataStore = .nonPersistent()
             configuration.setURLSchemeHandler(PageScheme(page), forURLScheme: PageScheme.name)
             view = PageView(frame: window.room, configuration: configuration)
@@ -103,7 +102,7 @@
             loading = nil
         }
 
-        /// The message is an argument and never a part of a script.
+        /// The message is an argument and never part of a script.
         func send(_ text: String) async throws {
             guard !isClosed else { throw RepriseError(.closed, "The page has gone.") }
             do {
@@ -125,7 +124,7 @@
             isClosed = true
             loaded(.failure(RepriseError(.closed, "The web view was closed.")))
             continuation.finish()
-            // The controller keeps who listens to it.
+            // The controller retains its listener.
             view.configuration.userContentController.removeAllScriptMessageHandlers()
             view.navigationDelegate = nil
             view.stopLoading()
@@ -158,7 +157,7 @@
             _ webView: WKWebView, decidePolicyFor navigationAction: WKNavigationAction,
             decisionHandler: @escaping @MainActor @Sendable (WKNavigationActionPolicy) -> Void
         ) {
-            // It leads nowhere but to its own page: deep links go through the bridge.
+            // It navigates only to its own page: deep links go through the bridge.
             decisionHandler(navigationAction.request.url == Self.start ? .allow : .cancel)
         }
 

@@ -2,22 +2,21 @@ import RepriseCore
 import RepriseWire
 
 extension Channel {
-    /// Says that somebody looks at the channel: it is subscribed to, and caught up before the
-    /// others.
+    /// Marks the channel as visible: it is subscribed to, and caught up before the others.
     ///
-    /// If a catch-up of many channels is under way, this one is asked for again, first. The last of
+    /// During a catch-up of many channels, this one is requested again, first. The last call of
     /// ``appeared()`` and ``disappeared()`` counts.
     ///
-    /// - Throws: what the journal throws.
+    /// - Throws: the journal's errors.
     public func appeared() async throws {
         channels.readers.bells.ears.tell(.appeared(name))
         await channels.driver.appeared(name)
         try await subscribe()
     }
 
-    /// Says that nobody looks at the channel any more.
+    /// Marks the channel as no longer visible.
     ///
-    /// It stays subscribed to; from the next request on it takes its turn.
+    /// It stays subscribed to; from the next request on it has no priority.
     public func disappeared() async {
         channels.readers.bells.ears.tell(.disappeared(name))
         await channels.driver.disappeared(name)

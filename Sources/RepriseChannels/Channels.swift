@@ -4,12 +4,11 @@ public import RepriseJournal
 import RepriseWire
 import Synchronization
 
-/// The door for channels: one connection to one server, and everything that comes and goes through
-/// it.
+/// The channels feature: one connection to one server, and all its traffic.
 ///
 /// The facade makes one; see `Reprise`.
 public final class Channels: AppLifeFollower, Sendable {
-    /// The kinds of entries that this door records, for `Journal.open`.
+    /// The kinds of entries that this feature records, for `Journal.open`.
     public static let kinds = [OutboxMachine.kind]
 
     let journal: Journal
@@ -18,11 +17,11 @@ public final class Channels: AppLifeFollower, Sendable {
     let presence: Presence
     let driver: ChannelsDriver
     private let connection: Announcer<ConnectionState>
-    /// What runs, and whether it was told to end.
+    /// The running task, and whether it was told to end.
     private let running = Mutex<(task: Task<Void, any Error>?, isStopped: Bool)>((nil, false))
     private let announcers = Mutex<[ChannelName: Announcer<ChannelState>]>([:])
 
-    /// Makes the door.
+    /// Makes the feature.
     ///
     /// Nothing is sent before ``run()``.
     ///
@@ -30,7 +29,7 @@ public final class Channels: AppLifeFollower, Sendable {
     ///   - journal: opened with ``kinds`` and ``schema``.
     ///   - server: `http://` or `https://` with host and port.
     ///   - dialer: opens connections.
-    ///   - configuration: what can be set.
+    ///   - configuration: the options.
     public init(
         journal: Journal, server: String, dialer: any SocketDialer,
         configuration: Configuration = Configuration()
@@ -49,16 +48,16 @@ public final class Channels: AppLifeFollower, Sendable {
     /// A handle on a channel.
     ///
     /// - Parameter name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`.
-    /// - Returns: the handle; nothing is asked for yet.
+    /// - Returns: the handle; nothing is requested yet.
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func channel(_ name: String) throws -> Channel {
         Channel(name: try ChannelName(name), channels: self)
     }
 
-    /// Connects, and connects again, and hands messages to readers, until the task is cancelled.
+    /// Connects, reconnects, and delivers messages to readers, until the task is cancelled.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server says that coming back is of
-    ///   no use, `.ownershipLost`, `.closed`; the connection's state is then
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server says that reconnecting is
+    ///   useless, `.ownershipLost`, `.closed`; the connection's state is then
     ///   ``ConnectionState/stopped(_:)``. Cancellation is no error.
     public func run() async throws {
         let outbox = driver.outbox
@@ -96,8 +95,8 @@ public final class Channels: AppLifeFollower, Sendable {
         }
     }
 
-    /// Ends ``run()`` for good, and returns when it has ended, or after so long: a handler may be
-    /// what calls this.
+    /// Ends ``run()`` for good, and returns at its end, or after a timeout: the caller may be a
+    /// handler.
     package func stop() async {
         let task = running.withLock { running in
             running.isStopped = true
@@ -120,14 +119,13 @@ public final class Channels: AppLifeFollower, Sendable {
         for wait in waits { wait.cancel() }
     }
 
-    /// How long ``stop()`` waits for handlers that run.
+    /// How long ``stop()`` waits for running handlers.
     private static let stopPatience = Duration.seconds(2)
 
-    /// Dials at once, whatever the client waits for: a person does not want to wait, or has signed
-    /// in again.
+    /// Dials at once, whatever the client waits for: on a person's request, or after a sign-in.
     ///
-    /// It goes on from ``ConnectionState/stopped(_:)``, if that was for the token. Without a
-    /// network, and where there is a connection, it does nothing but look whether that is alive.
+    /// It continues from ``ConnectionState/stopped(_:)``, if the token was the reason. Without a
+    /// network it does nothing; with a connection it only checks that it is alive.
     public func reconnect() async { await driver.reconnect() }
 
     /// The app is in the background: see ``RepriseCore/AppLife/background(granted:)``.
@@ -135,37 +133,37 @@ public final class Channels: AppLifeFollower, Sendable {
         await enter(.background(granted: granted))()
     }
 
-    /// The app is in the foreground: it is dialled without waiting, and a connection that is open
-    /// has to show that it is alive.
+    /// The app is in the foreground: the client dials without waiting, and an open connection has
+    /// to prove that it is alive.
     public func foreground() async { await enter(.foreground)() }
 
-    /// Takes in what has become of the app.
+    /// Takes the app's new phase.
     ///
-    /// - Returns: what is left to do for it.
+    /// - Returns: the work that is left for it.
     package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
         driver.phases.withLock { $0.append(phase) }
         return { [driver, journal] in
             await driver.follow()
             guard phase != .foreground else { return }
             await driver.rests()
-            // Whatever was handed over and has ended is written down behind this.
+            // Acknowledgements of ended deliveries are written before this.
             try? await journal.write { _ in }
         }
     }
 
-    /// Whether it has been told that the app is in the foreground, and not yet that it is not.
+    /// Whether the app was last reported in the foreground.
     package var isAwake: Bool { get async { await driver.machine.isAwake } }
 
-    /// Whether the app's time in the background is over: nothing is dialled.
+    /// Whether the app's background time is over: the client does not dial.
     package var isAsleep: Bool { get async { await driver.machine.isAsleep } }
 
-    /// Where the connection stands: first now, then each change.
+    /// The connection's state: the current one, then each change.
     ///
-    /// Who reads slowly gets the newest 64.
+    /// Buffers the newest 64 values; older ones are dropped.
     public var connectionStates: AsyncStream<ConnectionState> { connection.watch() }
 }
 
-/// What a ``Channel`` asks for.
+/// The requests of a ``Channel``.
 extension Channels {
     func subscribe(_ name: ChannelName) async throws {
         try await driver.subscribe(name, states: announcer(of: name))

@@ -1,53 +1,53 @@
 public import RepriseCore
 public import RepriseWire
 
-/// Every number of a channel, for a debug view; counters begin with the run of the client.
+/// All figures of a channel, for a debug view; counters start with the run of the client.
 ///
 /// ```swift
 /// let insight = await general.insight
 /// print(insight.state, insight.missing, insight.rate)
 /// ```
 public struct ChannelInsight: Hashable, Sendable {
-    /// Where the channel stands.
+    /// The channel's state.
     public internal(set) var state: ChannelState
-    /// The epoch of its log; nil if the device has never been told.
+    /// The epoch of its log; nil if the server has never told it.
     public internal(set) var epoch: Epoch?
-    /// What the device has accounted for.
+    /// The sequences that the device has accounted for.
     public internal(set) var coverage = Coverage()
-    /// The newest sequence that anybody has told of.
+    /// The newest sequence known.
     public internal(set) var head: Int64 = 0
     /// How many sequences up to ``head`` are missing.
     public internal(set) var missing: Int64 = 0
     /// Events that were new.
     public internal(set) var received: Int64 = 0
-    /// Events that were there already.
+    /// Events that were duplicates.
     public internal(set) var duplicates: Int64 = 0
     /// New events a second, over the last one or two seconds.
     public internal(set) var rate: Double = 0
-    /// How often a hole was found in what had been complete.
+    /// How often a hole was found in a complete log.
     public internal(set) var repairs: Int64 = 0
-    /// How often the channel was asked for.
+    /// How often the channel was requested.
     public internal(set) var requests: Int64 = 0
-    /// How long ago the last event came; nil if none has come.
+    /// How long ago the last event arrived; nil if none has.
     public internal(set) var sinceLastEvent: Duration?
-    /// Which reader cannot write down what it has done, or has a handler that is slow; else why the
+    /// The reader that cannot store its progress, or whose handler is slow; otherwise why the
     /// server last refused the channel or a snapshot could not be loaded.
     public internal(set) var lastError: String?
 
     init(state: ChannelState) { self.state = state }
 }
 
-/// Every number of the connection, for a debug view; counters begin with the run of the client.
+/// All figures of the connection, for a debug view; counters start with the run of the client.
 public struct ConnectionInsight: Equatable, Sendable {
-    /// Where the connection stands.
+    /// The connection's state.
     public internal(set) var state: ConnectionState
     /// How often it was made again after the first time.
     public internal(set) var reconnects: Int64 = 0
-    /// When the server welcomed this device; nil while there is no connection.
+    /// When the server's welcome arrived; nil while disconnected.
     public internal(set) var connectedSince: WallTime?
-    /// Frames that came.
+    /// Frames received.
     public internal(set) var framesRead: Int64 = 0
-    /// Frames that could not be read, or belong to no channel of this device.
+    /// Frames that are unreadable, or belong to no channel of this device.
     public internal(set) var strays: Int64 = 0
     /// Why the last connection ended, or could not be made.
     public internal(set) var lastError: RepriseError?
@@ -58,7 +58,7 @@ public struct ConnectionInsight: Equatable, Sendable {
 }
 
 extension Channel {
-    /// Every number of the channel as of now; costs nothing while nobody asks.
+    /// All current figures of the channel; free until read.
     public var insight: ChannelInsight {
         get async {
             var insight = await channels.driver.insight(of: name) ?? ChannelInsight(state: state)
@@ -71,7 +71,7 @@ extension Channel {
 }
 
 extension Channels {
-    /// Every number of the connection as of now; costs nothing while nobody asks.
+    /// All current figures of the connection; free until read.
     public var insight: ConnectionInsight {
         get async { await driver.insight() }
     }

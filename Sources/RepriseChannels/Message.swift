@@ -1,7 +1,7 @@
 public import RepriseCore
 public import RepriseWire
 
-/// A message of a channel, as a reader gets it.
+/// A message of a channel, as delivered to a reader.
 ///
 /// ```swift
 /// try await general.read("inbox") { message in
@@ -9,7 +9,7 @@ public import RepriseWire
 /// }
 /// ```
 public struct Message: Identifiable, Hashable, Sendable {
-    /// The channel it came in.
+    /// Its channel.
     public let channel: ChannelName
     /// Its position in the channel's log.
     public let seq: Int64
@@ -17,9 +17,9 @@ public struct Message: Identifiable, Hashable, Sendable {
     public let id: EntryID
     /// When the server stored it.
     public let time: WallTime
-    /// Who published it; nil where the server does not ask who is who.
+    /// Its author; nil on a server without users.
     public let from: UserID?
-    /// What it does to an earlier message, by sequence; nil for a message of its own.
+    /// Its change to an earlier message, by sequence; nil for a message of its own.
     ///
     /// An edit or a deletion is a message like others: it has an id and a sequence, and is
     /// acknowledged.
@@ -28,10 +28,10 @@ public struct Message: Identifiable, Hashable, Sendable {
     public let isDeleted: Bool
     /// JSON text, byte for byte as it was published, at most ``RepriseWire/WireLimits/bodyBytes``.
     public let body: [UInt8]
-    /// How often this reader has been given it, this time included.
+    /// How often this reader has got it, this time included.
     ///
-    /// More than 1: an earlier try failed, or nobody knows whether it succeeded because the process
-    /// died in it.
+    /// More than 1: an earlier attempt failed, or its result is unknown because the process died in
+    /// it.
     public let attempt: Int
 
     /// The body as text.

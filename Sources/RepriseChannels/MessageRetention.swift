@@ -1,21 +1,21 @@
 /// How long messages stay in the device's own journal after their readers have finished them.
 ///
-/// It is the device's alone: what the device has accounted for does not change, so nothing that is
-/// pruned comes again. A message that a reader has yet to handle is never pruned.
+/// It applies to the device alone: the device's coverage does not change, so pruned messages never
+/// return. A message that a reader has yet to handle is never pruned.
 public struct MessageRetention: Hashable, Sendable {
-    /// What is older by the server's clock goes.
+    /// Messages older than this, by the server's clock, are removed.
     public var age: Duration
-    /// More than so many messages of a channel are not kept, whatever their age.
+    /// The most messages of a channel, whatever their age.
     public var most: Int
-    /// So many of a channel are kept, whatever their age, for a list to have something to show.
+    /// The least messages of a channel to keep, whatever their age, so that a list has content.
     public var least: Int
 
-    /// Says how long messages stay.
+    /// Makes a retention.
     ///
     /// - Parameters:
-    ///   - age: what is older goes.
-    ///   - most: more of a channel are not kept.
-    ///   - least: so many of a channel are kept.
+    ///   - age: older messages are removed.
+    ///   - most: the most messages of a channel.
+    ///   - least: the least messages of a channel to keep.
     public init(age: Duration = .seconds(30 * 86_400), most: Int = 100_000, least: Int = 500) {
         self.age = age
         self.most = max(1, most)

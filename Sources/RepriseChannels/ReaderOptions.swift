@@ -1,48 +1,48 @@
 public import RepriseCore
 
-/// The rules of one reader: what becomes of a message whose handler fails or is killed.
+/// The rules of one reader: what happens to a message whose handler fails or is killed.
 public struct ReaderOptions: Hashable, Sendable {
-    /// In which order a reader gets the messages of a channel.
+    /// The order in which a reader gets the messages of a channel.
     public enum Order: Hashable, Sendable {
-        /// As they come: nothing waits for a hole, and nothing for a message that has failed.
+        /// As they arrive: no wait for a hole, nor for a failed message.
         case arrival
-        /// By sequence: it waits at a hole until that is filled or gone, and at a message that has
-        /// failed until it succeeds or is dead.
+        /// By sequence: waits at a hole until it is filled or gone, and at a failed message until
+        /// it succeeds or is dead.
         case ordered
     }
 
-    /// In which order the messages come; a reader keeps the order with which it was begun.
+    /// The order of the messages; a reader keeps the order with which it was begun.
     public var order: Order
-    /// How often a message may be handed over before it is a dead letter; at least 1.
+    /// How often a message may be delivered before it is a dead letter; at least 1.
     public var attemptLimit: Int
     /// The waits between attempts.
     public var backoff: Backoff
-    /// What becomes of a message whose handler was running when the process died.
+    /// What happens to a message whose handler was running when the process died.
     public var onInterruption: EntryKind.Interruption
-    /// How many messages may be in doubt after a kill, 1 to 500: so many are marked as in hand with
-    /// one write.
+    /// How many messages may be in doubt after a kill, 1 to 500: so many are marked as in flight
+    /// with one write.
     ///
-    /// A kill repeats (`again`) or gives up (`never`) at most so many.
+    /// A kill repeats (`again`) or gives up (`never`) at most this many.
     public var window: Int
     /// How long a handler may take for a message before its reader is
     /// ``ReaderState/slow(_:since:)``; at least 1 ms.
     ///
-    /// The handler is not cancelled, because nobody knows what it has done.
+    /// The handler is not cancelled, because its progress is unknown.
     public var deadline: Duration
 
     package static let defaultWindow = 128
     package static let widestWindow = 500
 
-    /// How long a handler may take where nothing else is said.
+    /// The default deadline of a handler.
     public static let defaultDeadline = Duration.seconds(30)
 
     /// Makes the rules.
     ///
     /// - Parameters:
-    ///   - order: in which order the messages come.
+    ///   - order: the order of the messages.
     ///   - attemptLimit: attempts before a message is a dead letter.
     ///   - backoff: the waits between attempts.
-    ///   - onInterruption: what an interrupted hand-over becomes.
+    ///   - onInterruption: what happens to an interrupted delivery.
     ///   - window: how many messages may be in doubt after a kill; nil: 128 for `again`, 1 for
     ///     `never`.
     ///   - deadline: how long a handler may take before its reader is slow.
@@ -63,9 +63,9 @@ public struct ReaderOptions: Hashable, Sendable {
 
 /// A message that a reader could not handle.
 public struct FailedMessage: Hashable, Sendable {
-    /// What is going to happen to it.
+    /// The status of a failed message.
     public enum Standing: Hashable, Sendable {
-        /// It will be handed over again.
+        /// It will be delivered again.
         case waiting
         /// It has used up its attempts: a dead letter.
         case dead
@@ -73,9 +73,9 @@ public struct FailedMessage: Hashable, Sendable {
         case unconfirmed
     }
 
-    /// The message; its `attempt` is how often it has been handed over.
+    /// The message; its `attempt` is how often it has been delivered.
     public let message: Message
-    /// What is going to happen to it.
+    /// Its status.
     public let standing: Standing
     /// Why the last attempt failed.
     public let reason: String

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A value that others watch: first what it is now, then each change.
+/// A value that others observe: its current value first, then each change.
 ///
-/// Who watches slowly gets the newest 64 changes, so that nobody makes memory grow.
+/// Buffers the newest 64 changes; older ones are dropped.
 package final class Announcer<Value: Equatable & Sendable>: Sendable {
     private struct State {
         var value: Value
@@ -17,7 +17,7 @@ package final class Announcer<Value: Equatable & Sendable>: Sendable {
     package var value: Value { state.withLock { $0.value } }
 
     package func announce(_ value: Value) {
-        // Under the lock, so that everybody hears changes in the same order; yielding never waits.
+        // Under the lock, so that all observers see the same order; yielding never waits.
         state.withLock { state in
             guard value != state.value else { return }
             state.value = value

@@ -1,4 +1,4 @@
-/// How long to wait before trying again: full jitter, so that a fleet never returns in lockstep.
+/// The wait before the next attempt, with full jitter, so that a fleet never retries in lockstep.
 ///
 /// The n-th failure waits a random time in `0..<min(longest, base · 2ⁿ⁻¹)`.
 /// Source: Exponential Backoff And Jitter, AWS Architecture Blog, 2015.
@@ -12,13 +12,13 @@ public struct Backoff: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - base: the ceiling after the first failure.
-    ///   - longest: the ceiling of ceilings.
+    ///   - longest: the ceiling that no wait exceeds.
     public init(base: Duration = .seconds(1), longest: Duration = .seconds(300)) {
         self.base = max(base, .zero)
         self.longest = max(longest, .zero)
     }
 
-    /// The most that may be waited after so many failures.
+    /// The longest wait after so many failures.
     package func ceiling(failures: Int) -> Duration {
         let doublings = min(max(failures - 1, 0), 40)
         var ceiling = base

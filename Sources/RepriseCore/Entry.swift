@@ -1,10 +1,10 @@
 /// How an entry ended.
 public enum Outcome: String, Hashable, Sendable, CaseIterable {
-    /// Its handler has succeeded.
+    /// Its handler succeeded.
     case applied
     /// Its time was up before its gate opened.
     case expired
-    /// Something newer of the same identity has taken its place.
+    /// Something newer with the same identity replaced it.
     case superseded
     /// Its handler failed for good, or it was refused: a dead letter, kept with its reason.
     case dead
@@ -12,30 +12,30 @@ public enum Outcome: String, Hashable, Sendable, CaseIterable {
     case unconfirmed
 }
 
-/// Where an entry stands.
+/// The status of an entry.
 public enum EntryState: Hashable, Sendable {
     /// Recorded; waits for its gate, its turn or its next attempt.
     case pending
-    /// With a handler, by this incarnation of the journal.
+    /// Dispatched to a handler by this incarnation of the journal.
     case handedOver(incarnation: Int64)
-    /// Ended; nothing will happen to it any more, unless a dead letter is retried.
+    /// Ended for good, unless a dead letter is retried.
     case finished(Outcome)
 }
 
-/// What a producer gives to the journal.
+/// A new entry, as its producer records it.
 public struct NewEntry: Sendable {
     /// The identity by which arrivals merge.
     public var id: EntryID
     /// The name of an ``EntryKind``.
     public var kind: String
-    /// Who produced it: `push`, `socket`, `app`, …; at most 64 bytes.
+    /// Its producer: `push`, `socket`, `app`, …; at most 64 bytes.
     public var source: String
     /// The content, opaque to the journal, at most 262,144 bytes.
     public var payload: [UInt8]
-    /// Entries of one lane are handed over in the order recorded, each after the one before has
-    /// ended; nil: in no order.
+    /// Entries of one partition key are dispatched in the order recorded, each after the previous
+    /// one has ended; nil: in no order.
     public var lane: String?
-    /// Not to be handed over before this long from now; nil: at once.
+    /// Dispatched no earlier than this long from now; nil: at once.
     public var delay: Duration?
 
     /// Makes an entry to record.
@@ -43,9 +43,9 @@ public struct NewEntry: Sendable {
     /// - Parameters:
     ///   - id: the identity by which arrivals merge.
     ///   - kind: the name of a declared kind.
-    ///   - source: who produced it.
+    ///   - source: its producer.
     ///   - payload: the content, at most 262,144 bytes.
-    ///   - lane: what it must stay in order with.
+    ///   - lane: the partition key that keeps entries in order.
     ///   - delay: how long to hold it at least.
     public init(
         id: EntryID = .random(), kind: String, source: String = "app", payload: [UInt8],
@@ -60,28 +60,28 @@ public struct NewEntry: Sendable {
     }
 }
 
-/// One recorded thing, as the journal has it.
+/// A recorded entry, as the journal stores it.
 public struct Entry: Identifiable, Sendable {
     /// The identity by which arrivals merge.
     public let id: EntryID
     /// The name of its ``EntryKind``.
     public let kind: String
-    /// Who produced it.
+    /// Its producer.
     public let source: String
     /// The content.
     public let payload: [UInt8]
-    /// What it stays in order with.
+    /// Its partition key.
     public let lane: String?
     /// When it was recorded, by the device's calendar.
     public let recordedAt: WallTime
-    /// How often it has been handed over, this time included.
+    /// How often it has been dispatched, this time included.
     public let attempt: Int
-    /// Where it stands.
+    /// Its status.
     public let state: EntryState
     /// Why it ended as it did, or why the last attempt failed.
     public let reason: String?
-    /// The one before it in its lane that had not ended when this one was handed over, where
-    /// several of a lane may be in hand.
+    /// The entry before it of the same partition key that had not ended at dispatch, where several
+    /// may be in flight.
     package let predecessor: EntryID?
 
     package init(

@@ -1,4 +1,4 @@
-/// The identity by which all paths of the same thing merge: push, socket, catch-up, extension.
+/// The identity by which all paths of one event merge: push, socket, catch-up, extension.
 ///
 /// 1 to 128 bytes of printable ASCII without space, `"` and `\`, so that an id can stand in a URL,
 /// a log line and a JSON text as it is. Random ids have 128 bits, written as 32 hexadecimal digits:
@@ -10,7 +10,7 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
     /// The text.
     public let text: String
 
-    /// Takes an id that exists already.
+    /// Takes an existing id.
     ///
     /// - Parameter text: 1 to 128 bytes of printable ASCII without space, `"` and `\`.
     /// - Throws: ``RepriseError`` `.badID`.
@@ -46,8 +46,7 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
         return EntryID(unchecked: text)
     }
 
-    /// The same id for the same text: for what has a name already that is no id, FNV-1a of 128 bits
-    /// after `prefix`.
+    /// The same id for the same text, for names that are not ids: 128-bit FNV-1a after `prefix`.
     package static func hash(of text: String, prefix: String) -> EntryID {
         var hash: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
         for byte in text.utf8 {
@@ -59,7 +58,7 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
             unchecked: prefix + String(repeating: "0", count: 32 - digits.count) + digits)
     }
 
-    /// Concrete, not generic: the decoder asks this for every message, across a module's border.
+    /// Concrete, not generic: the decoder calls this for every message, across a module's border.
     package static func isValid(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard (1...maximumBytes).contains(bytes.count) else { return false }
         var index = 0

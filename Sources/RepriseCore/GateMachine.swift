@@ -1,13 +1,13 @@
-/// Decides which kinds of entries may be handed over, and what becomes of an entry at its bound.
+/// Decides which kinds of entries may be dispatched, and what happens to an entry at its bound.
 ///
-/// A gate belongs to a kind, not to an entry, so it costs the same for one entry held and for a
-/// million: entries wait in the journal. `closed → open` with the last condition that a kind
-/// requires, `open → closed` with the first one that is lost.
+/// A gate belongs to a kind, not to an entry, so one held entry costs as much as a million: entries
+/// wait in the journal. `closed → open` with the last condition that a kind requires, `open →
+/// closed` with the first one that is lost.
 package struct GateMachine: Sendable {
     package enum Action: Hashable, Sendable {
-        /// Start handing over entries of this kind.
+        /// Start dispatching entries of this kind.
         case open(kind: String)
-        /// Stop handing over; what is in hand stays in hand.
+        /// Stop dispatching; entries in flight stay in flight.
         case close(kind: String)
     }
 
@@ -45,13 +45,13 @@ package struct GateMachine: Sendable {
 
     /// What to do with an entry now.
     ///
-    /// An entry past its bound is judged by the bound, even if its gate has just opened:
-    /// a form for an event an hour old may be wrong to show.
+    /// The bound decides about an entry past its bound, even if its gate has just opened: a form
+    /// for an event an hour old may be wrong to show.
     ///
     /// - Parameters:
-    ///   - name: the entry's kind; one that is not declared is held.
+    ///   - name: the entry's kind; an undeclared one is held.
     ///   - bound: when its wait ends, if it does.
-    ///   - now: what the calendar says.
+    ///   - now: the calendar's time.
     ///   - mayExpire: whether the calendar is trusted; see `WallClockGuard`.
     /// - Returns: what to do.
     package func verdict(kind name: String, bound: WallTime?, now: WallTime, mayExpire: Bool)
@@ -67,7 +67,7 @@ package struct GateMachine: Sendable {
         return isOpen(kind) ? .handOver : .hold
     }
 
-    /// Whether entries of this kind may be handed over now.
+    /// Whether entries of this kind may be dispatched now.
     package func isOpen(kind name: String) -> Bool { kinds[name].map(isOpen) ?? false }
 
     private func isOpen(_ kind: EntryKind) -> Bool { kind.requires.isSubset(of: ready) }

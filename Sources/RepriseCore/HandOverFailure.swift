@@ -1,4 +1,4 @@
-/// What a handler throws to say more than "it failed".
+/// An error that a handler throws to choose what happens to the entry.
 ///
 /// ```swift
 /// journal.handle("mail") { entry in
@@ -10,22 +10,22 @@
 /// }
 /// ```
 ///
-/// Any other error means: try again after the kind's backoff, up to its limit.
+/// Any other error means: retry after the kind's backoff, up to its limit.
 public struct HandOverFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// What to do with the entry.
     public enum Advice: Hashable, Sendable {
-        /// Trying again is of no use: it is a dead letter at once.
+        /// Retrying is useless: the entry is a dead letter at once.
         case permanent
-        /// Try again, not before this long from now. It counts as a failure.
+        /// Retry, no earlier than this long from now. It counts as a failure.
         case retry(after: Duration)
-        /// The condition for handling it was lost on the way (a connection died). It goes back and
-        /// counts as no failure; it is handed over again after a wait, once its gate is open.
+        /// The condition for handling was lost meanwhile (a connection died). The entry is requeued
+        /// without counting a failure, and dispatched again after a wait, once its gate is open.
         case notReady
     }
 
     /// What to do with the entry.
     public let advice: Advice
-    /// Why, for people; kept with the entry, at most 1,024 bytes of it.
+    /// The reason, for people; kept with the entry, at most 1,024 bytes of it.
     public let reason: String
 
     /// Ends the entry as a dead letter.
@@ -33,12 +33,12 @@ public struct HandOverFailure: Error, Hashable, Sendable, CustomStringConvertibl
         Self(advice: .permanent, reason: reason)
     }
 
-    /// Asks for another try after a time that somebody else has named.
+    /// Asks for a retry after a time that a third party named.
     public static func retry(after wait: Duration, _ reason: String) -> Self {
         Self(advice: .retry(after: wait), reason: reason)
     }
 
-    /// Gives the entry back because the condition for handling it was lost.
+    /// Requeues the entry because the condition for handling it was lost.
     public static func notReady(_ reason: String) -> Self {
         Self(advice: .notReady, reason: reason)
     }
@@ -47,10 +47,10 @@ public struct HandOverFailure: Error, Hashable, Sendable, CustomStringConvertibl
     public var description: String { reason }
 }
 
-/// What a handler throws for an entry that could not be handled only because one before it in its
-/// lane was not, or because its gate has just closed.
+/// Thrown for an entry that could not be handled only because the previous one of its partition key
+/// was not, or because its gate has just closed.
 ///
-/// It goes back to its place in the lane, counts as no failure, and comes again without a wait of
+/// The entry is requeued in its place, counts no failure, and is dispatched again without a wait of
 /// its own.
 package struct BackInLane: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String

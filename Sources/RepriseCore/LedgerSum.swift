@@ -1,14 +1,14 @@
-/// The sum of promise 5:
+/// The ledger of guarantee 5:
 /// `accepted = applied + expired + superseded + dead + unconfirmed + pending`.
 ///
-/// `accepted` is a counter of its own, incremented in the transaction that records; the right side
-/// is counted from what is there. That the two agree is a check that can fail.
+/// `accepted` is a counter of its own, incremented in the recording transaction; the right side is
+/// counted from the rows. So the equality is a check that can fail.
 public struct LedgerSum: Hashable, Sendable {
-    /// A range of messages that will never come, although nobody erased them on purpose.
+    /// A range of messages that will never arrive, although no author erased them.
     public struct Loss: Hashable, Sendable {
         /// The channel.
         public var channel: String
-        /// Why: `retention` or `epoch`.
+        /// The reason: `retention` or `epoch`.
         public var reason: String
         /// How many sequences, if that is known.
         public var count: Int64?
@@ -34,13 +34,13 @@ public struct LedgerSum: Hashable, Sendable {
     public var outcomes: [Outcome: Int64] = [:]
     /// How many arrivals were recognised as duplicates; not part of the sum.
     public var duplicates: Int64 = 0
-    /// What was lost, by whom; not part of the sum.
+    /// Lost messages by channel; not part of the sum.
     public var lost: [Loss] = []
 
     /// An empty ledger.
     public init() {}
 
-    /// Whether the sum adds up.
+    /// Whether the sum balances.
     public var isBalanced: Bool { accepted == pending + outcomes.values.reduce(0, +) }
 
     /// Adds another part of the same journal.

@@ -1,26 +1,26 @@
 import Synchronization
 
-/// Waits for what others do, and not for ever.
+/// Runs a call with a timeout.
 ///
-/// Nobody can end a call of the app or of the system that blocks. So the wait ends, the call is
-/// left alone, and when too many were left alone no other is made until one returns.
+/// A blocking call of the app or the system cannot be ended. At the timeout the wait ends and the
+/// call is abandoned; when too many are abandoned, no other starts until one returns.
 package final class Patience: Sendable {
     private let clock: any Timekeeper
     private let most: Int
     private let left = Mutex(0)
 
     /// - Parameters:
-    ///   - clock: what is waited by.
-    ///   - most: how many calls may be left alone.
+    ///   - clock: measures the timeout.
+    ///   - most: how many calls may be abandoned.
     package init(clock: any Timekeeper, most: Int) {
         self.clock = clock
         self.most = most
     }
 
-    /// How many calls nobody waits for any more.
+    /// How many abandoned calls have not returned.
     package var abandoned: Int { left.withLock { $0 } }
 
-    /// - Throws: what `body` throws; ``RepriseCore/RepriseError`` `.timedOut`, `.unavailable`;
+    /// - Throws: the error of `body`; ``RepriseCore/RepriseError`` `.timedOut`, `.unavailable`;
     ///   `CancellationError`.
     package func wait<T: Sendable>(
         _ limit: Duration, for what: String, _ body: @escaping @Sendable () async throws -> T
@@ -64,7 +64,7 @@ package final class Patience: Sendable {
     }
 }
 
-/// Who is first has the word.
+/// The first result wins.
 private final class Race<T: Sendable>: Sendable {
     private enum State {
         case open

@@ -1,11 +1,11 @@
-/// A named condition that must hold before an entry may be handed over.
+/// A named condition that must hold before an entry may be dispatched.
 ///
 /// ```swift
 /// extension Readiness { static let cart = Readiness("cart") }
 /// reprise.open(.cart)
 /// ```
 ///
-/// Readiness is opened by a signal and closed when the condition is lost; never by waiting.
+/// A signal opens it, and the loss of the condition closes it; never a wait.
 public struct Readiness: Hashable, Sendable, CustomStringConvertible {
     /// The name: at most 64 bytes.
     public let name: String

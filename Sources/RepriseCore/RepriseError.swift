@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What went wrong, as a code a program can act on and a sentence a person can act on.
+/// An error with a code for programs and a sentence for people.
 ///
 /// ```swift
 /// do {
@@ -10,14 +10,14 @@ public import Foundation
 /// }
 /// ```
 ///
-/// The set of codes is open: a new one never breaks a `switch` of yours.
+/// The set of codes is open: a new one never breaks your `switch`.
 public struct RepriseError: Error, Sendable {
     /// Names one failure; compare with the static members.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// The stable name, as it stands in logs, on the wire and in `--json` output.
+        /// The stable name in logs, on the wire and in `--json` output.
         public let name: String
 
-        /// Makes a code of your own, for a handler that wants to end an entry with a reason.
+        /// Makes a code of your own, for a handler that ends an entry with a reason.
         public init(_ name: String) { self.name = name }
 
         /// The stable name.
@@ -30,7 +30,7 @@ public struct RepriseError: Error, Sendable {
     public let message: String
     /// What to do about it, if anything can be done.
     public let remedy: String?
-    /// The error underneath, as text. (A text, so that the error stays `Sendable` and comparable.)
+    /// The underlying error as text, so that this error stays `Sendable` and comparable.
     public let cause: String?
 
     /// Makes an error.
@@ -39,7 +39,7 @@ public struct RepriseError: Error, Sendable {
     ///   - code: what happened, for programs.
     ///   - message: what happened, for people.
     ///   - remedy: what to do about it.
-    ///   - cause: the error underneath.
+    ///   - cause: the underlying error.
     public init(
         _ code: Code, _ message: String, remedy: String? = nil, cause: (any Error)? = nil
     ) {
@@ -51,24 +51,24 @@ public struct RepriseError: Error, Sendable {
 }
 
 extension RepriseError.Code {
-    // The journal and its folder (DESIGN §4).
+    // The journal and its folder.
 
     /// Another process owns this journal.
     public static let journalOwned = Self("journalOwned")
-    /// This process owned the journal once; a newer incarnation has taken over and nothing was
+    /// A newer incarnation has taken the ownership of this journal from this process; nothing was
     /// written.
     public static let ownershipLost = Self("ownershipLost")
     /// The journal was written by a newer version of Reprise.
     public static let journalNewer = Self("journalNewer")
-    /// A folder was expected and something else is there, or the other way round.
+    /// A journal folder was expected and something else is there, or the reverse.
     public static let notAJournal = Self("notAJournal")
     /// The file system refuses to write here.
     public static let notWritable = Self("notWritable")
     /// The disk is full; nothing was written and nothing is lost.
     public static let diskFull = Self("diskFull")
-    /// The disk failed to read or write; retry, the journal itself is not judged by this.
+    /// The disk failed to read or write; retry, the journal itself may be sound.
     public static let diskFailed = Self("diskFailed")
-    /// The database is locked by somebody else for longer than the busy timeout.
+    /// Another connection has locked the database for longer than the busy timeout.
     public static let busy = Self("busy")
     /// The database is proved to be damaged.
     public static let corrupt = Self("corrupt")
@@ -76,29 +76,29 @@ extension RepriseError.Code {
     public static let closed = Self("closed")
     /// The kind of the entry was not declared when the journal was opened.
     public static let unknownKind = Self("unknownKind")
-    /// No entry has this id, or it is not in the state that the call needs.
+    /// No entry has this id, or its state does not allow the call.
     public static let noSuchEntry = Self("noSuchEntry")
 
-    // Bounds (promise 6).
+    // Bounds (guarantee 6).
 
     /// A payload, a body or a frame is larger than its limit.
     public static let tooLarge = Self("tooLarge")
-    /// A queue is at its limit; try again after something has left it.
+    /// A queue is at its limit; retry after an item has left it.
     public static let full = Self("full")
 
-    // What a peer or a person sent.
+    // Input of a peer or a person.
 
-    /// The input is not what the format asks for.
+    /// The input violates its format.
     public static let malformed = Self("malformed")
-    /// A channel's name breaks the rule for names.
+    /// A channel's name violates the rule for names.
     public static let badChannelName = Self("badChannelName")
-    /// An id breaks the rule for ids.
+    /// An id violates the rule for ids.
     public static let badID = Self("badID")
     /// The configuration cannot be used.
     public static let badConfiguration = Self("badConfiguration")
     /// A server's address cannot be dialled: it names no scheme, or no host.
     public static let badAddress = Self("badAddress")
-    /// A reader of this name reads the channel already.
+    /// A reader of this name already reads the channel.
     public static let duplicateReader = Self("duplicateReader")
     /// Two definitions of chains have the same name.
     public static let duplicateChain = Self("duplicateChain")
@@ -107,21 +107,21 @@ extension RepriseError.Code {
 
     /// Nothing answers at this address.
     public static let unreachable = Self("unreachable")
-    /// Something answers, but it is not a Reprise server.
+    /// A server answers, but it is not a Reprise server.
     public static let notReprise = Self("notReprise")
-    /// The server refused; sending the same again will be refused again.
+    /// The server refused; it will refuse the same request again.
     public static let refused = Self("refused")
-    /// The server does not prove that it is who it should be: its certificate is not one to trust.
+    /// The server does not prove its identity: its certificate is not trusted.
     public static let untrusted = Self("untrusted")
-    /// There is no token, or not one that the server takes.
+    /// The token is missing, or the server does not accept it.
     public static let unauthorized = Self("unauthorized")
-    /// The token was good once; a fresh one is needed.
+    /// The token has expired; a fresh one is needed.
     public static let tokenExpired = Self("tokenExpired")
-    /// Whoever asks is known, and may not.
+    /// The caller is authenticated, but not allowed.
     public static let forbidden = Self("forbidden")
-    /// The token belongs to another user than the one who is signed in.
+    /// The token belongs to another user than the signed-in one.
     public static let wrongUser = Self("wrongUser")
-    /// No answer within the time allowed; it may have been done.
+    /// No answer within the timeout; the effect may have taken place.
     public static let timedOut = Self("timedOut")
     /// The port to listen on is taken.
     public static let portInUse = Self("portInUse")
@@ -133,7 +133,7 @@ extension RepriseError.Code {
 }
 
 extension RepriseError: CustomStringConvertible {
-    /// The message, then the remedy and the cause where there are any.
+    /// The message, then the remedy and the cause if present.
     public var description: String {
         var text = message
         if let remedy { text += " " + remedy }
@@ -146,7 +146,7 @@ extension RepriseError: LocalizedError {
     /// The message.
     public var errorDescription: String? { message }
 
-    /// The error underneath, as text.
+    /// The underlying error as text.
     public var failureReason: String? { cause }
 
     /// What to do about it.
@@ -154,7 +154,7 @@ extension RepriseError: LocalizedError {
 }
 
 extension RepriseError: Hashable {
-    /// Two errors are equal if a program would act alike on them: the codes are equal.
+    /// Two errors are equal if their codes are equal: a program would treat them alike.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     /// Equal errors have equal codes.

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The address of a server, as an app names it.
+/// The address of a server, as an app configures it.
 package enum ServerAddress {
-    /// Refuses what can never be dialled, before anything is opened.
+    /// Rejects an address that can never be dialled, before anything is opened.
     ///
     /// - Throws: ``RepriseError`` `.badAddress`.
     package static func check(_ address: String) throws {

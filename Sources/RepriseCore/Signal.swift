@@ -1,10 +1,9 @@
 import Synchronization
 
-/// Wakes one task that waits for work; raised twice before it looks, it wakes once.
+/// Wakes one task that waits for work; raised twice before the task looks, it wakes it once.
 ///
-/// A wait that is cancelled ends alone: whoever waits next waits as if it had not been. An
-/// `AsyncStream` ends for good when a task that waits for it is cancelled, and every later wait
-/// would return at once.
+/// A cancelled wait ends alone and does not affect the next one. An `AsyncStream` would end for
+/// good when a waiting task is cancelled, and every later wait would return at once.
 package final class Signal: Sendable {
     private struct State {
         var isRaised = false
@@ -28,7 +27,7 @@ package final class Signal: Sendable {
         first?.resume()
     }
 
-    /// - Returns: at once if it was raised since the last time; also when the task is cancelled.
+    /// - Returns: at once if it was raised since the last wait; also when the task is cancelled.
     package func wait() async {
         let id = state.withLock { state in
             state.lastID += 1
@@ -37,7 +36,7 @@ package final class Signal: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
-                    // What a cancelled task was to do is left for the next one.
+                    // The next task takes over the work of a cancelled one.
                     if Task.isCancelled { return true }
                     if state.isRaised {
                         state.isRaised = false

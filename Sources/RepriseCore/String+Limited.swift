@@ -1,5 +1,5 @@
 extension String {
-    /// The beginning: at most so many bytes of UTF-8, and no half of a scalar.
+    /// The beginning: at most so many bytes of UTF-8, ending at a whole scalar.
     package func limited(to bytes: Int) -> String {
         guard utf8.count > bytes else { return self }
         // A slice ends before the scalar that its end lies in.

@@ -1,15 +1,15 @@
 import Foundation
 import Synchronization
 
-/// Both clocks that a device has, and a way to wait.
+/// The device's two clocks, and a way to wait.
 ///
-/// Injected, so that tests and the simulation own time.
+/// Injected, so that tests and the simulation control time.
 package protocol Timekeeper: Sendable {
-    /// The calendar, as the device believes it; it can jump.
+    /// The calendar, as the device has it; it can jump.
     func wall() -> WallTime
-    /// Time since some fixed moment; never jumps, goes on while the device sleeps.
+    /// Time since some fixed moment; never jumps, advances while the device sleeps.
     func uptime() -> Duration
-    /// The identity of what ``uptime()`` counts from: changes when the device restarts.
+    /// The identity of the origin of ``uptime()``: changes when the device restarts.
     var boot: String { get }
     /// Waits until `uptime()` has reached `moment`; throws `CancellationError` when cancelled.
     func sleep(until moment: Duration) async throws
@@ -21,7 +21,7 @@ extension Timekeeper {
         try await sleep(until: uptime() + duration)
     }
 
-    /// What both clocks say now.
+    /// The current reading of both clocks.
     package func sighting() -> ClockSighting {
         ClockSighting(wall: wall(), uptime: uptime(), boot: boot)
     }
@@ -45,7 +45,7 @@ package struct SystemTimekeeper: Timekeeper {
     }
 
     package func uptime() -> Duration {
-        // Both clocks count from boot and go on while the device sleeps; MONOTONIC on Linux does
+        // Both clocks count from boot and advance while the device sleeps; MONOTONIC on Linux does
         // not.
         var time = timespec()
         #if os(Linux)

@@ -1,4 +1,4 @@
-/// What both clocks said at one moment.
+/// The reading of both clocks at one moment.
 package struct ClockSighting: Hashable, Sendable {
     package var wall: WallTime
     package var uptime: Duration
@@ -11,34 +11,34 @@ package struct ClockSighting: Hashable, Sendable {
     }
 }
 
-/// Decides whether the calendar may be believed when something is to be expired or pruned.
+/// Decides whether the calendar is trusted when an entry is to be expired or pruned.
 ///
-/// `trusted → doubted` when the calendar jumps by more than a day against the clock that cannot
-/// jump (or, after a restart of the device, goes back by more than a day); `doubted → trusted` when
-/// the server's time agrees or a day of uptime has been seen since, over restarts of the process
-/// and of the device. While it is doubted nothing is expired and nothing is pruned; deadlines wait.
+/// `trusted → doubted` when the calendar jumps by more than a day against the uptime clock (or,
+/// after a restart of the device, goes back by more than a day); `doubted → trusted` when the
+/// server's time agrees or a day of uptime has passed since, across restarts of the process and of
+/// the device. While it is doubted nothing is expired and nothing is pruned; deadlines wait.
 ///
-/// A forward jump across a restart of the device cannot be told from a device that lay in a drawer:
-/// it is believed, but not by what would be forgotten for it (``hiddenStep(to:)``).
+/// A forward jump across a restart of the device looks like a device that was off for long: the
+/// calendar is trusted, but nothing is forgotten because of the jump (``hiddenStep(to:)``).
 package struct WallClockGuard: Sendable {
     /// The jump beyond which the calendar is doubted, and the uptime that restores it.
     package static let tolerance: Duration = .seconds(86_400)
 
-    /// How much uptime has been seen since doubt began; nil while the calendar is trusted.
+    /// How much uptime has passed since doubt began; nil while the calendar is trusted.
     package private(set) var doubt: Duration?
     package private(set) var last: ClockSighting
 
     /// - Parameters:
-    ///   - stored: the last sighting that an earlier process wrote down.
-    ///   - doubt: as it stood then.
-    ///   - now: what the clocks say now.
+    ///   - stored: the last reading that an earlier process stored.
+    ///   - doubt: its value then.
+    ///   - now: the current reading.
     package init(stored: ClockSighting?, doubt: Duration? = nil, now: ClockSighting) {
         last = stored ?? now
         self.doubt = doubt
         observe(now)
     }
 
-    /// Looks at the clocks; call it before anything is expired or pruned.
+    /// Observes the clocks; call it before anything is expired or pruned.
     package mutating func observe(_ now: ClockSighting) {
         defer { last = now }
         let step = correction(to: now)
@@ -51,7 +51,7 @@ package struct WallClockGuard: Sendable {
         doubt = sum >= Self.tolerance ? nil : sum
     }
 
-    /// The server said what time it is: agreement within a day ends doubt, disagreement begins it.
+    /// The server reported its time: agreement within a day ends doubt, disagreement begins it.
     package mutating func serverTimeReceived(_ server: WallTime, now: ClockSighting) {
         observe(now)
         doubt = Self.within(server, now.wall) ? nil : doubt ?? .zero
@@ -63,20 +63,20 @@ package struct WallClockGuard: Sendable {
         last.boot == now.boot && now.uptime >= last.uptime
     }
 
-    /// How far the calendar went forward while the device was off, if that is more than a day.
+    /// How far the calendar went forward while the device was off, if by more than a day.
     ///
-    /// What is to be forgotten some time after it ended has to move with it: the days may have been
-    /// none, and what is forgotten cannot be remembered again.
+    /// Retention deadlines after an end move with it: those days may never have passed, and a
+    /// deletion cannot be undone.
     package func hiddenStep(to now: ClockSighting) -> Duration {
         let step = last.wall.duration(to: now.wall)
         return !isSameBoot(as: now) && step > Self.tolerance ? step : .zero
     }
 
-    /// How far the calendar has moved beyond what the clock that cannot jump explains.
+    /// How far the calendar has moved beyond what the uptime clock explains.
     ///
-    /// What is due by the calendar has to move with it.
+    /// Calendar deadlines move with it.
     ///
-    /// After a restart of the device only a step back of more than a day is known to be one.
+    /// After a restart of the device only a step back of more than a day is detected.
     package func correction(to now: ClockSighting) -> Duration {
         guard isSameBoot(as: now) else {
             let step = last.wall.duration(to: now.wall)

@@ -1,6 +1,6 @@
 /// A moment on the calendar, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The journal stores it as it is. It may be wrong: see `WallClockGuard`.
+/// The journal stores it unchanged. It may be wrong: see `WallClockGuard`.
 public struct WallTime: Hashable, Comparable, Sendable, Codable {
     /// Milliseconds since 1970.
     public let milliseconds: Int64
@@ -8,7 +8,7 @@ public struct WallTime: Hashable, Comparable, Sendable, Codable {
     /// Makes a moment from milliseconds since 1970.
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// The moment `duration` later (earlier if negative), saturating at the ends of time.
+    /// The moment `duration` later (earlier if negative), saturating.
     public func advanced(by duration: Duration) -> WallTime {
         let later = duration.milliseconds
         let (sum, overflow) = milliseconds.addingReportingOverflow(later)

@@ -2,19 +2,19 @@ import Crypto
 public import Foundation
 import Synchronization
 
-/// A stand-in for Apple's push service: what its documentation says, and each error by its rule.
+/// A stand-in for Apple's push service: its documented rules, and the error of each.
 ///
 /// | rule | its source |
 /// |---|---|
 /// | path, method, headers and their values | "Sending notification requests to APNs" |
 /// | statuses and reasons | "Handling notification responses from APNs" |
-/// | a token is good for an hour, and not made anew within 20 minutes | "Establishing a token-based connection to APNs" |
+/// | token: good for 1 h, new after 20 min | "Establishing a token-based connection to APNs" |
 /// | 4,096 bytes of payload, 64 of a collapse id | "Generating a remote notification" |
-/// | `iat` is a whole number | seen, not documented (a fraction is answered with InvalidProviderToken) |
-/// | in which order the rules are looked at | unknown |
+/// | `iat` is a whole number, else InvalidProviderToken | observed, not documented |
+/// | the order in which the rules are checked | unknown |
 /// | how many pushes to a device are too many | unknown: settable here |
 public final class FakeAPNs: Sendable {
-    /// A push that was taken.
+    /// An accepted push.
     public struct Taken: Hashable, Sendable {
         /// The device's token.
         public var device: String
@@ -26,7 +26,7 @@ public final class FakeAPNs: Sendable {
         public var collapse: String?
         /// `apns-expiration`.
         public var expiration: Int64
-        /// The payload, as it came.
+        /// The payload, byte for byte.
         public var payload: [UInt8]
     }
 
@@ -48,10 +48,10 @@ public final class FakeAPNs: Sendable {
 
     private let state: Mutex<State>
 
-    /// Makes a stand-in that knows no keys and no devices.
+    /// Makes a stand-in without keys and devices.
     ///
     /// - Parameters:
-    ///   - topic: the one app that there is.
+    ///   - topic: the only app.
     ///   - now: its clock.
     public init(topic: String, now: @escaping @Sendable () -> Date = { Date() }) {
         state = Mutex(State(topic: topic, now: now))
@@ -62,14 +62,14 @@ public final class FakeAPNs: Sendable {
     /// - Parameters:
     ///   - id: its 10 characters.
     ///   - team: the team's 10 characters.
-    /// - Returns: what the `.p8` file holds.
+    /// - Returns: the content of the `.p8` file.
     public func makeKey(_ id: String, team: String) -> String {
         let key = P256.Signing.PrivateKey()
         state.withLock { $0.keys[id] = (team, key.publicKey) }
         return key.pemRepresentation
     }
 
-    /// A device has the app, and this token.
+    /// Installs the app on a device with this token.
     public func install(_ token: String) {
         state.withLock {
             $0.devices.insert(token)
@@ -77,35 +77,35 @@ public final class FakeAPNs: Sendable {
         }
     }
 
-    /// The app is gone from the device since a moment.
+    /// Uninstalls the app from the device at a moment.
     public func uninstall(_ token: String, since: Date) {
         state.withLock { $0.dead[token] = since }
     }
 
-    /// A device with another app.
+    /// Adds a device with another app.
     public func installOther(_ token: String) { _ = state.withLock { $0.foreign.insert(token) } }
 
-    /// What is done instead of what the rules say; it gets the request and how many came before.
+    /// Replaces the rules' answers; gets the request and how many came before.
     public func script(_ script: (@Sendable (FakeRequest, Int) -> FakeAnswer?)?) {
         state.withLock { $0.script = script }
     }
 
-    /// Whether what is taken is kept, or only counted.
+    /// Whether accepted pushes are kept, or only counted.
     public func keepTaken(_ keeps: Bool) { state.withLock { $0.keeps = keeps } }
 
-    /// What was taken, in order.
+    /// The accepted pushes, in order.
     public var taken: [Taken] { state.withLock { $0.taken } }
 
-    /// How many were taken.
+    /// How many pushes were accepted.
     public var takenCount: Int { state.withLock { $0.takenCount } }
 
     /// How many requests came.
     public var requestCount: Int { state.withLock { $0.requests } }
 
-    /// How many tokens it has seen that say who sends.
+    /// How many provider tokens it has seen.
     public var tokenCount: Int { state.withLock { $0.tokens.count } }
 
-    /// What it does with a request.
+    /// Answers a request.
     public func answer(_ request: FakeRequest) -> FakeAnswer {
         state.withLock { state in
             defer { state.requests += 1 }
@@ -217,7 +217,7 @@ public final class FakeAPNs: Sendable {
             token.claims["iss"] as? String == known.team, let issued = token.whole("iat"),
             token.isSigned(by: known.key)
         else { throw Refusal(403, "InvalidProviderToken") }
-        // Ahead by more than a minute: how much Apple allows is unknown.
+        // Ahead by more than a minute: Apple's tolerance is unknown.
         guard issued <= now + 60 else { throw Refusal(403, "InvalidProviderToken") }
         guard now - issued <= 3_600 else { throw Refusal(403, "ExpiredProviderToken") }
         if let last = state.lastToken, issued - last.issued < 20 * 60 {

@@ -1,6 +1,6 @@
 /// A request that a stand-in got.
 public struct FakeRequest: Hashable, Sendable {
-    /// The method, as it came.
+    /// The method, unchanged.
     public var method: String
     /// Path and query.
     public var path: String
@@ -42,11 +42,11 @@ public struct FakeRequest: Hashable, Sendable {
     }
 }
 
-/// What a stand-in does with a request.
+/// A stand-in's reaction to a request.
 public enum FakeAnswer: Hashable, Sendable {
     /// It answers.
     case status(Int, headers: [String: String] = [:], body: String = "")
-    /// It answers nothing, for ever.
+    /// It never answers.
     case hang
     /// It ends the connection.
     case cut

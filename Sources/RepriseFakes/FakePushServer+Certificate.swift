@@ -4,14 +4,14 @@ import SwiftASN1
 import X509
 
 extension FakePushServer.Certificate {
-    /// Makes a certificate for `localhost` that nobody but who reads the file has a reason to
-    /// trust, and its key.
+    /// Makes a certificate for `localhost` that is trusted only by readers of the file, and its
+    /// key.
     ///
-    /// It is its own authority: give the path of ``certificate`` to who is to trust it.
+    /// It is its own authority: give the path of ``certificate`` to the client that must trust it.
     ///
-    /// - Parameter folder: where the two files go.
+    /// - Parameter folder: the folder of the two files.
     /// - Returns: their paths.
-    /// - Throws: what writing a file throws.
+    /// - Throws: the errors of writing a file.
     public static func make(in folder: URL) throws -> Self {
         let key = P256.Signing.PrivateKey()
         let signer = X509.Certificate.PrivateKey(key)

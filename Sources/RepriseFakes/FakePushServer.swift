@@ -5,7 +5,7 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A small HTTP server for stand-ins: HTTP/2 or HTTP/1.1 over TLS, as the client likes, or plain
+/// A small HTTP server for stand-ins: HTTP/2 or HTTP/1.1 over TLS, as the client chooses, or plain
 /// HTTP/1.1; on loopback alone.
 public final class FakePushServer: Sendable {
     /// Certificate and key in PEM files.
@@ -26,7 +26,7 @@ public final class FakePushServer: Sendable {
     private let children: Children
     private let isSecure: Bool
 
-    /// Where it listens.
+    /// The port.
     public let port: Int
 
     /// `https://localhost:port`, or `http://` without a certificate.
@@ -37,8 +37,8 @@ public final class FakePushServer: Sendable {
     /// - Parameters:
     ///   - certificate: for TLS; nil serves without.
     ///   - answer: decides; called on an event loop, so it must not block.
-    /// - Returns: the server, which listens.
-    /// - Throws: what NIO throws.
+    /// - Returns: the listening server.
+    /// - Throws: NIO's errors.
     public static func start(
         _ certificate: Certificate? = nil,
         answer: @escaping @Sendable (FakeRequest) -> FakeAnswer
@@ -77,7 +77,7 @@ public final class FakePushServer: Sendable {
         cutAll()
     }
 
-    /// Ends all connections; new ones are taken.
+    /// Ends all connections; new ones are accepted.
     public func cutAll() { children.closeAll() }
 
     /// How many connections were made.
@@ -156,7 +156,7 @@ public final class FakePushServer: Sendable {
     }
 }
 
-/// Collects a request, asks what to do, does it.
+/// Collects a request, calls the decider, performs its answer.
 private final class FakeHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart

@@ -6,12 +6,12 @@ import Synchronization
 ///
 /// | rule | its source |
 /// |---|---|
-/// | POST with TTL, 201 and `Location`; 404 and 410 for what is gone; 413; 429 | RFC 8030 §5, §5.2, §7.2, §8.4 |
-/// | Urgency and Topic; a message with the topic of one that waits takes its place | RFC 8030 §5.3, §5.4 |
-/// | `vapid` with `aud`, `exp` within 24 hours and `sub`; the key that was subscribed with | RFC 8292 §2, §4.2 |
+/// | POST with TTL, 201, `Location`; 404, 410 if gone; 413; 429 | RFC 8030 §5, §5.2, §7.2, §8.4 |
+/// | Urgency; Topic: replaces a waiting message of the same | RFC 8030 §5.3, §5.4 |
+/// | `vapid` with `aud`, `exp` within 24 hours, `sub`; the subscribed key | RFC 8292 §2, §4.2 |
 /// | one record of `aes128gcm` | RFC 8188, RFC 8291 |
 public final class FakePushService: Sendable {
-    /// A browser's subscription, as `PushSubscription.toJSON()` has it.
+    /// A browser's subscription, in the form of `PushSubscription.toJSON()`.
     public struct Subscription: Hashable, Sendable {
         /// The absolute URL.
         public var endpoint: String
@@ -21,9 +21,9 @@ public final class FakePushService: Sendable {
         public var auth: String
     }
 
-    /// A message that was taken.
+    /// An accepted message.
     public struct Taken: Hashable, Sendable {
-        /// Whose, as the last part of the endpoint.
+        /// The browser, as the last part of the endpoint.
         public var name: String
         /// `Topic`.
         public var topic: String?
@@ -31,7 +31,7 @@ public final class FakePushService: Sendable {
         public var urgency: String
         /// `TTL`, in seconds.
         public var life: Int64
-        /// As the browser's script gets it; nil if it cannot be opened.
+        /// As the browser's script gets it; nil if it cannot be decrypted.
         public var text: [UInt8]?
     }
 
@@ -60,14 +60,14 @@ public final class FakePushService: Sendable {
     /// - Parameter now: its clock.
     public init(now: @escaping @Sendable () -> Date = { Date() }) { self.now = now }
 
-    /// Where it is reached: what `aud` must be.
+    /// Sets its origin: the required `aud`.
     public func listens(at origin: String) { state.withLock { $0.origin = origin } }
 
     /// A browser subscribes.
     ///
     /// - Parameters:
     ///   - name: the last part of its endpoint.
-    ///   - serverKey: `applicationServerKey`, in base64url; nil takes messages of anybody.
+    ///   - serverKey: `applicationServerKey`, in base64url; nil accepts messages of any server.
     /// - Returns: its subscription.
     public func subscribe(_ name: String, serverKey: String? = nil) -> Subscription {
         let key = P256.KeyAgreement.PrivateKey()
@@ -85,24 +85,24 @@ public final class FakePushService: Sendable {
     /// A browser has ended its subscription.
     public func unsubscribe(_ name: String) { state.withLock { $0.browsers[name]?.isGone = true } }
 
-    /// What is done instead of what the rules say; it gets the request and how many came before.
+    /// Replaces the rules' answers; gets the request and how many came before.
     public func script(_ script: (@Sendable (FakeRequest, Int) -> FakeAnswer?)?) {
         state.withLock { $0.script = script }
     }
 
-    /// Whether what is taken is kept and opened, or only counted.
+    /// Whether accepted messages are kept and decrypted, or only counted.
     public func keepTaken(_ keeps: Bool) { state.withLock { $0.keeps = keeps } }
 
-    /// What was taken and is not replaced, in order.
+    /// The accepted messages that are not replaced, in order.
     public var taken: [Taken] { state.withLock { $0.taken } }
 
-    /// How many were taken.
+    /// How many messages were accepted.
     public var takenCount: Int { state.withLock { $0.takenCount } }
 
     /// How many requests came.
     public var requestCount: Int { state.withLock { $0.requests } }
 
-    /// What it does with a request.
+    /// Answers a request.
     public func answer(_ request: FakeRequest) -> FakeAnswer {
         state.withLock { state in
             defer { state.requests += 1 }
@@ -175,8 +175,7 @@ public final class FakePushService: Sendable {
         return name == expected ? nil : .status(403, body: "key")
     }
 
-    /// Opens a message as a browser does, by the words of RFC 8188 and RFC 8291 and none of the
-    /// server's code.
+    /// Decrypts a message as a browser does, by RFC 8188 and RFC 8291, without the server's code.
     private static func open(_ body: [UInt8], _ browser: Browser) -> [UInt8]? {
         guard body.count > 21, body.count >= 21 + Int(body[20]) + 17 else { return nil }
         let salt = Array(body[..<16])

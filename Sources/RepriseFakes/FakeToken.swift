@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
 
-/// Reads tokens signed with ES256, for the stand-ins; apart from what the server signs with.
+/// Reads tokens signed with ES256, for the stand-ins; independent of the server's signing code.
 struct FakeToken {
     let header: [String: Any]
     let claims: [String: Any]

@@ -1,29 +1,28 @@
 package import Foundation
 package import RepriseCore
 
-/// Where the journals of a device's accounts are, and whose turn it is.
+/// Where the journals of a device's accounts are, and which account is current.
 ///
 ///     HOME/
-///       account.json              who is signed in, and a log-out that is not done yet
+///       account.json              the signed-in user, and a log-out that is not complete yet
 ///       owner.lock
 ///       anonymous/                the journal before sign-in
 ///       user-…/                   one for each account
-///       adopting-…/               what was anonymous, on its way into that account's journal
+///       adopting-…/               anonymous entries, on their way into that account's journal
 ///       gone-…/                   to be removed
 ///
-/// A user's part of a name is base32 (RFC 4648 §6) in small letters, so that it is safe on every
-/// file system, also on one that takes `Ada` for `ada`, and can be read back. Every step is a
-/// rename or one file replaced whole: a kill leaves either side of it.
+/// The user's part of a name is base32 (RFC 4648 §6) in small letters: safe on every file system,
+/// also on a case-insensitive one, and reversible. Every step is a rename or the replacement of one
+/// whole file: a kill leaves the state before or after it.
 package final class AccountFolders: Sendable {
     /// The content of `account.json`.
     package struct State: Codable, Hashable, Sendable {
         package var version = 1
-        /// Who is signed in; nil: nobody.
+        /// The signed-in user; nil: nobody.
         package var user: String?
-        /// Who is being logged out.
+        /// The user who is being logged out.
         package var leaving: String?
-        /// What became of everything that the account before had accepted; kept until somebody
-        /// signs in.
+        /// The final ledger of the previous account; kept until the next sign-in.
         package var final: FinalLedger?
 
         package init(user: String? = nil, leaving: String? = nil) {
@@ -36,12 +35,12 @@ package final class AccountFolders: Sendable {
     private let shared: URL?
     private let lock: OwnerLock
 
-    /// Makes the folder if it is not there, and becomes its owner.
+    /// Makes the folder if it is absent, and becomes its owner.
     ///
     /// - Parameters:
     ///   - home: a folder of its own.
-    ///   - shared: the folder that is shared with extensions, if that is another.
-    ///   - takeOver: become the owner although another process is.
+    ///   - shared: the folder that is shared with extensions, if it is another one.
+    ///   - takeOver: become the owner although another process is the owner.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.notWritable`, `.diskFull`,
     ///   `.diskFailed`.
     package init(at home: URL, shared: URL?, takeOver: Bool) throws {
@@ -55,7 +54,7 @@ package final class AccountFolders: Sendable {
 
     package func close() { lock.release() }
 
-    // MARK: Who is signed in
+    // MARK: The signed-in user
 
     private var file: String { home.appendingPathComponent("account.json").path }
 
@@ -76,7 +75,7 @@ package final class AccountFolders: Sendable {
         return state
     }
 
-    /// Not of the disk, which may be well again the next time.
+    /// Excludes disk errors, which may be gone the next time.
     private static func isOfTheFile(_ error: any Error) -> Bool {
         guard let error = error as? RepriseError else { return true }
         return error.code == .tooLarge || error.code == .malformed
@@ -86,8 +85,8 @@ package final class AccountFolders: Sendable {
         try DurableFile.write([UInt8](try JSONEncoder().encode(state)), to: file)
     }
 
-    /// Says to extensions whose part of the shared folder is current; nil: nobody's, as before a
-    /// sign-in and while an account is left.
+    /// Tells extensions which part of the shared folder is current; nil: none, as before a sign-in
+    /// and during a log-out.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`.
     package func point(to user: String?) throws {
@@ -101,7 +100,7 @@ package final class AccountFolders: Sendable {
     /// The folder of an account's journal; nil: of the anonymous one.
     package func journal(of user: String?) -> URL { home.appendingPathComponent(name(of: user)) }
 
-    /// Where an account's spool and mirror are, if that is not its journal's folder.
+    /// Where an account's spool and mirror are, if not in its journal's folder.
     package func shared(of user: String?) -> URL? {
         shared?.appendingPathComponent(name(of: user))
     }
@@ -115,7 +114,7 @@ package final class AccountFolders: Sendable {
         try names(beginning: "user-").compactMap { Base32.decode($0.dropFirst(5)) }.sorted()
     }
 
-    /// What was anonymous and is this user's now, if it is not all in the user's journal yet.
+    /// The anonymous entries that belong to this user, if not all are in the user's journal yet.
     package func adopting(by user: String) -> URL? {
         let url = adoption(by: user)
         return exists(url) ? url : nil
@@ -125,9 +124,9 @@ package final class AccountFolders: Sendable {
         home.appendingPathComponent("adopting-" + Base32.encode(user))
     }
 
-    /// Gives what is anonymous to a user: from this moment it is nobody else's.
+    /// Assigns the anonymous journal to a user: from this moment it belongs to nobody else.
     ///
-    /// - Returns: whether there was anything.
+    /// - Returns: whether it had entries.
     /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed`.
     package func give(to user: String) throws -> Bool {
         let anonymous = journal(of: nil)
@@ -147,7 +146,7 @@ package final class AccountFolders: Sendable {
     /// Removes an account's journal, and its part of the shared folder.
     package func wipe(_ user: String) throws {
         if let shared = shared(of: user), exists(shared) {
-            // Elsewhere than `home`, perhaps on another file system: no rename makes it go at once.
+            // Outside `home`, perhaps on another file system: no rename removes it at once.
             do {
                 try FileManager.default.removeItem(at: shared)
             } catch {
@@ -160,7 +159,7 @@ package final class AccountFolders: Sendable {
 
     private func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: url.path) }
 
-    /// What is left of it goes at the next opening.
+    /// The next opening removes the rest.
     private func delete(_ url: URL) { try? FileManager.default.removeItem(at: url) }
 
     private func names(beginning prefix: String) throws -> [String] {
@@ -173,7 +172,7 @@ package final class AccountFolders: Sendable {
     }
 }
 
-/// A ledger as it stands in `account.json`.
+/// A ledger in the form of `account.json`.
 package struct FinalLedger: Codable, Hashable, Sendable {
     private struct Loss: Codable, Hashable {
         var channel: String
@@ -191,7 +190,7 @@ package struct FinalLedger: Codable, Hashable, Sendable {
         duplicates = sum.duplicates
         outcomes = Dictionary(
             uniqueKeysWithValues: sum.outcomes.map { ($0.key.rawValue, $0.value) })
-        // Bounded as the file is; the sums are what counts.
+        // Bounded as the file is; the sums matter.
         lost = sum.lost.prefix(200).map {
             Loss(channel: $0.channel, reason: $0.reason, count: $0.count)
         }

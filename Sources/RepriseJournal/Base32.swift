@@ -1,4 +1,4 @@
-/// Text as a name of a folder: RFC 4648 §6 in small letters, without padding.
+/// Text as a folder's name: RFC 4648 §6 in small letters, without padding.
 enum Base32 {
     private static let letters = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 

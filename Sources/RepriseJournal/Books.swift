@@ -1,12 +1,12 @@
 package import RepriseCore
 
-/// What the writer knows about the database without asking it.
+/// The writer's cached state of the database.
 ///
-/// A value: when a commit fails the one from before takes its place, so that memory is never ahead
-/// of the disk.
+/// A value: when a commit fails, the previous value returns, so that memory is never ahead of the
+/// disk.
 struct Books: Sendable {
     var clock: WallClockGuard
-    /// When the last sighting of the clocks was written down, on the clock that cannot jump.
+    /// When the last clock reading was stored, by the uptime clock.
     var sighted: Duration
     /// Entries that have not ended.
     var pending: Int
@@ -30,15 +30,15 @@ struct Books: Sendable {
     }
 }
 
-/// What a commit brought that the hand-over has to hear of.
+/// The events of a commit that matter to the dispatch.
 package struct CommitNews: Hashable, Sendable {
-    /// Kinds of which something may have become ready.
+    /// Kinds whose entries may have become ready.
     package var kinds: Set<String> = []
-    /// The soonest moment that was newly written down.
+    /// The earliest due moment that the commit stored.
     package var soonest: WallTime?
     /// The newest row of each kind that was recorded, whatever it waits for.
     package var recorded: [String: Int64] = [:]
-    /// By how much the calendar was set, and what is due with it.
+    /// By how much the calendar moved, and every due moment with it.
     package var moved: Duration = .zero
 
     package init(kinds: Set<String> = [], soonest: WallTime? = nil) {
@@ -50,7 +50,7 @@ package struct CommitNews: Hashable, Sendable {
         kinds.isEmpty && soonest == nil && recorded.isEmpty && moved == .zero
     }
 
-    /// The soonest moment on the clock that cannot jump.
+    /// The earliest due moment, by the uptime clock.
     package func soonest(by clock: any Timekeeper) -> Duration? {
         soonest.map { clock.uptime() + max(clock.wall().duration(to: $0), .zero) }
     }

@@ -2,16 +2,16 @@ import Foundation
 import GRDB
 import RepriseCore
 
-/// Decides whether a database is damaged, and moves it aside only when that is proved: it may hold
-/// what exists nowhere else, so a doubt is never enough.
+/// Decides whether a database is damaged, and moves it aside only on proof: it may hold the only
+/// copy of its content, so a doubt is never enough.
 struct DamagedDatabase {
     let folder: JournalFolder
 
     /// Moves the database aside if `error` or a check proves the damage.
     ///
-    /// - Returns: where it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed` if the check finds nothing: it is kept
-    ///   where it is.
+    /// - Returns: its new place.
+    /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed` if the check finds nothing: the
+    ///   database stays in its place.
     func setAside(reportedBy error: any Error) throws -> URL {
         let isNoDatabase = (error as? DatabaseError)?.resultCode == .SQLITE_NOTADB
         if try !isNoDatabase && !isDamaged() {
@@ -39,7 +39,7 @@ struct DamagedDatabase {
         }
     }
 
-    /// The database first: without it SQLite never takes the log for that of a new one.
+    /// The database first: otherwise SQLite could take its log for that of a new one.
     private func move() throws -> URL {
         try DurableFile.makeFolder(folder.aside)
         let name = "journal-\(SystemTimekeeper().wall().milliseconds)"

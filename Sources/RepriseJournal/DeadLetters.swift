@@ -2,16 +2,16 @@ package import GRDB
 public import RepriseCore
 import Synchronization
 
-/// Entries whose handlers failed for good: listed, retried, thrown away.
+/// Entries whose handlers failed for good: list, retry, discard.
 extension Journal {
-    /// Lists dead letters in the order recorded: entries, with those of the outbox.
+    /// Lists dead letters in the order recorded: entries, including those of the outbox.
     ///
-    /// A message that a reader of a channel could not handle is none of them:
-    /// `Channel.failures(of:)` has it, though the ledger's sum counts both as dead.
+    /// Excludes messages that a channel's reader could not handle: `Channel.failures(of:)` lists
+    /// them, although the ledger's sum counts both as dead.
     ///
     /// - Parameters:
-    ///   - after: the last one of the page before; nil: from the first.
-    ///   - limit: at most so many, and at most 1,000.
+    ///   - after: the last one of the previous page; nil: from the first.
+    ///   - limit: the page size, at most 1,000.
     /// - Returns: the entries, each with its reason; fewer than `limit` at the end.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if `after` has been removed;
     ///   `.closed`, `.diskFailed`.
@@ -40,8 +40,8 @@ extension Journal {
         try await read { db in try EntryStore.entry(id, in: db) }
     }
 
-    /// Gives a dead letter a new start: it is pending, with no failures, in its old place in its
-    /// lane.
+    /// Retries a dead letter: it is pending, with no failures, in its old place of its partition
+    /// key.
     ///
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
@@ -49,9 +49,9 @@ extension Journal {
         try await writer.write { [store] db in try store.retry(id, in: db) }
     }
 
-    /// Throws a dead letter away.
+    /// Discards a dead letter.
     ///
-    /// The ledger counts it as dead for ever; its content is gone.
+    /// The ledger counts it as dead for ever; its content is removed.
     ///
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
@@ -71,10 +71,10 @@ extension Journal {
     /// How many entries have not ended; in a transaction.
     package var pending: Int { store.books.withLock { $0.pending } }
 
-    /// Gives a dead letter a new start, in a transaction that is under way.
+    /// Retries a dead letter, in the current transaction.
     package func retry(_ id: EntryID, in db: Database) throws { try store.retry(id, in: db) }
 
-    /// Throws a dead letter away, in a transaction that is under way.
+    /// Discards a dead letter, in the current transaction.
     package func discard(_ id: EntryID, in db: Database) throws {
         try db.execute(
             sql: "UPDATE entry SET state = 15, payload = x'' WHERE id = ? AND state = 13",
@@ -82,39 +82,38 @@ extension Journal {
         guard db.changesCount == 1 else { throw EntryStore.noDeadLetter(id) }
     }
 
-    /// Looks an entry up in a transaction or a reading that is under way.
+    /// Looks an entry up in the current transaction or read.
     package static func entry(_ id: EntryID, in db: Database) throws -> Entry? {
         try EntryStore.entry(id, in: db)
     }
 
-    /// Ends an entry that waits, for the door that it belongs to: withdrawn, superseded, refused
-    /// for good.
+    /// Ends a waiting entry on behalf of its feature: withdrawn, superseded, refused for good.
     ///
-    /// An entry that is in hand is left alone, because nobody can take its effect back.
+    /// Leaves an entry in flight alone, because its effect cannot be reversed.
     ///
     /// - Parameters:
-    ///   - id: of an entry that has not ended.
+    ///   - id: an entry that has not ended.
     ///   - outcome: how it ends.
-    ///   - reason: why, for people.
-    ///   - db: of a transaction that is under way.
+    ///   - reason: the reason, for people.
+    ///   - db: the current transaction.
     /// - Returns: whether it was ended.
-    /// - Throws: a `DatabaseError` for the body to let pass.
+    /// - Throws: a `DatabaseError`, which the body must rethrow.
     package func end(
         _ id: EntryID, as outcome: Outcome, reason: String? = nil, in db: Database
     ) throws -> Bool {
         try store.end(id, as: outcome, reason: reason, in: db)
     }
 
-    /// Ends all entries of some kinds, also those that are in hand: what their handlers say later
-    /// counts no more.
+    /// Ends all entries of some kinds, also those in flight: later reports of their handlers are
+    /// ignored.
     ///
     /// - Parameters:
     ///   - kinds: names of kinds, with their families.
     ///   - outcome: how they end.
-    ///   - reason: why, for people.
-    ///   - db: of a transaction that is under way.
+    ///   - reason: the reason, for people.
+    ///   - db: the current transaction.
     /// - Returns: how many.
-    /// - Throws: a `DatabaseError` for the body to let pass.
+    /// - Throws: a `DatabaseError`, which the body must rethrow.
     @discardableResult
     package func endAll(
         of kinds: [String], as outcome: Outcome, reason: String, in db: Database
@@ -136,7 +135,7 @@ extension EntryStore {
         return row.flatMap { try? EntryRow($0).entry }
     }
 
-    /// Ends an entry that waits.
+    /// Ends a waiting entry.
     func end(_ id: EntryID, as outcome: Outcome, reason: String?, in db: Database) throws -> Bool {
         let row = try Row.fetchOne(
             db, sql: "SELECT seq, lane FROM entry WHERE id = ? AND state < 3",
@@ -156,8 +155,8 @@ extension EntryStore {
             throw Self.noDeadLetter(id)
         }
         let lane = String.fromDatabaseValue(row[1])
-        // In a lane it waits even for one after it that is in hand: `advance` decides whose turn it
-        // is.
+        // With a partition key it waits even for a later entry in flight: `advance` decides the
+        // order.
         let state: StateCode = lane == nil ? .ready : .queued
         try db.execute(
             sql: """

@@ -1,12 +1,12 @@
 package import Foundation
 import RepriseCore
 
-/// Files that are there whole or not at all, and still there after a power loss.
+/// Atomic files that survive a power loss: present whole, or not at all.
 package enum DurableFile {
-    /// Names that begin like this are half-written files; a reader passes them over.
+    /// The prefix of half-written files; readers skip them.
     package static let temporaryPrefix = ".tmp-"
 
-    /// Writes a file in place of another: write, fsync, rename, fsync of the folder.
+    /// Replaces a file: write, fsync, rename, fsync of the folder.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.diskFull`, `.notWritable`, `.diskFailed`,
     ///   `.notAJournal`.
@@ -34,7 +34,7 @@ package enum DurableFile {
 
     /// Reads a whole regular file; follows no link.
     ///
-    /// - Returns: nil if there is none.
+    /// - Returns: nil if the file is absent.
     /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.malformed` (not a regular file),
     ///   `.diskFailed`, `.notWritable`.
     package static func read(_ path: String, limit: Int) throws -> [UInt8]? {
@@ -52,7 +52,7 @@ package enum DurableFile {
         guard information.st_mode & S_IFMT == S_IFREG else {
             throw RepriseError(.malformed, "It is not a regular file.")
         }
-        // One more than the limit, so that a file that grows meanwhile is noticed too.
+        // One more than the limit, to detect a file that grows meanwhile.
         var bytes = [UInt8](repeating: 0, count: min(Int(information.st_size), limit) + 1)
         var count = 0
         while count < bytes.count {
@@ -75,9 +75,9 @@ package enum DurableFile {
         return Array(bytes.prefix(count))
     }
 
-    /// Removes what killed processes have left half written.
+    /// Removes half-written files of killed processes.
     ///
-    /// A file that is an hour old is nobody's any more; and if it is, its writer fails and promises
+    /// A file that is an hour old is abandoned; if it is not, its writer fails and has promised
     /// nothing.
     package static func sweep(_ folder: URL, prefixes: [String]) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
@@ -94,7 +94,7 @@ package enum DurableFile {
         }
     }
 
-    /// Makes a folder, and its parents, that is still there after a power loss.
+    /// Makes a folder and its parents, which survive a power loss.
     package static func makeFolder(_ url: URL) throws {
         var information = stat()
         if stat(url.path, &information) == 0 {
@@ -112,19 +112,20 @@ package enum DurableFile {
         try syncFolder(parent.path)
     }
 
-    /// Makes a database that nobody but the owner reads, if it is not there; SQLite gives its log
-    /// and its index the same mode.
+    /// Makes a database that only the owner can read, if it is absent; SQLite gives its log and its
+    /// index the same mode.
     ///
-    /// Those of a journal that an older version made are put right.
+    /// Corrects the modes of a journal that an older version made.
     static func makePrivate(_ path: String) {
-        // One that is there is not opened: to close it would drop the locks that SQLite has on it
-        // in this process.
+        // An existing one is not opened: closing it would drop SQLite's locks on it in this
+        // process.
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if file >= 0 { close(file) }
         for name in [path, path + "-wal", path + "-shm"] {
             var information = stat()
             guard stat(name, &information) == 0, information.st_mode & 0o077 != 0 else { continue }
-            // Best effort: a file system may have no modes, and the file may be somebody else's.
+            // Best effort: a file system may have no modes, and the file may belong to another
+            // user.
             _ = chmod(name, 0o600)
         }
     }
@@ -167,7 +168,7 @@ package enum DurableFile {
 
     private static func sync(_ file: Int32) throws {
         #if canImport(Darwin)
-            // fsync leaves the data in the drive's cache there.
+            // There fsync leaves the data in the drive's cache.
             if fcntl(file, F_FULLFSYNC) == 0 { return }
         #endif
         guard fsync(file) == 0 else { throw JournalFailure.system(errno, "fsync") }

@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// What an entry must keep to, wherever it comes in.
+/// The rules for an entry, wherever it enters.
 enum EntryCheck {
     static func check(_ entry: NewEntry) throws {
         guard entry.payload.count <= JournalLimits.payloadBytes else {
@@ -15,7 +15,7 @@ enum EntryCheck {
         else {
             throw RepriseError(.tooLarge, "The name of a kind, a source or a lane is too long.")
         }
-        // SQLite would keep what stands before it, so that two names became one.
+        // SQLite would keep the text before it, so that two names became one.
         guard
             ![entry.kind, entry.source, entry.lane ?? ""].contains(where: { $0.utf8.contains(0) })
         else {

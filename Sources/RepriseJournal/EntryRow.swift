@@ -2,16 +2,16 @@ import Foundation
 import GRDB
 package import RepriseCore
 
-/// An entry as it was read for a hand-over, with what the journal alone needs to know.
+/// An entry as read for a dispatch, with the columns that only the journal needs.
 struct EntryRow: Sendable {
     let seq: Int64
     let entry: Entry
     let failures: Int
     let interrupted: Bool
-    /// Whether any attempt was interrupted: nobody knows whether that had its effect, whatever
-    /// became of later ones.
+    /// Whether any attempt was interrupted: whether that one had its effect is unknown, however
+    /// later ones ended.
     let wasInterrupted: Bool
-    /// Its bound hands it over whatever its gate says.
+    /// Its bound dispatches it whatever the state of its gate.
     let released: Bool
     let bound: WallTime?
 
@@ -20,13 +20,13 @@ struct EntryRow: Sendable {
         bound, reason, payload, released, interruptions > 0
         """
 
-    /// Why a row cannot be read.
+    /// The reason why a row is unreadable.
     struct Broken: Error {
         let seq: Int64
         let why: String
     }
 
-    /// Trusts nothing that the disk says: no value of the wrong type traps.
+    /// Trusts nothing on the disk: no value of the wrong type traps.
     init(_ row: Row) throws(Broken) {
         let seq = Int64.fromDatabaseValue(row[0]) ?? 0
         func value<T: DatabaseValueConvertible>(_ column: Int) throws(Broken) -> T {
@@ -91,6 +91,6 @@ extension EntryRow {
 }
 
 extension Entry {
-    /// Every hand-over but the first: one that failed or was interrupted may have had its effect.
+    /// Every dispatch but the first: a failed or interrupted one may have had its effect.
     package var mayHaveTakenEffect: Bool { attempt > 1 }
 }

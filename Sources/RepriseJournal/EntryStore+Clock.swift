@@ -4,13 +4,13 @@ import Synchronization
 
 /// The rule for a calendar that jumps.
 extension EntryStore {
-    /// A step of the calendar beyond this moves what is due with it.
+    /// A larger step of the calendar moves due moments with it.
     private static let step: Duration = .seconds(60)
 
     /// Reads the clocks.
     ///
-    /// What is due by the calendar moves with a calendar that is set, so that waits keep their
-    /// length; see `WallClockGuard` for what is not done until the calendar is trusted again.
+    /// Due moments move with a calendar that is set, so that waits keep their length;
+    /// `WallClockGuard` says what stops until the calendar is trusted again.
     func observeClocks(_ db: Database) throws {
         let sighting = configuration.timekeeper.sighting()
         let (correction, hidden, isNews) = books.withLock { books in
@@ -28,7 +28,7 @@ extension EntryStore {
         if jumped || hidden > .zero || isNews { try writeSighting(db) }
     }
 
-    /// The server said what time it is.
+    /// The server reported its time.
     func serverTimeReceived(_ time: WallTime, in db: Database) throws {
         let sighting = configuration.timekeeper.sighting()
         books.withLock { books in
@@ -54,7 +54,7 @@ extension EntryStore {
             ])
     }
 
-    /// - Returns: what an earlier process wrote down, and how it doubted the calendar.
+    /// - Returns: the reading that an earlier process stored, and its doubt of the calendar.
     static func readSighting(
         _ db: Database
     ) throws -> (sighting: ClockSighting?, doubt: Duration?) {
@@ -72,7 +72,7 @@ extension EntryStore {
         return (sighting, isDoubted ? max(seen, .zero) : nil)
     }
 
-    /// What has ended is kept for its time all the same, if the calendar turns out to be wrong.
+    /// Finished entries keep their retention even if the calendar turns out to be wrong.
     private func moveRetention(by step: Duration, in db: Database) throws {
         try db.execute(
             sql: "UPDATE entry SET due = due + ? WHERE state >= 10 AND due IS NOT NULL",
@@ -83,12 +83,13 @@ extension EntryStore {
 
     private func moveWhatIsDue(by correction: Duration, in db: Database) throws {
         let step = correction.milliseconds
-        // In hand and finished alike: a wait keeps its length, and a finished entry its retention.
+        // In flight and finished alike: a wait keeps its length, and a finished entry its
+        // retention.
         try db.execute(
             sql: "UPDATE entry SET due = due + ? WHERE due IS NOT NULL", arguments: [step])
         try db.execute(
             sql: "UPDATE entry SET bound = bound + ? WHERE bound IS NOT NULL", arguments: [step])
-        // Whoever asks how old an entry is must not hear of the jump.
+        // An entry's age must not include the jump.
         try db.execute(
             sql: "UPDATE entry SET recordedAt = recordedAt + ? WHERE state < 10",
             arguments: [step])

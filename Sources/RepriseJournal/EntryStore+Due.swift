@@ -2,19 +2,19 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// The index of what is due when: delays, retries, bounds, retention.
+/// The index of due moments: delays, retries, bounds, retention.
 extension EntryStore {
-    /// The most rows of each sort that one look touches.
+    /// The most rows of each sort that one pass touches.
     private static let page = 500
 
-    /// What a look at what is due found.
+    /// The result of a pass over due entries.
     struct Due {
         var isMore = false
-        /// When to look again, on the clock that cannot jump; nil: nothing is due.
+        /// When to look again, by the uptime clock; nil: nothing is due.
         var soonest: Duration?
     }
 
-    /// Does what is due by the clocks as they are now, not as they were when the timer was set.
+    /// Handles entries due by the clocks as they are now, not as they were when the timer was set.
     func lookAtDue(_ db: Database) throws -> Due {
         let mayExpire = books.withLock { $0.clock.mayExpire }
         var due = Due()
@@ -33,7 +33,7 @@ extension EntryStore {
         return due
     }
 
-    /// Lets delays and retries go whose time has come.
+    /// Releases delays and retries that are due.
     private func wake(_ db: Database) throws -> Int {
         let rows = try Row.fetchAll(
             db.cachedStatement(
@@ -51,14 +51,14 @@ extension EntryStore {
                 books.withLock { _ = $0.news.kinds.insert(kind) }
             }
         }
-        // One before it may wait for longer.
+        // An earlier one may have to wait for longer.
         for lane in lanes { try advance(lane, in: db) }
         return rows.count
     }
 
-    /// Does what a kind declares for entries whose wait has ended.
+    /// Applies a kind's rule to entries at their bound.
     ///
-    /// An entry of which nobody knows whether its effect took place is not said to have expired.
+    /// An entry whose effect may have taken place is not reported as expired.
     private func reachBound(_ kind: EntryKind, in db: Database) throws -> Int {
         guard let bound = kind.bound else { return 0 }
         let rows = try Row.fetchAll(
@@ -87,8 +87,8 @@ extension EntryStore {
         return rows.count
     }
 
-    /// Removes what has been finished for longer than the retention; the ledger goes on counting
-    /// it.
+    /// Removes entries that have been finished for longer than the retention; the ledger still
+    /// counts them.
     private func removeFinished(_ db: Database) throws -> Int {
         let rows = try Row.fetchAll(
             db.cachedStatement(
@@ -115,7 +115,7 @@ extension EntryStore {
         return rows.count
     }
 
-    /// Retention sets no timer: what is past it leaves at the next look, at most an hour late,
+    /// Retention sets no timer: entries past it leave at the next pass, at most an hour late,
     /// instead of one by one.
     private func soonest(mayExpire: Bool, _ db: Database) throws -> WallTime? {
         var moments = [

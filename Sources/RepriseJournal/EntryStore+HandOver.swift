@@ -1,7 +1,7 @@
 import GRDB
 import RepriseCore
 
-/// What a turn does to entries.
+/// The effects of a batch on entries.
 extension EntryStore {
     static let interruption = "The process ended while it was being handled."
 
@@ -25,7 +25,7 @@ extension EntryStore {
         return page
     }
 
-    /// The first of all kinds of a family, of which each has its own index.
+    /// The first of all kinds of a family, each of which has its own index.
     private func ready(_ family: [String], _ released: String, limit: Int, in db: Database) throws
         -> [Result<EntryRow, EntryRow.Broken>]
     {
@@ -66,7 +66,7 @@ extension EntryStore {
             .execute(arguments: [seq])
     }
 
-    /// Puts an entry back that can be taken again as soon as it is its turn; its lane has to
+    /// Requeues an entry that can be taken again as soon as it is next; its partition key has to
     /// advance then.
     func putBackAtOnce(_ seq: Int64, lane: String?, reason: String? = nil, in db: Database) throws {
         let state: StateCode = lane == nil ? .ready : .queued
@@ -78,7 +78,7 @@ extension EntryStore {
         ).execute(arguments: [state.rawValue, reason?.kept, seq])
     }
 
-    /// Notes of an entry that its effect may have taken place.
+    /// Marks an entry whose effect may have taken place.
     func doubt(_ seq: Int64, in db: Database) throws {
         try db.cachedStatement(
             sql: """
@@ -88,8 +88,8 @@ extension EntryStore {
         ).execute(arguments: [seq])
     }
 
-    /// Puts back all that was in hand when its handlers' process ended or gave up: nobody knows
-    /// whether their effects took place.
+    /// Requeues all entries in flight when their handlers' process ended or gave up: whether their
+    /// effects took place is unknown.
     ///
     /// - Returns: how many.
     @discardableResult
@@ -116,7 +116,7 @@ extension EntryStore {
         return lanes.count
     }
 
-    /// Ends what was interrupted of a kind that forbids a second try.
+    /// Ends interrupted entries of a kind that forbids a second try.
     func endInterrupted(kind: String, in db: Database) throws {
         let rows = try Row.fetchAll(
             db,

@@ -2,9 +2,9 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// What is done once, in the opening transaction.
+/// Steps of the opening transaction.
 extension EntryStore {
-    /// Counts what has not ended, by the indexes alone.
+    /// Counts entries that have not ended, by the indexes alone.
     static func countPending(_ db: Database) throws -> Int {
         var sum = 0
         for code in [StateCode.ready, .queued, .delayed, .inHand] {
@@ -15,7 +15,7 @@ extension EntryStore {
         return sum
     }
 
-    /// Takes rows out of the way whose state is none.
+    /// Quarantines rows whose state is invalid.
     func quarantineBroken(_ db: Database) throws -> Int {
         let states = StateCode.allCases.map { "\($0.rawValue)" }.joined(separator: ",")
         let broken = try Int64.fetchAll(
@@ -28,8 +28,8 @@ extension EntryStore {
         return broken.count
     }
 
-    /// Gives entries of a family whose own kind is declared no more to the kind that the family is
-    /// named after: another version of the app recorded them, and nobody would ever hand them over.
+    /// Moves entries of a family whose own kind is no longer declared to the family's leading kind:
+    /// another version of the app recorded them, and otherwise nothing would dispatch them.
     func adoptUndeclared(_ db: Database) throws {
         for (leader, members) in families.all {
             let known = members.map { "'\($0.replacing("'", with: "''"))'" }

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The entries of a journal, as statements inside the writer's transaction.
 ///
-/// Decides nothing about time or gates.
+/// Makes no decision about time or gates.
 final class EntryStore: Sendable {
     let kinds: [String: EntryKind]
     let families: KindFamilies
@@ -13,7 +13,7 @@ final class EntryStore: Sendable {
     let configuration: Journal.Configuration
     let incarnation: Int64
     let books: Mutex<Books>
-    /// The most entries of one lane that may be in hand.
+    /// The most entries of one partition key that may be in flight.
     private let widestLane: Int
     private let folder: JournalFolder
 
@@ -38,7 +38,7 @@ final class EntryStore: Sendable {
         .ownershipLost, "Another process has taken this journal over.",
         remedy: "Close this journal and open it again.")
 
-    /// The first thing in every transaction: refuses a former owner, and reads the clocks.
+    /// The first step of every transaction: refuses a former owner, and reads the clocks.
     func begin(_ db: Database) throws {
         let newest = try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT incarnation FROM journal"))
@@ -49,7 +49,7 @@ final class EntryStore: Sendable {
         try observeClocks(db)
     }
 
-    /// The last thing in every transaction: the counters of promise 5.
+    /// The last step of every transaction: the counters of guarantee 5.
     func finish(_ db: Database) throws {
         let (accepted, duplicates) = books.withLock { ($0.accepted, $0.duplicates) }
         guard accepted != 0 || duplicates != 0 else { return }
@@ -58,14 +58,14 @@ final class EntryStore: Sendable {
         ).execute(arguments: [accepted, duplicates])
     }
 
-    /// Leaves a mark that the next opening must prove the database sound.
+    /// Marks that the next opening must prove the database sound.
     func suspect() { folder.suspect() }
 
     // MARK: Recording
 
-    /// Records an entry; `recordedAt` says when that was, if it was elsewhere.
+    /// Records an entry; `recordedAt` is the original time, if it was recorded elsewhere.
     ///
-    /// One that is owed comes of an entry that was accepted already: the limit is not for it.
+    /// An owed entry follows from one that was already accepted: the limit does not apply.
     func record(
         _ new: NewEntry, recordedAt: WallTime? = nil, isOwed: Bool = false, in db: Database
     ) throws -> Recorded {
@@ -114,7 +114,7 @@ final class EntryStore: Sendable {
             arguments: [id.text]) ?? false
     }
 
-    /// - Returns: whether the lane is to be asked if it may take its turn at once, too.
+    /// - Returns: whether the partition key must check if it can advance at once, too.
     func firstState(lane: String?, _ kind: EntryKind?, due: WallTime?, in db: Database)
         throws -> (StateCode, advances: Bool)
     {
@@ -126,7 +126,7 @@ final class EntryStore: Sendable {
                         ORDER BY seq DESC LIMIT 1
                         """), arguments: [lane])
             if let last {
-                // Behind one that waits it waits too, so that a backlog costs nothing here.
+                // Behind a waiting entry it waits too, so that a backlog costs nothing here.
                 let isMoving =
                     last == StateCode.ready.rawValue || last == StateCode.inHand.rawValue
                 return (.queued, isMoving && (kind?.laneWindow ?? 1) > 1)
@@ -137,7 +137,7 @@ final class EntryStore: Sendable {
 
     // MARK: Ending
 
-    /// Ends an entry, whatever it waits for, and lets its lane move on.
+    /// Ends an entry, whatever it waits for, and advances its partition key.
     func end(
         _ seq: Int64, lane: String?, as code: StateCode, reason: String? = nil, in db: Database
     ) throws {
@@ -153,10 +153,10 @@ final class EntryStore: Sendable {
         if let lane { try advance(lane, in: db) }
     }
 
-    /// Puts an entry back to rest for `wait`; those behind it in its lane that are not in hand wait
+    /// Requeues an entry for `wait`; later ones of its partition key that are not in flight wait
     /// for it.
     ///
-    /// `attempts` counts those that were made and are not counted yet.
+    /// `attempts` counts attempts that were made and are not counted yet.
     func putBack(
         _ seq: Int64, lane: String?, after wait: Duration, failed: Bool, attempts: Int = 0,
         reason: String?, in db: Database
@@ -179,10 +179,10 @@ final class EntryStore: Sendable {
         ).execute(arguments: [lane, seq])
     }
 
-    /// Lets the first entries of a lane that have not ended take their turn, as many as its window
-    /// has room for.
+    /// Makes the first unfinished entries of a partition key ready, as many as its window has room
+    /// for.
     ///
-    /// One that waits for its time, or is of another kind, holds up those behind it.
+    /// An entry that waits for its time, or has another kind, blocks those behind it.
     func advance(_ lane: String, in db: Database) throws {
         for (seq, state, kind) in try promotions(in: lane, db) {
             try db.cachedStatement(sql: "UPDATE entry SET state = ? WHERE seq = ?").execute(
@@ -223,7 +223,7 @@ final class EntryStore: Sendable {
         return found
     }
 
-    /// The one before an entry in its lane that has not ended.
+    /// The previous unfinished entry of a partition key.
     func predecessor(of seq: Int64, in lane: String, _ db: Database) throws
         -> (id: EntryID?, isInHand: Bool)
     {
@@ -239,7 +239,7 @@ final class EntryStore: Sendable {
         return (id, Int.fromDatabaseValue(row[1]) == StateCode.inHand.rawValue)
     }
 
-    /// Takes a row that cannot be read out of everybody's way.
+    /// Quarantines an unreadable row, so that it blocks nothing.
     ///
     /// It counts as dead.
     func quarantine(_ broken: EntryRow.Broken, in db: Database) throws {
@@ -266,13 +266,13 @@ final class EntryStore: Sendable {
 }
 
 extension WallTime {
-    /// This moment and a wait, cut to what the journal keeps, so that sums on it never overflow.
+    /// This moment plus a wait, cut to the journal's maximum, so that sums never overflow.
     func later(by wait: Duration) -> WallTime {
         advanced(by: min(wait, .seconds(JournalLimits.longestWaitDays * 86_400)))
     }
 }
 
 extension String {
-    /// As much of a reason as is kept.
+    /// The part of a reason that is stored.
     var kept: String { String(decoding: utf8.prefix(JournalLimits.reasonBytes), as: UTF8.self) }
 }

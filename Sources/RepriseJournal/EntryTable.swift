@@ -7,11 +7,11 @@ import RepriseCore
 enum StateCode: Int, CaseIterable {
     /// Waits for its gate.
     case ready = 0
-    /// Waits for those before it in its lane.
+    /// Waits for earlier entries of its partition key.
     case queued = 1
     /// Waits for its time: a delay or a retry.
     case delayed = 2
-    /// With a handler.
+    /// In flight.
     case inHand = 3
 
     case applied = 10
@@ -19,8 +19,8 @@ enum StateCode: Int, CaseIterable {
     case superseded = 12
     case dead = 13
     case unconfirmed = 14
-    /// A dead letter that somebody has looked at and thrown away. Counts as dead; stays until its
-    /// retention so that a late copy is still recognised.
+    /// A dead letter that a person has discarded. Counts as dead; stays until its retention so that
+    /// a late copy is still recognised.
     case discarded = 15
 
     init(_ outcome: Outcome) {
@@ -48,7 +48,7 @@ enum StateCode: Int, CaseIterable {
 
 /// The journal's own tables.
 enum EntryTable {
-    /// Written into the file's header, so that somebody else's database is never taken for a
+    /// Written into the file's header, so that another application's database is never taken for a
     /// journal: "RPRS".
     static let applicationID: Int32 = 0x5250_5253
 
@@ -56,18 +56,19 @@ enum EntryTable {
         name: "journal",
         migrations: [
             { db in try createFirstVersion(db) },
-            // How much uptime has been seen since the calendar is doubted.
+            // How much uptime has passed since the calendar is doubted.
             { db in
                 try db.execute(
                     sql: "ALTER TABLE journal ADD COLUMN doubtSeen INTEGER NOT NULL DEFAULT 0")
             },
         ])
 
-    /// `due` means by state: `delayed` and `queued`, not before; finished, when it is removed.
+    /// `due` depends on the state: `delayed` and `queued`, not before; finished, when it is
+    /// removed.
     ///
-    /// `bound` is when its wait ends. The payload is last so that reading the rest does not walk
-    /// through it. The partial indexes together are the one index of what is due when; each holds
-    /// only the rows for which its question can be asked.
+    /// `bound` is when its wait ends. The payload is last so that reading the other columns skips
+    /// it. The partial indexes together form the index of due moments; each holds only the rows of
+    /// its query.
     private static func createFirstVersion(_ db: Database) throws {
         let states = StateCode.allCases.map { "\($0.rawValue)" }.joined(separator: ",")
         try db.execute(

@@ -3,16 +3,16 @@ import RepriseCore
 
 /// JSON from a file that others write.
 package enum ForeignJSON {
-    /// Deeper than any record or mirror, and far from where Foundation gives up.
+    /// Deeper than any record or mirror, and far below Foundation's limit.
     static let nestingDepth = 64
 
-    /// Decodes, once the nesting is known to be shallow.
+    /// Decodes after a check that the nesting is shallow.
     ///
-    /// Foundation's decoder refuses arrays and objects nested more than 512 deep, but when a line
-    /// break stands before them it traps while it works out the column for its error (Swift 6.3).
-    /// One such file would end the app at every start.
+    /// Foundation's decoder refuses arrays and objects nested more than 512 deep, but with a line
+    /// break before them it traps while it computes the column for its error (Swift 6.3). One such
+    /// file would end the app at every start.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and what the decoder throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and the decoder's errors.
     package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws
         -> Value
     {
@@ -23,7 +23,7 @@ package enum ForeignJSON {
         return try JSONDecoder().decode(type, from: Data(bytes))
     }
 
-    /// Counts brackets outside strings; whether they match, the decoder sees.
+    /// Counts brackets outside strings; the decoder checks whether they match.
     package static func isShallow(_ bytes: [UInt8], most levels: Int) -> Bool {
         var depth = 0
         var isInString = false

@@ -2,19 +2,19 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// One transaction for a group of jobs, each in a savepoint of its own, so that one that fails does
+/// One transaction for a group of jobs, each in a savepoint of its own, so that a failing job does
 /// not fail the others.
 struct GroupCommit: Sendable {
     typealias Job = (Database) throws -> Void
 
     let store: EntryStore
-    /// Of the database, to tell a full disk from a broken one.
+    /// The database's path, to tell a full disk from a broken one.
     let path: String
 
     /// Returns once it is durable.
     ///
-    /// - Returns: how each job went, and what the commit brought.
-    /// - Throws: why nothing of it was written; memory is then as it was before.
+    /// - Returns: the result of each job, and the events of the commit.
+    /// - Throws: why nothing of it was written; the state in memory is restored.
     func perform(_ group: [Job], in db: Database) throws -> (
         results: [Result<Void, any Error>], news: CommitNews
     ) {
@@ -35,7 +35,7 @@ struct GroupCommit: Sendable {
         return (results, store.books.withLock { $0.news })
     }
 
-    /// - Throws: what ends the whole transaction.
+    /// - Throws: an error that ends the whole transaction.
     private func run(_ job: Job, in db: Database) throws -> Result<Void, any Error> {
         let before = store.books.withLock { $0 }
         do {
@@ -45,7 +45,7 @@ struct GroupCommit: Sendable {
             }
             return .success(())
         } catch {
-            // SQLite ends the whole transaction on some failures; what the others wrote is gone
+            // SQLite ends the whole transaction on some failures; the other jobs' writes are lost
             // with it.
             guard db.isInsideTransaction else { throw error }
             store.books.withLock { $0 = before }

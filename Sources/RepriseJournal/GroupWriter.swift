@@ -2,9 +2,9 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// Commits together what arrives together, on the writer's thread.
+/// Commits concurrent writes together, on the writer's thread.
 ///
-/// `WriteQueue` decides what that is; `GroupCommit` does it.
+/// `WriteQueue` decides the group; `GroupCommit` commits it.
 final class GroupWriter: Sendable {
     private struct Job: Sendable {
         let run: @Sendable (Database) throws -> Void
@@ -14,7 +14,7 @@ final class GroupWriter: Sendable {
     private let pool: DatabasePool
     private let commit: GroupCommit
     private let queue = Mutex(WriteQueue<Job>())
-    /// Hears what a commit brought; on the writer's thread, before those who wrote do.
+    /// Receives the events of a commit; on the writer's thread, before the writing callers resume.
     private let committed: @Sendable (CommitNews) -> Void
 
     init(
@@ -34,7 +34,7 @@ final class GroupWriter: Sendable {
 
     /// Runs `body` in the next commit, then calls `finish` on the writer's thread.
     ///
-    /// Behind the `last` one it is closed.
+    /// After the `last` one it is closed.
     func enqueue<T: Sendable>(
         last: Bool = false, _ body: @escaping @Sendable (Database) throws -> T,
         finish: @escaping @Sendable (Result<T, any Error>) -> Void
@@ -70,8 +70,7 @@ final class GroupWriter: Sendable {
     }
 }
 
-/// A result on its way out of the writer's queue: written and read there alone, one after the
-/// other.
+/// A result on its way out of the writer's queue: written and read there alone, in sequence.
 private final class Slot<T: Sendable>: @unchecked Sendable {  // confined to the writer's queue
     var value: T?
 }

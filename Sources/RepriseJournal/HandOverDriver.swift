@@ -2,7 +2,7 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// Performs what `HandOverMachine` decides: turns, handlers, one timer.
+/// Performs the decisions of `HandOverMachine`: batches, handlers, one timer.
 final class HandOverDriver: Sendable {
     /// The handler of a kind.
     enum Handler: Sendable {
@@ -10,8 +10,7 @@ final class HandOverDriver: Sendable {
             isApplied: (@Sendable (EntryID) async throws -> Bool)?,
             body: @Sendable (Entry) async throws -> Void)
         case transaction(TurnWork.Transaction)
-        /// Is given what was taken together, in order, and must not wait; it says later what became
-        /// of each.
+        /// Gets a batch, in order, and must not wait; it acknowledges each entry later.
         case batch(@Sendable ([Lent]) -> Void)
 
         var work: Turn.Work {
@@ -22,7 +21,7 @@ final class HandOverDriver: Sendable {
         }
     }
 
-    /// What a turn has taken for handlers of batches, called outside of the lock.
+    /// The entries that a batch has taken for batch handlers, called outside of the lock.
     private typealias Batches = [(
         kind: String, handler: @Sendable ([Lent]) -> Void, entries: [Lent]
     )]
@@ -30,17 +29,17 @@ final class HandOverDriver: Sendable {
     private struct State {
         var machine: HandOverMachine
         var handlers: [String: Handler] = [:]
-        /// What runs, by its row.
+        /// Running handlers, by row.
         var running: [Int64: Task<Void, Never>] = [:]
-        /// What handlers of batches have in hand, by its row.
+        /// Entries in flight at batch handlers, by row.
         var lent: [Int64: EntryRow] = [:]
-        /// What is to be written with the end of an entry, by its row.
+        /// Writes to commit with the end of an entry, by row.
         var alongside: [Int64: TurnWork.Alongside] = [:]
-        /// Called when the end of an entry is durable, by its row.
+        /// Called when the end of an entry is durable, by row.
         var written: [Int64: @Sendable () -> Void] = [:]
         var observers: [@Sendable (JournalNews) -> Void] = []
         var timer: (until: Duration, task: Task<Void, Never>)?
-        /// Resumed when nothing is in hand and nothing is on its way to the disk any more.
+        /// Resumed when nothing is in flight and nothing is on its way to the disk.
         var drained: CheckedContinuation<Void, Never>?
         /// Ends the wait for `drained`.
         var grace: Task<Void, Never>?
@@ -53,8 +52,8 @@ final class HandOverDriver: Sendable {
 
     private let store: EntryStore
     private let state: Mutex<State>
-    /// Set once, before the first event: the writer tells us what it commits and we write through
-    /// it.
+    /// Set once, before the first event: the writer reports its commits, and the driver writes
+    /// through it.
     private let writer = Mutex<GroupWriter?>(nil)
 
     private var clock: any Timekeeper { store.configuration.timekeeper }
@@ -96,7 +95,7 @@ final class HandOverDriver: Sendable {
         state.withLock { $0.observers.append(observer) }
     }
 
-    /// Outside of the lock: who hears it may ask something.
+    /// Outside of the lock: an observer may call back.
     private func tell(_ news: JournalNews) {
         for observer in state.withLock({ $0.observers }) { observer(news) }
     }
@@ -140,7 +139,7 @@ final class HandOverDriver: Sendable {
         state.timer = (until, task)
     }
 
-    // MARK: Turns
+    // MARK: Batches
 
     private func work(for turn: Turn, _ state: State) -> TurnWork {
         var transactions: [String: TurnWork.Transaction] = [:]
@@ -235,7 +234,7 @@ final class HandOverDriver: Sendable {
         }
     }
 
-    /// A handler of batches says what became of an entry; only its first word counts.
+    /// A batch handler acknowledges an entry; only the first acknowledgement counts.
     private func returned(
         _ row: EntryRow, _ ending: Lent.Ending, _ alongside: TurnWork.Alongside?,
         _ written: (@Sendable () -> Void)? = nil
@@ -259,8 +258,7 @@ final class HandOverDriver: Sendable {
             state.alongside[row.seq] = verdict.isEnd || isAgain ? alongside : nil
             state.written[row.seq] = written
             state.machine.handlerEnded(settlement(row, verdict))
-            // What is written with it may be ready in the same turn, as the next task of a chain
-            // is.
+            // Its write may make entries ready in the same batch, as the next task of a chain.
             if alongside != nil {
                 state.machine.workArrived(kinds: [row.entry.kind], soonest: nil)
             }
@@ -294,9 +292,9 @@ final class HandOverDriver: Sendable {
 
     // MARK: Closing
 
-    /// Takes nothing more, waits for what is in hand, cancels it, waits again.
+    /// Takes nothing more, waits for entries in flight, cancels them, waits again.
     ///
-    /// - Returns: what handlers reported that is not written yet.
+    /// - Returns: acknowledgements that are not written yet.
     func close(grace: Duration) async -> (
         settlements: [Settlement], alongside: [Int64: TurnWork.Alongside]
     ) {
@@ -314,7 +312,7 @@ final class HandOverDriver: Sendable {
         }
     }
 
-    /// Ends without waiting: the journal was let go of without being closed.
+    /// Ends without waiting: the journal was released without being closed.
     func abandon() {
         state.withLock { state in
             state.timer?.task.cancel()
@@ -329,7 +327,7 @@ final class HandOverDriver: Sendable {
                 state.drained = continuation
                 resumeIfDrained(&state)
                 guard state.drained != nil else { return }
-                // Begun only now: a grace that ends before anybody waits would wake nobody, for
+                // Started only now: a grace that ended before the wait would leave it suspended for
                 // ever.
                 state.grace = Task { [self] in
                     do { try await clock.sleep(for: grace) } catch { return }

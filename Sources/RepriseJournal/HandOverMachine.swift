@@ -1,17 +1,18 @@
 package import RepriseCore
 
-/// Decides what is handed over when.
+/// Decides which entries are dispatched when.
 ///
-/// One turn after the other: each writes what handlers reported and takes what may be handed over
-/// next, in one transaction.
+/// One batch after the other: each writes the handlers' acknowledgements and takes the next entries
+/// to dispatch, in one transaction.
 ///
 /// `idle → turning → idle | paused | stopped`, `paused → idle` in time; `stopped` is terminal.
-/// Memory holds one number a kind and what is in hand, never a backlog. Lane order and times are
-/// kept by the rows themselves: an entry behind another or ahead of its time is not ready.
+/// Memory holds one number a kind and the entries in flight, never a backlog. The rows keep the
+/// order of partition keys and the times: an entry behind another or ahead of its time is not
+/// ready.
 package struct HandOverMachine: Sendable {
     package enum Action: Hashable, Sendable {
         case perform(Turn)
-        /// Nothing to do before this moment of the clock that cannot jump.
+        /// Nothing to do before this moment of the uptime clock.
         case wait(until: Duration)
         case none
     }
@@ -27,7 +28,7 @@ package struct HandOverMachine: Sendable {
         let rules: EntryKind
         var work: Turn.Work?
         var inHand = 0
-        /// Whether it is worth looking for entries of this kind.
+        /// Whether to look for entries of this kind.
         var mayBeReady = true
         /// How often its gate has closed.
         var closings = 0
@@ -35,13 +36,13 @@ package struct HandOverMachine: Sendable {
         var planned: Int?
     }
 
-    /// The most entries that one turn takes of a kind, and the most that it handles in its own
+    /// The most entries that one batch takes of a kind, and the most that it handles in its own
     /// transaction.
     private static let takeLimit = 64
     private static let transactionLimit = 256
-    /// A timer never sleeps longer, so that the clocks are looked at now and then.
+    /// The longest timer, so that the clocks are read now and then.
     package static let longestSleep: Duration = .seconds(3_600)
-    /// The waits after a transaction that failed.
+    /// The waits after a failed transaction.
     private static let backoff = Backoff(base: .milliseconds(250), longest: .seconds(30))
 
     package private(set) var gate: GateMachine
@@ -50,7 +51,7 @@ package struct HandOverMachine: Sendable {
     private let families: KindFamilies
     private var phase: Phase = .idle
     private var settlements: [Settlement] = []
-    /// When to look at what is due, on the clock that cannot jump.
+    /// When to look at due entries, by the uptime clock.
     private var look: Duration = .zero
     private var failedTurns = 0
     package private(set) var isClosing = false
@@ -64,10 +65,10 @@ package struct HandOverMachine: Sendable {
         for kind in leaders { self.kinds[kind.name] = Kind(rules: kind) }
     }
 
-    /// How many entries are with their handlers or not yet settled.
+    /// How many entries are in flight, including those not yet acknowledged on the disk.
     package var inHand: Int { kinds.values.reduce(0) { $0 + $1.inHand } }
 
-    /// Whether nothing is in hand and nothing is on its way to the disk.
+    /// Whether nothing is in flight and nothing is on its way to the disk.
     package var isQuiet: Bool {
         switch phase {
         case .turning: false
@@ -93,7 +94,7 @@ package struct HandOverMachine: Sendable {
         for case .close(let kind) in gate.readinessClosed(condition) { kinds[kind]?.closings += 1 }
     }
 
-    /// Something was committed that may be ready, or due at `soonest`.
+    /// A commit may have made entries ready, or due at `soonest`.
     package mutating func workArrived(kinds arrived: Set<String>, soonest: Duration?) {
         for kind in arrived { kinds[families.leader(of: kind)]?.mayBeReady = true }
         if let soonest { look = min(look, soonest) }
@@ -104,7 +105,8 @@ package struct HandOverMachine: Sendable {
         case .stopped: return  // the entry is no longer ours
         case .idle, .turning, .paused: settlements.append(settlement)
         }
-        // The next of its lane, or the entry itself, can be taken in the turn that ends this one.
+        // The next of its partition key, or the entry itself, can be taken in the batch that ends
+        // this one.
         if settlement.lane != nil || settlement.verdict.isReadyAtOnce {
             kinds[families.leader(of: settlement.kind)]?.mayBeReady = true
         }
@@ -128,27 +130,26 @@ package struct HandOverMachine: Sendable {
         }
     }
 
-    /// Whether an entry whose turn is durable may go to its handler still.
+    /// Whether an entry whose batch is durable may still go to its handler.
     ///
-    /// Its gate may have closed while the turn was on its way to the disk. If it has opened again
-    /// since, what was handed over before comes back for that, and comes first: who was taken
-    /// before then is taken anew, with them and in order.
+    /// Its gate may have closed while the batch was on its way to the disk. If it has reopened
+    /// since, earlier entries in flight are requeued and come first: entries taken before the
+    /// reopening are taken again, with them and in order.
     package func mayStart(kind: String, isReleased: Bool) -> Bool {
         guard phase != .stopped, !isClosing else { return false }
         guard gate.isOpen(kind: kind) else { return isReleased }
         return kinds[families.leader(of: kind)].map { $0.planned == $0.closings } ?? true
     }
 
-    /// Whether the journal is not ours any more, so that trying again is no use.
+    /// Whether the ownership is lost, so that a retry is useless.
     package static func isFinal(_ error: any Error) -> Bool {
         let code = (error as? RepriseError)?.code
         return code == .ownershipLost || code == .closed
     }
 
-    /// Nothing of the turn was written.
+    /// Nothing of the batch was written.
     ///
-    /// `isFinal` says that the journal is no longer ours; `jitter`, in 0..<1, is drawn by the
-    /// driver.
+    /// `isFinal` says that the ownership is lost; the driver draws `jitter`, in 0..<1.
     package mutating func turnFailed(isFinal: Bool, now: Duration, jitter: Double) {
         guard case .turning(let turn) = phase else {
             if phase == .stopped { return }
@@ -165,12 +166,12 @@ package struct HandOverMachine: Sendable {
         if turn.looksAtDue { look = now }
     }
 
-    /// Nothing more is taken; what handlers report is still written.
+    /// Takes nothing more; acknowledgements are still written.
     package mutating func closing() { isClosing = true }
 
-    /// Nothing happens any more.
+    /// Ends all activity.
     ///
-    /// - Returns: what handlers reported and is not written.
+    /// - Returns: acknowledgements that are not written.
     @discardableResult
     package mutating func stop() -> [Settlement] {
         var unwritten = settlements
@@ -183,7 +184,7 @@ package struct HandOverMachine: Sendable {
 
     // MARK: Decision
 
-    /// What to do now.
+    /// The next action.
     ///
     /// Called after every event and when the timer fires.
     package mutating func next(now: Duration) -> Action {
@@ -216,7 +217,7 @@ package struct HandOverMachine: Sendable {
             turn.takes.append(take)
             let closings = kinds[name]?.closings
             kinds[name]?.planned = take.onlyReleased ? nil : closings
-            // What arrives from now on sets it again.
+            // Later arrivals set it again.
             kinds[name]?.mayBeReady = false
         }
         return turn

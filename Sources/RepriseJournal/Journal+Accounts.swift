@@ -3,11 +3,11 @@ import GRDB
 package import RepriseCore
 import Synchronization
 
-/// What an adoption has moved.
+/// The result of an adoption.
 package struct Adoption: Hashable, Sendable {
     /// Entries that are in the new journal now.
     package var adopted = 0
-    /// Entries whose kind says that they end with the sign-in.
+    /// Entries whose kind says that they end at sign-in.
     package var expired = 0
 }
 
@@ -18,17 +18,17 @@ struct WaitingEntry: Sendable {
     let due: WallTime?
 }
 
-/// From one account's journal to another's.
+/// Moves entries from one account's journal to another's.
 extension Journal {
-    /// Takes over what has not ended in another journal, in the order recorded there.
+    /// Adopts the unfinished entries of another journal, in the order recorded there.
     ///
-    /// A page of entries is durable here before it ends there, and ids are the same in both: killed
-    /// between the two, the next call finds it here already, and it is not recorded twice. An entry
-    /// keeps when it was recorded, and how often it was tried.
+    /// A page of entries is durable here before it ends there, with the same ids: after a kill
+    /// between the two, the next call recognises the copies and records none twice. An entry keeps
+    /// its time of recording and its count of attempts.
     ///
     /// - Parameter source: a journal whose handlers do not run.
-    /// - Returns: what this call has moved.
-    /// - Throws: as ``write(_:)``; what is not moved yet waits in `source`.
+    /// - Returns: the result of this call.
+    /// - Throws: as ``write(_:)``; entries not moved yet wait in `source`.
     package func adopt(from source: Journal) async throws -> Adoption {
         var adoption = Adoption()
         for schema in store.schemas { try await schema.adopt(source, self) }
@@ -45,7 +45,7 @@ extension Journal {
         }
     }
 
-    /// - Returns: what moves, and how many end.
+    /// - Returns: the entries to move, and how many end.
     private func sorted(_ page: [Result<WaitingEntry, EntryRow.Broken>]) -> ([WaitingEntry], Int) {
         let rows = page.compactMap { try? $0.get() }
         let kept = rows.filter { store.kinds[$0.row.entry.kind]?.beforeSignIn != .expire }
@@ -70,10 +70,9 @@ extension Journal {
         }
     }
 
-    /// Ends everything that has not ended.
+    /// Ends every unfinished entry.
     ///
-    /// - Returns: the ledger after that, in which what the doors have not finished counts as dead
-    ///   too.
+    /// - Returns: the ledger after that; it counts the features' unfinished items as dead, too.
     /// - Throws: as ``write(_:)``.
     package func endAll(reason: String) async throws -> LedgerSum {
         try await writer.write { [store] db in try store.endAll(reason: reason, in: db) }
@@ -85,7 +84,7 @@ extension Journal {
 }
 
 extension EntryStore {
-    /// What has not ended and is not in hand, oldest first.
+    /// Unfinished entries that are not in flight, oldest first.
     static func waiting(limit: Int, in db: Database) throws -> [Result<
         WaitingEntry, EntryRow.Broken
     >] {
@@ -104,8 +103,8 @@ extension EntryStore {
         }
     }
 
-    /// Records an entry of another journal, whatever the limit of this one: it was accepted
-    /// already.
+    /// Records an entry of another journal, whatever the limit of this one: it was already
+    /// accepted.
     func adopt(_ waiting: WaitingEntry, in db: Database) throws {
         let (row, new, due) = (waiting.row, waiting.row.entry, waiting.due)
         let (state, advances) = try firstState(

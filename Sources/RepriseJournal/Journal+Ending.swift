@@ -3,13 +3,13 @@ package import GRDB
 package import RepriseCore
 import Synchronization
 
-/// Until when an opening can write, and what is done with an entry that it cannot write.
+/// The end of an opening's writes, and the handling of entries that it cannot write.
 extension Journal {
     // MARK: The end
 
-    /// Waits until this opening can write no more, or the task is cancelled.
+    /// Waits until this opening can no longer write, or the task is cancelled.
     ///
-    /// An owner that writes nothing learns that it was taken over, too: it looks every
+    /// An owner that writes nothing also detects a takeover: it checks every
     /// ``JournalLimits/ownershipCheck``.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`.
@@ -29,8 +29,8 @@ extension Journal {
         }
     }
 
-    /// Looks whether another process has taken the journal over; reads nothing while the lock file
-    /// is ours.
+    /// Checks whether another process has taken the journal over; reads nothing while this process
+    /// holds the lock file.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`.
     package func checkOwnership() async throws {
@@ -52,14 +52,14 @@ extension Journal {
 
     // MARK: An entry that must not be lost
 
-    /// Runs `body`, which records `entry`; where the journal cannot be written, the entry is left
-    /// in the spool instead.
+    /// Runs `body`, which records `entry`; if the journal cannot be written, the entry goes to the
+    /// spool instead.
     ///
-    /// After a disk that fails, the spool is merged as soon as the disk has recovered; after a
+    /// After a disk failure, the spool is merged as soon as the disk has recovered; after a
     /// takeover the new owner merges it.
     ///
     /// - Returns: whether `body` was committed.
-    /// - Throws: what the journal throws, if the spool cannot be written either.
+    /// - Throws: the journal's error, if the spool cannot be written either.
     @discardableResult
     package func write(
         orSpool entry: NewEntry, _ body: @escaping @Sendable (Database) throws -> Void
@@ -68,7 +68,7 @@ extension Journal {
             try await write(body)
             return true
         } catch let error as RepriseError where Self.isOfTheJournal(error) {
-            // Of an account that was removed meanwhile nothing is made again.
+            // Nothing is recreated for an account that was removed meanwhile.
             guard access(folder.database, F_OK) == 0 else { throw error }
             do {
                 try Spool(at: folder.shared, timekeeper: store.configuration.timekeeper)
@@ -90,7 +90,7 @@ extension Journal {
     }
 }
 
-/// Merges the spool, after something was left there because of the disk, until that has worked.
+/// Merges the spool after a disk failure left entries there, until the merge succeeds.
 final class SpoolRefill: Sendable {
     private let state = Mutex<(task: Task<Void, Never>?, isStopped: Bool)>((nil, false))
 

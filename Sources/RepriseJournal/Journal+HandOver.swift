@@ -3,35 +3,36 @@ public import RepriseCore
 
 /// Readiness and handlers.
 extension Journal {
-    /// Says that a condition holds now.
+    /// Sets a condition: it holds now.
     ///
-    /// Entries whose kind waited only for it are handed over.
+    /// Entries whose kind waited only for it are dispatched.
     public func open(_ readiness: Readiness) async { driver.open(readiness) }
 
-    /// Says that a condition holds no longer.
+    /// Clears a condition: it holds no longer.
     ///
-    /// What is in hand stays in hand.
+    /// Entries in flight stay in flight.
     public func close(_ readiness: Readiness) async { driver.close(readiness) }
 
     /// Sets the handler of a kind.
     ///
-    /// An entry is finished when it returns; when it throws the entry comes again.
+    /// An entry is finished when the handler returns; when it throws, the entry is dispatched
+    /// again.
     ///
-    /// Throw a ``RepriseCore/HandOverFailure`` to say more than "try again".
+    /// Throw a ``RepriseCore/HandOverFailure`` for anything but "try again".
     ///
     /// - Parameters:
     ///   - kind: the name of a kind declared at opening.
     ///   - isApplied: whether the effect of an entry has taken place, for an app that stores the
-    ///     entry's id with its own effect; asked before every hand-over but the first. With it the
-    ///     effect is exactly once.
-    ///   - handler: is called for at most `parallel` entries at the same time.
+    ///     entry's id with its own effect; called before every dispatch but the first. It makes the
+    ///     effect exactly once.
+    ///   - handler: called for at most `parallel` entries at once.
     public func handle(
         _ kind: String, isApplied: (@Sendable (EntryID) async throws -> Bool)? = nil,
         _ handler: @escaping @Sendable (Entry) async throws -> Void
     ) async {
         guard let rules = store.kinds[kind] else { preconditionFailure(Self.undeclared(kind)) }
         if rules.onInterruption == .never, isApplied == nil {
-            // Where it cannot be written now, the turn that meets such an entry does the same.
+            // If it cannot be written now, the batch that meets such an entry does the same.
             try? await writer.write { [store] db in try store.endInterrupted(kind: kind, in: db) }
         }
         driver.handle(kind, by: .effect(isApplied: isApplied, body: handler))
@@ -40,12 +41,12 @@ extension Journal {
     /// Sets a handler whose effect is in the journal's own transaction: the effect is exactly once.
     ///
     /// Several entries may share a commit, each in a savepoint of its own. The handler must not
-    /// wait for anything.
+    /// wait.
     ///
     /// - Parameters:
     ///   - kind: the name of a kind declared at opening.
-    ///   - handler: writes the effect; what it wrote is undone when it throws, and the entry comes
-    ///     again.
+    ///   - handler: writes the effect; when it throws, its writes are rolled back and the entry is
+    ///     dispatched again.
     public func handle(
         _ kind: String, inTransaction handler: @escaping @Sendable (Database, Entry) throws -> Void
     ) async {
@@ -53,9 +54,9 @@ extension Journal {
         driver.handle(kind, by: .transaction(handler))
     }
 
-    /// Sets a handler that is given what was taken together, in the order recorded.
+    /// Sets a handler that gets entries in batches, in the order recorded.
     ///
-    /// For a kind with a wide ``RepriseCore/EntryKind/laneWindow``: handlers of their own for each
+    /// For a kind with a wide ``RepriseCore/EntryKind/laneWindow``: separate handlers for each
     /// entry would run in no order.
     ///
     /// - Parameters:

@@ -2,7 +2,7 @@ public import Foundation
 public import GRDB
 public import RepriseCore
 
-/// The durable record of one account on a device: what was accepted survives a kill at any
+/// The durable record of one account on a device: accepted entries survive a kill at any
 /// instruction, and power loss.
 ///
 /// ```swift
@@ -10,15 +10,16 @@ public import RepriseCore
 /// let journal = try await Journal.open(at: folder, kinds: [taps])
 /// await journal.handle("push.tap") { entry in try await route(entry.payload) }
 ///
-/// try await journal.record(NewEntry(id: id, kind: "push.tap", payload: bytes))  // returns once it is durable
+/// // returns once it is durable
+/// try await journal.record(NewEntry(id: id, kind: "push.tap", payload: bytes))
 /// await journal.open(.store)  // and when the user interface is there too, the handler is called
 /// ```
 ///
 /// One process owns a journal at a time. An app extension uses ``Spool`` and ``Mirror``.
 public final class Journal: Sendable {
-    /// Identifies this opening; every commit of an older one is refused.
+    /// Identifies this opening; commits of older ones are refused.
     public let incarnation: Int64
-    /// What the opening found and did.
+    /// The report of the opening.
     public let opening: OpeningReport
 
     let folder: JournalFolder
@@ -27,9 +28,9 @@ public final class Journal: Sendable {
     let writer: GroupWriter
     let driver: HandOverDriver
     let lock: OwnerLock
-    /// Says why this opening can write no more; nil: it can.
+    /// Why this opening can no longer write; nil: it can.
     let ending = Announcer<RepriseError?>(nil)
-    /// Merges the spool again after something was left there, while the disk refused it.
+    /// Merges the spool again after a disk failure left entries there.
     let refill = SpoolRefill()
 
     private init(_ opened: JournalOpening.Opened, folder: JournalFolder) {
@@ -54,17 +55,17 @@ public final class Journal: Sendable {
 
     /// Opens a journal, or makes one, and becomes its owner.
     ///
-    /// What an owner before had in hand is pending again; the spool is merged.
+    /// Entries that were in flight at the previous owner are pending again; the spool is merged.
     ///
     /// - Parameters:
-    ///   - folder: a folder of its own; it is made if it is not there.
+    ///   - folder: a folder of its own; it is made if it is absent.
     ///   - kinds: the rules for all entries.
-    ///   - schemas: what the doors add; always the same ones for a journal.
+    ///   - schemas: the features' schemas; always the same ones for a journal.
     ///   - configuration: limits and options.
     /// - Returns: the journal, owned by this process until ``close()``.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned` while another process owns it;
     ///   `.notAJournal`, `.journalNewer`, `.notWritable`, `.diskFull`, `.diskFailed`, `.busy`: the
-    ///   file is left as it is; `.badConfiguration`.
+    ///   file is left unchanged; `.badConfiguration`.
     public static func open(
         at folder: URL, kinds: [EntryKind], schemas: [JournalSchema] = [],
         configuration: Configuration = Configuration()
@@ -73,7 +74,7 @@ public final class Journal: Sendable {
             folder: folder, kinds: kinds, schemas: schemas, configuration: configuration)
         var opened = try await onQueue { try opening.open() }
         let store = opened.store
-        // The spool is not worth failing for: what is left in it waits for the next merge.
+        // A spool failure does not fail the opening: its records wait for the next merge.
         let writer = GroupWriter(pool: opened.pool, store: store) { _ in }
         let merge = SpoolMerge(
             spool: Spool(at: opening.folder.shared), folder: opening.folder, writer: writer,
@@ -88,8 +89,8 @@ public final class Journal: Sendable {
         return Journal(opened, folder: opening.folder)
     }
 
-    /// Refuses to begin a journal in a folder within one that holds a server's data, or the
-    /// journals of accounts.
+    /// Refuses to make a journal in a folder within one that holds a server's data, or the journals
+    /// of accounts.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`; nothing is written.
     package static func expectOwnFolder(_ folder: URL, within outer: URL) throws {
@@ -112,10 +113,10 @@ public final class Journal: Sendable {
 
     /// Records entries, all or none; returns once they are durable.
     ///
-    /// Calls that are made at the same time share one commit.
+    /// Concurrent calls share one commit.
     ///
     /// - Parameter entries: at most 10,000, with payloads of at most 262,144 bytes.
-    /// - Returns: for each whether it was new.
+    /// - Returns: for each entry whether it was new.
     /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.unknownKind`, `.full`,
     ///   `.ownershipLost`, `.closed`, `.diskFull`, `.diskFailed`, `.busy`. After `.diskFailed` it
     ///   may have been stored: record again with the same id.
@@ -138,25 +139,24 @@ public final class Journal: Sendable {
         return try await writer.write { [store] db in try store.record(entry, in: db) }
     }
 
-    /// Records an entry in a transaction that is under way: in the body of ``write(_:)``, or in a
-    /// handler whose effect is in the journal's transaction.
+    /// Records an entry in the current transaction: in the body of ``write(_:)``, or in a handler
+    /// whose effect is in the journal's transaction.
     ///
     /// - Parameters:
     ///   - entry: with a payload of at most 262,144 bytes.
-    ///   - db: what the body was given.
+    ///   - db: the body's database.
     /// - Returns: whether it was new.
     /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.unknownKind`, `.full`; a
-    ///   `DatabaseError` for the body to let pass.
+    ///   `DatabaseError`, which the body must rethrow.
     @discardableResult
     public func record(_ entry: NewEntry, in db: Database) throws -> Recorded {
         try check([entry])
         return try store.record(entry, in: db)
     }
 
-    /// Records an entry that a door owes to one that was accepted already: it follows from it, or
-    /// replaces it.
+    /// Records an entry that a feature owes to an accepted one: it follows from it, or replaces it.
     ///
-    /// The limit of entries is not for it; who calls this bounds them.
+    /// The limit of entries does not apply; the caller bounds them.
     @discardableResult
     package func record(owed entry: NewEntry, in db: Database) throws -> Recorded {
         try check([entry])
@@ -177,13 +177,13 @@ public final class Journal: Sendable {
         }
     }
 
-    /// Takes over what extensions and tools have left in the spool.
+    /// Merges the records that extensions and tools have left in the spool.
     ///
-    /// Call it when something signals that there may be something; opening does it once.
+    /// Call it at a signal of new records; opening does it once.
     ///
-    /// - Returns: what it brought.
-    /// - Throws: ``RepriseCore/RepriseError`` as ``record(_:)-(NewEntry)`` does; what is not merged
-    ///   waits.
+    /// - Returns: the report of the merge.
+    /// - Throws: ``RepriseCore/RepriseError`` as ``record(_:)-(NewEntry)`` does; records not merged
+    ///   wait.
     @discardableResult
     public func mergeSpool() async throws -> SpoolReport {
         try await SpoolMerge(
@@ -195,13 +195,13 @@ public final class Journal: Sendable {
 
     /// Runs `body` in a transaction of the journal; returns once it is durable.
     ///
-    /// Calls made at the same time share one commit, each in a savepoint of its own. It is not
-    /// cancelled with its task.
+    /// Concurrent calls share one commit, each in a savepoint of its own. It is not cancelled with
+    /// its task.
     ///
     /// - Parameter body: reads and writes the tables of a ``JournalSchema``. It must not begin or
     ///   end transactions.
-    /// - Returns: what `body` returned.
-    /// - Throws: what `body` threw, having undone what it wrote; ``RepriseCore/RepriseError``
+    /// - Returns: the result of `body`.
+    /// - Throws: the error of `body`, whose writes are rolled back; ``RepriseCore/RepriseError``
     ///   `.ownershipLost`, `.closed`, `.full`, `.diskFull`, `.diskFailed`, `.busy`, `.corrupt`.
     @discardableResult
     public func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws
@@ -210,11 +210,11 @@ public final class Journal: Sendable {
         try await writer.write(body)
     }
 
-    /// Reads a snapshot of the journal while others write.
+    /// Reads a snapshot of the journal, concurrently with writes.
     ///
     /// - Parameter body: reads, and cannot write.
-    /// - Returns: what `body` returned.
-    /// - Throws: what `body` threw; ``RepriseCore/RepriseError`` `.closed`, `.diskFailed`,
+    /// - Returns: the result of `body`.
+    /// - Throws: the error of `body`; ``RepriseCore/RepriseError`` `.closed`, `.diskFailed`,
     ///   `.corrupt`; `CancellationError`.
     public func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws
         -> T
@@ -242,28 +242,28 @@ public final class Journal: Sendable {
 
     // MARK: Clock, ledger, end
 
-    /// The server said what time it is.
+    /// Takes the server's time.
     ///
     /// Ends or begins doubt about the device's calendar.
     public func serverTimeReceived(_ time: WallTime) async {
-        // What cannot be written now is said again by the next answer of the server.
+        // If it cannot be written now, the server's next answer repeats it.
         try? await writer.write { [store] db in try store.serverTimeReceived(time, in: db) }
     }
 
-    /// Adds up what became of everything that was ever accepted.
+    /// Sums up the outcomes of every entry ever accepted.
     ///
-    /// - Returns: the sum of the entries and of all doors, as of one moment.
+    /// - Returns: the sum of the entries and of all features, at one moment.
     /// - Throws: ``RepriseCore/RepriseError`` `.closed`, `.diskFailed`, `.corrupt`.
     public func ledger() async throws -> LedgerSum {
         try await read { [store] db in try LedgerReading.sum(db, schemas: store.schemas) }
     }
 
-    /// Adds up a journal that another process owns, without disturbing it: no lock, no recovery,
-    /// nothing written.
+    /// Sums up a journal that another process owns, without disturbing it: no lock, no recovery, no
+    /// write.
     ///
     /// - Parameters:
     ///   - folder: the journal's folder.
-    ///   - schemas: what the doors add.
+    ///   - schemas: the features' schemas.
     /// - Returns: the sum as of the last commit.
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`,
     ///   `.diskFailed`, `.busy`.
@@ -272,28 +272,27 @@ public final class Journal: Sendable {
     }
 
     /// Reads a journal that another process may own, without disturbing it: no lock, no recovery,
-    /// nothing written.
+    /// no write.
     ///
     /// - Parameters:
     ///   - folder: the journal's folder.
-    ///   - schemas: all that the doors add.
-    ///   - body: reads, in one transaction; also a journal of an older version has all tables as
-    ///     they are now.
-    /// - Returns: what `body` returned; nil if the owner has not made its tables yet.
-    /// - Throws: as ``ledger(at:schemas:)``, and what `body` threw.
+    ///   - schemas: all schemas of the features.
+    ///   - body: reads, in one transaction; a journal of an older version, too, has all current
+    ///     tables.
+    /// - Returns: the result of `body`; nil if the owner has not made its tables yet.
+    /// - Throws: as ``ledger(at:schemas:)``, and the error of `body`.
     package static func peek<T>(
         at folder: URL, schemas: [JournalSchema], _ body: (Database) throws -> T
     ) throws -> T? {
         try JournalPeek.read(at: JournalFolder(folder), schemas: schemas, body)
     }
 
-    /// Gives back the memory of caches; what is under way goes on.
+    /// Frees the memory of caches; running operations go on.
     public func releaseMemory() { pool.releaseMemoryEventually() }
 
-    /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels those that are
-    /// left.
+    /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels the rest.
     ///
-    /// What is in hand even then returns to pending. A second call does nothing.
+    /// Entries still in flight return to pending. A second call does nothing.
     public func close() async {
         refill.stop()
         end(because: RepriseError(.closed, "The journal is closed."))
@@ -311,7 +310,7 @@ public final class Journal: Sendable {
             }
         }
         if isOurs {
-            // Best effort: the next opening reads the log where it is left.
+            // Best effort: the next opening reads the log that remains.
             _ = try? await pool.writeWithoutTransaction { db in
                 try db.checkpoint(.truncate)
             }

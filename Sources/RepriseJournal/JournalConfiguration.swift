@@ -2,33 +2,33 @@ public import Foundation
 package import RepriseCore
 
 extension Journal {
-    /// What can be set about a journal.
+    /// The options of a journal.
     ///
     /// The defaults suit an app.
     public struct Configuration: Sendable {
-        /// How long a finished entry stays, so that a late copy of it is recognised.
+        /// How long a finished entry stays, so that a late copy is recognised.
         ///
         /// At most 100 years.
         public var retention: Duration = .seconds(7 * 86_400)
-        /// The most entries that have not ended; beyond it `record` throws `.full`.
+        /// The most unfinished entries; beyond it `record` throws `.full`.
         public var pendingLimit = 100_000
-        /// How long to wait for a lock that another process holds in the database.
+        /// How long to wait for another process's lock in the database.
         public var busyTimeout: Duration = .seconds(5)
         /// How long ``Journal/close()`` waits for handlers, once before and once after it cancels
         /// them.
         public var closeGrace: Duration = .seconds(2)
         /// Become the owner although another process holds the lock.
         ///
-        /// For the case that the owner is frozen: what it tries to write when it wakes is refused.
+        /// For a frozen owner: its writes are refused when it wakes.
         ///
-        /// One that is frozen inside a transaction keeps SQLite's own lock as well: then opening
-        /// throws `.busy` until that process is ended.
+        /// An owner that is frozen inside a transaction keeps SQLite's own lock as well: then
+        /// opening throws `.busy` until that process is ended.
         public var takeOver = false
         /// Where the spool and the mirror are, if not in the journal's folder.
         ///
-        /// On iOS the journal belongs into the app's own container and only this folder into the
-        /// one that is shared with extensions: a process that is suspended with a file lock in a
-        /// shared container is killed.
+        /// On iOS the journal belongs into the app's own container, and only this folder into the
+        /// container that is shared with extensions: the system kills a process that is suspended
+        /// with a file lock in a shared container.
         public var sharedFolder: URL?
 
         package var timekeeper: any Timekeeper = SystemTimekeeper()

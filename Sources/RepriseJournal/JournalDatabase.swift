@@ -3,7 +3,7 @@ import GRDB
 import GRDBSQLite
 import RepriseCore
 
-/// How the database of a journal is opened so that "committed" means "on the disk".
+/// Opens a journal's database so that "committed" means "on the disk".
 enum JournalDatabase {
     /// Opens the database that this process owns.
     static func open(_ path: String, busyTimeout: Duration) throws -> DatabasePool {
@@ -14,7 +14,7 @@ enum JournalDatabase {
         configuration.prepareDatabase { db in
             try db.execute(sql: "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF")
             #if canImport(Darwin)
-                // fsync leaves the data in the drive's cache there.
+                // There fsync leaves the data in the drive's cache.
                 try db.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
             #endif
             if !db.configuration.readonly { try prepareWriter(db) }
@@ -25,7 +25,7 @@ enum JournalDatabase {
         return pool
     }
 
-    /// The pool sets `synchronous` to NORMAL behind our back, which loses acknowledged commits at a
+    /// The pool sets `synchronous` to NORMAL implicitly, which loses acknowledged commits at a
     /// power loss.
     private static func makeDurable(_ db: Database) throws {
         try db.execute(sql: "PRAGMA synchronous = FULL")
@@ -42,7 +42,7 @@ enum JournalDatabase {
             db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &isPersistent)
         guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         // Random ids dirty pages all over their index: a larger log and cache write and read each
-        // of them less often.
+        // page less often.
         try db.execute(
             sql: """
                 PRAGMA journal_size_limit = 16777216;
@@ -51,14 +51,13 @@ enum JournalDatabase {
                 """)
     }
 
-    /// Opens a database to look at it, as the owner before it is the owner's or to prove that it is
-    /// damaged.
+    /// Opens a database for inspection: before this process owns it, or to prove damage.
     static func look<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         do {
             return try look(path, readonly: true, body)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
-            // A process was killed in its very first transaction, before there was a write-ahead
-            // log: only a connection that may write can undo it. Nothing else is written.
+            // A process was killed in its very first transaction, before the write-ahead log
+            // existed: only a writable connection can roll it back. Nothing else is written.
             return try look(path, readonly: false, body)
         }
     }
@@ -74,14 +73,14 @@ enum JournalDatabase {
         return try queue.read(body)
     }
 
-    /// Refuses what is not ours or newer than we are, before anything is written.
+    /// Refuses a foreign or newer database, before anything is written.
     static func inspect(_ db: Database, migrator: DatabaseMigrator) throws {
         let tables = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_master") ?? 0
         guard tables > 0 else { return }  // a process was killed while it made it
         guard
             try Int32.fetchOne(db, sql: "PRAGMA application_id") == EntryTable.applicationID
         else {
-            // The migrator's table comes in a transaction before the first that is ours.
+            // The migrator's table comes in a transaction before the first migration of Reprise.
             if try migrator.appliedIdentifiers(db).isEmpty, try hasOnlyMigrations(db) { return }
             throw RepriseError(
                 .notAJournal, "journal.sqlite is the database of another program.",

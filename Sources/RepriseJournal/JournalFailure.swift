@@ -2,11 +2,11 @@ import Foundation
 import GRDB
 import RepriseCore
 
-/// Tells a failing disk from a damaged journal from a caller's mistake: what is done about each is
-/// entirely different, and only proved damage ever moves a file.
+/// Tells a failing disk from a damaged journal from a caller's mistake: each needs its own
+/// reaction, and only proved damage ever moves a file.
 enum JournalFailure {
-    /// The typed error for what SQLite reports about the file or the disk; any other error is the
-    /// caller's own and stays what it is.
+    /// The typed error for SQLite's reports about the file or the disk; any other error is the
+    /// caller's own and stays unchanged.
     static func classify(_ error: any Error, path: String) -> any Error {
         guard let failure = error as? DatabaseError else { return error }
         switch failure.resultCode {
@@ -72,7 +72,7 @@ enum JournalFailure {
             .diskFull, "The disk is full.", remedy: "Free some space and try again.", cause: cause)
     }
 
-    /// SQLite reports a full disk as an I/O error where it fills a hole in its index of the
+    /// SQLite reports a full disk as an I/O error when it fills a hole in its index of the
     /// write-ahead log.
     private static func isFull(_ path: String) -> Bool {
         var information = statvfs()

@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// Where everything of a journal is.
+/// The paths of a journal's files.
 struct JournalFolder: Sendable {
     let url: URL
     /// The folder of the spool and the mirror.
@@ -19,9 +19,9 @@ struct JournalFolder: Sendable {
     var spoolAside: URL { shared.appendingPathComponent("aside") }
     var spool: URL { shared.appendingPathComponent("spool") }
 
-    /// Makes the folder if it is not there.
+    /// Makes the folder if it is absent.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal` where something else is in its place.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal` if something else is in its place.
     func prepare() throws {
         if !FileManager.default.fileExists(atPath: database) { try Self.refuseOthers(in: url) }
         try DurableFile.makeFolder(url)
@@ -36,8 +36,8 @@ struct JournalFolder: Sendable {
         }
     }
 
-    /// Refuses a folder that is another's: a new journal does not begin beside a server's data or
-    /// among the journals of accounts.
+    /// Refuses a foreign folder: a new journal is not made beside a server's data or among the
+    /// journals of accounts.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`; nothing is written.
     static func refuseOthers(in folder: URL) throws {
@@ -56,8 +56,8 @@ struct JournalFolder: Sendable {
         }
     }
 
-    /// What to name instead of this folder, which has no journal: the first of those in it that
-    /// have one, as of accounts.
+    /// The folder to name instead of this one, which has no journal: its first subfolder that has
+    /// one, as of accounts.
     var remedy: String {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
         let journal = names.sorted().first { name in
@@ -77,9 +77,9 @@ struct JournalFolder: Sendable {
     /// Whether SQLite reported damage since the database was last proved sound.
     var isSuspect: Bool { FileManager.default.fileExists(atPath: mark) }
 
-    /// Leaves a mark that the next opening must prove the database sound.
+    /// Marks that the next opening must prove the database sound.
     ///
-    /// Best effort: without it, damage shows again where it showed before.
+    /// Best effort: without it, the damage shows again at the same place.
     func suspect() { try? DurableFile.write([], to: mark) }
 
     func acquit() { unlink(mark) }

@@ -2,24 +2,24 @@ package import Foundation
 package import RepriseCore
 import Synchronization
 
-/// What a door can hear of a journal beside what is handed to it.
+/// The events of a journal that a feature can observe, besides its entries.
 package enum JournalNews: Hashable, Sendable {
     /// A condition holds now.
     case opened(Readiness)
-    /// A condition does not hold any more.
+    /// A condition no longer holds.
     case closed(Readiness)
     /// Entries were recorded and are durable: the newest row of each kind.
     case recorded([String: Int64])
-    /// The calendar was set forward by so much (back, if negative), and what is due has moved with
+    /// The calendar was set forward by so much (back, if negative), and due moments have moved with
     /// it.
     case calendarMoved(Duration)
-    /// The journal is not ours any more: nothing that is done from now on can be written.
+    /// The ownership is lost: nothing can be written from now on.
     case lost
 }
 
 extension Journal {
-    /// Tells of everything from now on; it must not wait, and cannot be ended before the journal
-    /// is.
+    /// Observes all events from now on; the observer must not wait, and lasts as long as the
+    /// journal.
     package func observe(_ observer: @escaping @Sendable (JournalNews) -> Void) {
         driver.observe(observer)
     }
@@ -27,13 +27,13 @@ extension Journal {
     /// Whether a condition holds.
     package func isOpen(_ readiness: Readiness) -> Bool { driver.isOpen(readiness) }
 
-    /// The calendar, as the journal's last transaction saw it.
+    /// The calendar at the journal's last transaction.
     package var now: WallTime { store.now }
 
-    /// Whether the calendar is trusted enough to call something late.
+    /// Whether the calendar is trusted enough to expire entries.
     package var mayExpire: Bool { store.books.withLock { $0.clock.mayExpire } }
 
-    /// Where it lies: what a door keeps beside it is in a folder there.
+    /// The journal's folder: a feature's own files are in a folder there.
     package var location: URL { folder.url }
 
     /// Where the spool and the mirror are.

@@ -2,20 +2,20 @@ public import Foundation
 import GRDB
 import RepriseCore
 
-/// What an opening found and did; for logs and for people.
+/// The report of an opening, for logs and for people.
 public struct OpeningReport: Hashable, Sendable {
-    /// A database that was proved to be damaged and moved here, with its log beside it; a new one
-    /// was begun.
+    /// A database that was proved damaged and moved here, with its log beside it; a new one was
+    /// made.
     public internal(set) var setAside: URL?
-    /// How many entries were in hand when the owner before us ended.
+    /// How many entries were in flight when the previous owner ended.
     public internal(set) var interrupted = 0
-    /// How many rows could not be read and were taken out of the way; they count as dead.
+    /// How many rows were unreadable and are quarantined; they count as dead.
     public internal(set) var quarantined = 0
-    /// What was found in the spool.
+    /// The result of merging the spool.
     public internal(set) var spool = SpoolReport()
 }
 
-/// Opens a journal: folder, lock, inspection, migrations, and one transaction that makes it ours.
+/// Opens a journal: folder, lock, inspection, migrations, and one transaction that claims it.
 struct JournalOpening: Sendable {
     let folder: JournalFolder
     let kinds: [String: EntryKind]
@@ -77,8 +77,7 @@ struct JournalOpening: Sendable {
         do {
             (pool, opened) = try openDatabase()
         } catch  where JournalFailure.isDamage(error) || error is RowDecodingError {
-            // Damage may also show as a value that cannot be there; the check decides, here as
-            // always.
+            // Damage may also show as an impossible value; the check decides, here as always.
             setAside = try DamagedDatabase(folder: folder).setAside(reportedBy: error)
             (pool, opened) = try openDatabase()
         }
@@ -99,8 +98,7 @@ struct JournalOpening: Sendable {
             folder.database, busyTimeout: configuration.busyTimeout)
         do {
             try pool.writeWithoutTransaction { db in
-                // A former owner that wakes between two migrations must not write into the middle
-                // of them.
+                // A former owner that wakes between two migrations must not write between them.
                 if try db.tableExists("journal"), try !migrator.hasCompletedMigrations(db) {
                     try Self.nextIncarnation(db)
                 }
@@ -120,7 +118,7 @@ struct JournalOpening: Sendable {
         do {
             try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-            // What the row has is nothing that was ever written to it.
+            // No version ever wrote this value.
             throw DatabaseError(
                 resultCode: .SQLITE_CORRUPT, message: "the journal's row has rotted: \(error)")
         }

@@ -2,9 +2,9 @@ import Foundation
 import GRDB
 import RepriseCore
 
-/// Reads a journal that another process may own, and does not disturb it.
+/// Reads a journal that another process may own, without disturbing it.
 enum JournalPeek {
-    /// Takes no lock of ours, runs no recovery and writes nothing.
+    /// Takes no lock, runs no recovery and writes nothing.
     ///
     /// - Returns: nil if the owner has not made its tables yet.
     static func read<T>(
@@ -15,8 +15,8 @@ enum JournalPeek {
                 let migrator = JournalSchema.migrator(schemas)
                 try JournalDatabase.inspect(db, migrator: migrator)
                 guard try db.tableExists("journal") else { return nil }
-                // An owner that was killed while it made or brought up its tables, or one that is
-                // older than we are.
+                // The owner was killed while it made or migrated its tables, or is of an older
+                // version.
                 guard try migrator.hasCompletedMigrations(db) else {
                     return try migrated(db, by: migrator, body)
                 }
@@ -27,7 +27,7 @@ enum JournalPeek {
         }
     }
 
-    /// Reads a copy with all tables as they are now; the journal itself is not ours to change.
+    /// Reads a copy migrated to the current tables; the journal itself must not change.
     private static func migrated<T>(
         _ db: Database, by migrator: DatabaseMigrator, _ body: (Database) throws -> T
     ) throws -> T {
@@ -71,18 +71,17 @@ enum JournalPeek {
 
     /// Whether the log has a header and nothing else.
     ///
-    /// That is how a kill leaves it that comes before the first frame. A reader that may not write
-    /// to the index then waits 10 s for a writer that is dead, and gives up with SQLITE_PROTOCOL.
+    /// A kill before the first frame leaves it so. A reader that may not write to the index then
+    /// waits 10 s for a dead writer, and gives up with SQLITE_PROTOCOL.
     private static func hasOnlyHeader(_ log: String) -> Bool {
         var information = stat()
         return stat(log, &information) == 0 && information.st_size == 32
     }
 
-    /// Reads a copy, where SQLite would have to write: to make the index of the log, or to repair
-    /// it.
+    /// Reads a copy, where SQLite would have to write: to make the log's index, or to repair it.
     ///
-    /// The folder is not ours. Nobody has the database open, or its log is empty: so the copy is
-    /// whole.
+    /// The folder belongs to another process. No process has the database open, or its log is
+    /// empty: so the copy is whole.
     private static func readCopy<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         try withTemporaryFolder { folder in
             let files = FileManager.default
@@ -99,10 +98,10 @@ enum JournalPeek {
         }
     }
 
-    /// An owner that is just opening has yet to make the index of its log, and we may not make it:
-    /// SQLite then says that a reader cannot write.
+    /// An opening owner has yet to make the index of its log, and a reader must not make it: SQLite
+    /// then reports that a reader cannot write.
     ///
-    /// It is there in a moment; or the owner dies first, and its log is read without one.
+    /// The index appears in a moment; or the owner dies first, and its log is read without one.
     private static func open<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
         let end = ContinuousClock.now + .seconds(5)
         while true {

@@ -1,7 +1,7 @@
 public import GRDB
 public import RepriseCore
 
-/// What a door adds to a journal: its tables and its part of the ledger.
+/// A feature's tables in a journal, and its part of the ledger.
 ///
 /// ```swift
 /// let schema = JournalSchema(
@@ -11,35 +11,35 @@ public import RepriseCore
 ///     ])
 /// ```
 ///
-/// The n-th migration is known as `name/n` for ever: append, never change one that was released.
+/// The n-th migration is known as `name/n` for ever: append, never change a released one.
 public struct JournalSchema: Sendable {
-    /// Changes the tables from one version to the next, in a transaction of its own.
+    /// Migrates the tables from one version to the next, in a transaction of its own.
     public typealias Migration = @Sendable (Database) throws -> Void
 
-    /// The door's name; its tables should begin with it.
+    /// The feature's name; its tables should begin with it.
     public let name: String
     let migrations: [Migration]
     let recover: @Sendable (Database, Int64) throws -> Void
     let ledger: @Sendable (Database) throws -> LedgerSum
     let prune: @Sendable (Database, WallTime) throws -> Bool
     let calendarMoved: @Sendable (Database, Duration) throws -> Void
-    /// Takes over what a door has in another journal, before its entries are.
+    /// Adopts a feature's data of another journal, before the entries.
     package var adopt: @Sendable (_ source: Journal, _ target: Journal) async throws -> Void = {
         _, _ in
     }
 
-    /// Declares what a door adds.
+    /// Declares a feature's schema.
     ///
     /// - Parameters:
-    ///   - name: the door's name: lower-case letters.
+    ///   - name: the feature's name: lower-case letters.
     ///   - migrations: the versions of its tables, oldest first.
     ///   - recover: runs once at opening, inside the opening transaction, with the new incarnation.
-    ///   - ledger: the door's part of the sum. It may read a journal that another process owns.
-    ///   - prune: removes what is past its retention, a bounded piece at a time, at the moment
-    ///     given; returns whether there is more. It is called only while the calendar is trusted,
-    ///     about once an hour.
-    ///   - calendarMoved: moves what is due by the calendar, because that was set forward by so
-    ///     much (back, if negative).
+    ///   - ledger: the feature's part of the sum. It may read a journal that another process owns.
+    ///   - prune: removes data past its retention, a bounded piece at a time, at the moment given;
+    ///     returns whether more is left. It is called only while the calendar is trusted, about
+    ///     once an hour.
+    ///   - calendarMoved: moves calendar deadlines, because the calendar was set forward by so much
+    ///     (back, if negative).
     public init(
         name: String, migrations: [Migration],
         recover: @escaping @Sendable (Database, Int64) throws -> Void = { _, _ in },
@@ -57,7 +57,7 @@ public struct JournalSchema: Sendable {
 }
 
 extension JournalSchema {
-    /// The migrator for the journal's own tables and those of its doors.
+    /// The migrator for the journal's own tables and those of its features.
     static func migrator(_ doors: [JournalSchema]) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
         for schema in [EntryTable.schema] + doors {

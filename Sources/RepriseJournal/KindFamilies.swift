@@ -1,9 +1,9 @@
 package import RepriseCore
 
-/// Which kinds are handed over together, and which kind an entry is of.
+/// Which kinds are dispatched together, and the kind of an entry.
 package struct KindFamilies: Hashable, Sendable {
     private let kinds: [String: EntryKind]
-    /// By the name of a kind that has others in its family: all of them, itself first.
+    /// By the name of a kind with a family: all its members, itself first.
     private let members: [String: [String]]
     private let leaders: [String: String]
 
@@ -20,7 +20,7 @@ package struct KindFamilies: Hashable, Sendable {
         self.leaders = leaders
     }
 
-    /// The kind that an entry of this name is recorded as; nil: nobody has declared one.
+    /// The kind that an entry of this name is recorded as; nil: undeclared.
     package func kind(_ name: String) -> EntryKind? {
         if let kind = kinds[name] { return kind }
         guard !members.isEmpty else { return nil }
@@ -33,7 +33,7 @@ package struct KindFamilies: Hashable, Sendable {
     /// The kinds whose entries the handler of this one takes.
     func members(of name: String) -> [String] { members[name] ?? [name] }
 
-    /// Whether entries of the family may be handed over although its gate is closed.
+    /// Whether entries of the family may be dispatched although its gate is closed.
     func mayDeliver(_ name: String) -> Bool {
         members(of: name).contains { kinds[$0]?.bound?.then == .deliver }
     }

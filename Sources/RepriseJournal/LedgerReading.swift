@@ -1,7 +1,7 @@
 import GRDB
 import RepriseCore
 
-/// Adds up the ledger, in the journal that we own or in one that another process owns.
+/// Sums up the ledger, of this process's journal or of one that another process owns.
 enum LedgerReading {
     /// One transaction, so that all parts are of the same moment.
     static func sum(_ db: Database, schemas: [JournalSchema]) throws -> LedgerSum {

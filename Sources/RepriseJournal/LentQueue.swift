@@ -1,30 +1,31 @@
 package import RepriseCore
 import Synchronization
 
-/// What the journal has handed over and no loop has taken, and the loops that wait for one.
+/// Dispatched entries that no loop has taken, and the loops that wait for one.
 ///
 /// ```swift
-/// let queue = LentQueue<DeepLink>(journal: journal, kind: FormsEvent.link) { lent in DeepLink(lent.entry) }
+/// let queue = LentQueue<DeepLink>(journal: journal, kind: FormsEvent.link) { lent in
+///     DeepLink(lent.entry)
+/// }
 /// let hand = LentQueue<DeepLink>.Hand(queue)
 /// while let (lent, link) = await hand.next() { … lent.end() … }
 /// ```
 ///
-/// An entry is made into what the loops take only when one waits for it, so that it is as things
-/// stand at that moment; what was made for a loop that has gone meanwhile is forgotten and made
-/// again. Loops get the entries in the order handed over, except that one whose making lasts does
-/// not hold up those behind it.
+/// An entry becomes an item only when a loop waits for it, so that the item is current at that
+/// moment; the item of a loop that has ended meanwhile is dropped and made again. Loops get the
+/// entries in the order dispatched, except that a slow item does not hold up those behind it.
 package final class LentQueue<Item: Sendable>: Sendable {
-    /// Makes what a loop takes; nil: it has ended the entry itself.
+    /// Makes the item of an entry; nil: it has ended the entry itself.
     package typealias Make = @Sendable (Lent) async -> Item?
     package typealias Taken = (lent: Lent, item: Item)
 
     private struct State {
         var isOpen = false
-        /// In the order handed over.
+        /// In the order dispatched.
         var lents: [Lent] = []
         var waiting: [Int: CheckedContinuation<Taken?, Never>] = [:]
         var cancelled: Set<Int> = []
-        /// What is being made and has not lasted yet.
+        /// Items that are being made and are not slow yet.
         var making: Set<Int> = []
         var nextID = 0
 
@@ -42,11 +43,11 @@ package final class LentQueue<Item: Sendable>: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - journal: hands the entries over.
-    ///   - kind: of which; its `parallel` is the bound of this queue.
-    ///   - timekeeper: for the patience.
-    ///   - patience: how long the making of one holds up the next; nil: until it is done.
-    ///   - make: makes what the loops take.
+    ///   - journal: dispatches the entries.
+    ///   - kind: the kind of the entries; its `parallel` is the bound of this queue.
+    ///   - timekeeper: measures the timeout.
+    ///   - patience: how long making one item holds up the next; nil: until it is made.
+    ///   - make: makes the item of an entry.
     package init(
         journal: Journal, kind: String, timekeeper: any Timekeeper = SystemTimekeeper(),
         patience: Duration? = nil, make: @escaping Make
@@ -58,7 +59,7 @@ package final class LentQueue<Item: Sendable>: Sendable {
         self.make = make
     }
 
-    /// What one loop has in hand; given back when the loop ends.
+    /// The entries that one loop has in flight; requeued when the loop ends.
     package final class Hand: Sendable {
         private let queue: LentQueue
         private let held = Mutex<[Lent]>([])
@@ -76,7 +77,7 @@ package final class LentQueue<Item: Sendable>: Sendable {
             return taken
         }
 
-        /// Takes out of the hand what is not to be given back: who calls this ends it.
+        /// Removes an entry that must not be requeued: the caller ends it.
         package func release(_ id: EntryID) -> Lent? {
             held.withLock { held in
                 held.firstIndex { $0.entry.id == id }.map { held.remove(at: $0) }
@@ -94,8 +95,8 @@ package final class LentQueue<Item: Sendable>: Sendable {
     /// Whether a loop waits.
     package var hasTakers: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-    /// The journal hands over from the first loop on: without one the entries would only be in
-    /// hand.
+    /// The journal dispatches from the first loop on: without one the entries would only be in
+    /// flight.
     private func begin() {
         let isFirst = state.withLock { state in
             defer { state.isOpen = true }
@@ -111,7 +112,7 @@ package final class LentQueue<Item: Sendable>: Sendable {
 
     // MARK: Making
 
-    /// As many are being made as loops wait.
+    /// Makes as many items as loops wait.
     private func makeMore() {
         while let (id, lent) = next() {
             Task {
@@ -132,7 +133,7 @@ package final class LentQueue<Item: Sendable>: Sendable {
         }
     }
 
-    /// One that lasts counts no more, and the next begins.
+    /// At the timeout an item counts as slow, and the next begins.
     private func watch(_ id: Int) -> Task<Void, Never>? {
         patience.map { patience in
             Task { [weak self, clock] in
@@ -162,7 +163,7 @@ package final class LentQueue<Item: Sendable>: Sendable {
     private func take() async -> Taken? {
         begin()
         let id = state.withLock { $0.id() }
-        // A cancellation that came after the entry has left a note of itself.
+        // A cancellation that arrived after the entry has left a mark.
         defer { state.withLock { _ = $0.cancelled.remove(id) } }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

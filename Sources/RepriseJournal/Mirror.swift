@@ -10,11 +10,11 @@ import RepriseCore
 /// let mutes = try mirror.read()?.value            // its extension
 /// ```
 ///
-/// A reader sees the value before or the value after, never a half one.
+/// A reader sees the old value or the new one, never a partial one.
 public struct Mirror<Value: Codable & Sendable>: Sendable {
-    /// What a reader gets.
+    /// The content of the file.
     public struct Content: Codable, Sendable {
-        /// The version of the value's shape.
+        /// The version of the value's format.
         public let version: Int
         /// When it was written, by the device's calendar, in milliseconds since 1970.
         public let writtenAt: Int64
@@ -24,22 +24,22 @@ public struct Mirror<Value: Codable & Sendable>: Sendable {
 
     /// The file.
     public let file: URL
-    /// The version of the value's shape that this program writes and reads.
+    /// The version of the value's format that this program writes and reads.
     public let version: Int
 
     /// Names the mirror of a journal.
     ///
     /// - Parameters:
     ///   - folder: the journal's folder, or the shared folder that it was configured with.
-    ///   - version: raised when the value's shape changes so that older programs cannot read it.
+    ///   - version: raised when older programs can no longer read the value's format.
     public init(in folder: URL, version: Int = 1) {
         file = folder.appendingPathComponent("mirror.json")
         self.version = version
     }
 
-    /// Reads what the owner wrote last.
+    /// Reads the value that the owner wrote last.
     ///
-    /// - Returns: nil if it never wrote anything.
+    /// - Returns: nil if it never wrote one.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalNewer` if a newer program wrote it;
     ///   `.malformed`, `.tooLarge`, `.diskFailed`, `.notWritable`.
     public func read() throws -> Content? {
@@ -61,7 +61,7 @@ public struct Mirror<Value: Codable & Sendable>: Sendable {
         }
     }
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, and what the file system says.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, and the file system's errors.
     func write(_ value: Value, at time: WallTime) throws {
         let content = Content(version: version, writtenAt: time.milliseconds, value: value)
         let bytes = [UInt8](try JSONEncoder().encode(content))

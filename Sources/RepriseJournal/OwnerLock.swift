@@ -2,15 +2,15 @@ import Foundation
 import RepriseCore
 import Synchronization
 
-/// The lock that makes one process the owner of a journal: `flock` on a file that says who.
+/// The lock that makes one process the owner of a journal: `flock` on a file that names the owner.
 ///
-/// The system releases it when the process ends, however it ends. It keeps out who asks; what
-/// really protects the journal is that every commit checks the incarnation, because a lock cannot
-/// stop a process that had it and was frozen.
+/// The system releases it when the process ends, however it ends. It only stops processes that take
+/// the lock. The journal's real protection is that every commit checks the incarnation, because a
+/// lock cannot stop a process that held it and was frozen.
 package final class OwnerLock: Sendable {
     private let file: Mutex<Int32>
 
-    /// Takes the lock; `takeOver` puts a lock file of our own in place of one that is held.
+    /// Takes the lock; `takeOver` replaces a lock file that is held by a new one.
     package init(at path: String, takeOver: Bool) throws {
         let held = try Self.take(path) ?? Self.replace(path, takeOver: takeOver)
         file = Mutex(held)
@@ -18,9 +18,9 @@ package final class OwnerLock: Sendable {
 
     deinit { release() }
 
-    /// Whether the file in its place is still ours, as far as can be seen.
+    /// Whether this process's lock file is still in its place, as far as that is visible.
     ///
-    /// One that was removed says nothing.
+    /// A removed file proves nothing.
     package func isInPlace(_ path: String) -> Bool {
         file.withLock { file in
             guard file >= 0, access(path, F_OK) == 0 else { return true }
@@ -28,19 +28,18 @@ package final class OwnerLock: Sendable {
         }
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     ///
     /// A second call does nothing.
     package func release() {
         file.withLock { file in
-            // Unlocked first: a child that is being started holds a copy until it has become its
-            // program.
+            // Unlocked first: a child process that is being started holds a copy until its exec.
             if file >= 0, flock(file, LOCK_UN) == 0 { close(file) }
             file = -1
         }
     }
 
-    /// - Returns: nil if somebody holds it.
+    /// - Returns: nil if another process holds it.
     private static func take(_ path: String) throws -> Int32? {
         while true {
             let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -49,7 +48,7 @@ package final class OwnerLock: Sendable {
                 close(file)
                 return nil
             }
-            // Somebody may have put another file in its place between the two calls: then this lock
+            // Another process may have replaced the file between the two calls: then this lock
             // locks nothing.
             if isSame(file, path) {
                 sign(file)
@@ -105,9 +104,9 @@ package final class OwnerLock: Sendable {
             && ours.st_dev == named.st_dev
     }
 
-    /// Says who holds it.
+    /// Writes the owner into the file.
     ///
-    /// For people only, so a failure is none.
+    /// For people only, so a failure is ignored.
     private static func sign(_ file: Int32) {
         let text = Array("\(getpid())\n".utf8)
         if ftruncate(file, 0) == 0 { _ = pwrite(file, text, text.count, 0) }

@@ -1,7 +1,7 @@
-/// What became of an arrival.
+/// The result of recording an entry.
 public enum Recorded: Hashable, Sendable {
-    /// It is durable and will be handed over.
+    /// It is durable and will be dispatched.
     case accepted
-    /// An entry with this id is there already; nothing was written but that it came again.
+    /// An entry with this id exists already; only the count of duplicates was written.
     case duplicate
 }

@@ -1,22 +1,22 @@
 import GRDB
 import RepriseCore
 
-/// Notices a letter of the schema's own text that has rotted, which passes SQLite's check.
+/// Detects a corrupted character in the schema's own text, which passes SQLite's check.
 ///
-/// SQLite counts every change of the schema that is made by a statement. So the text is sealed
-/// together with that count, in `PRAGMA user_version`: the same count with another text is rot, and
-/// another count is a change that somebody made, whatever it was; that is sealed anew by the next
-/// opening. Half of the 32 bits each: of 65,536 rots one is missed.
+/// SQLite counts every schema change made by a statement. The text is sealed together with that
+/// count, in `PRAGMA user_version`: the same count with another text is corruption; another count
+/// is a legitimate change, which the next opening seals anew. Each takes half of the 32 bits: one
+/// corruption in 65,536 is missed.
 enum SchemaSeal {
-    /// Seals the schema as it is; in a transaction.
+    /// Seals the current schema; in a transaction.
     static func write(_ db: Database) throws {
         let seal = try seal(db)
         guard try Int32.fetchOne(db, sql: "PRAGMA user_version") != seal else { return }
         try db.execute(sql: "PRAGMA user_version = \(seal)")
     }
 
-    /// - Throws: a `DatabaseError` of damage if the text is not what was sealed; nothing where
-    ///   nothing was.
+    /// - Throws: a `DatabaseError` of damage if the text differs from the sealed one; nothing
+    ///   without a seal.
     static func check(_ db: Database) throws {
         let found = try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0
         let seal = try seal(db)
@@ -34,7 +34,7 @@ enum SchemaSeal {
         while let row = try rows.next() {
             for column in 0..<4 {
                 let text = String.fromDatabaseValue(row[column]) ?? ""
-                // FNV-1a, with an end that no text has.
+                // FNV-1a, with a terminator that no text contains.
                 for byte in text.utf8 { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
                 hash = (hash ^ 0xff) &* 16_777_619
             }

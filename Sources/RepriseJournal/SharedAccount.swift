@@ -1,15 +1,14 @@
 package import Foundation
 import RepriseCore
 
-/// Whose part of a shared folder is current: a file in it, replaced whole, that an extension
-/// follows.
+/// The current part of a shared folder: a file in it, replaced whole, that an extension follows.
 ///
 ///     SHARED/
 ///       account                   the name of a folder beside it
 ///       user-…/                   spool and mirror of an account
 ///       anonymous/
 ///
-/// Without the file the folder is that of one journal, or, if it has parts, nobody is signed in.
+/// Without the file the folder belongs to one journal, or, if it has parts, nobody is signed in.
 package struct SharedAccount: Sendable {
     /// The most bytes of the file.
     static let bytes = 1_024
@@ -31,15 +30,15 @@ package struct SharedAccount: Sendable {
         throw JournalFailure.system(errno, "remove a file")
     }
 
-    /// Where the spool and the mirror are that an extension works with.
+    /// The folder of the spool and the mirror that an extension uses.
     ///
-    /// - Returns: nil: nobody is signed in, or the file says nothing that can be followed.
+    /// - Returns: nil: nobody is signed in, or the file's content is unusable.
     package func current() -> URL? {
         let bytes: [UInt8]?
         do { bytes = try DurableFile.read(file, limit: Self.bytes) } catch { return nil }
         guard let bytes else { return hasParts ? nil : folder }
         let name = String(decoding: bytes, as: UTF8.self)
-        // Beside it and nowhere else, whatever the file says.
+        // Beside it and nowhere else, whatever the file contains.
         guard name.hasPrefix("user-"), Base32.decode(name.dropFirst(5)) != nil else { return nil }
         return folder.appendingPathComponent(name)
     }

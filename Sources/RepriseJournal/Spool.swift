@@ -1,14 +1,16 @@
 public import Foundation
 public import RepriseCore
 
-/// The way into a journal for those who do not own it: an app extension, a command line tool.
+/// Records entries for a journal that another process owns: from an app extension, a command line
+/// tool.
 ///
 /// ```swift
-/// try Spool(at: sharedFolder).record(NewEntry(id: id, kind: "push.shown", source: "extension", payload: body))
+/// try Spool(at: sharedFolder).record(
+///     NewEntry(id: id, kind: "push.shown", source: "extension", payload: body))
 /// ```
 ///
-/// One file a record, which is there whole or not at all. It never opens the journal: iOS kills a
-/// process that is suspended while it holds a lock in a shared container.
+/// One file a record, present whole or not at all. It never opens the journal: iOS kills a process
+/// that is suspended while it holds a lock in a shared container.
 public struct Spool: Sendable {
     /// The folder of the files.
     public let folder: URL
@@ -27,7 +29,7 @@ public struct Spool: Sendable {
 
     /// Leaves an entry for the owner; returns once it is durable.
     ///
-    /// Whether its kind is declared, the owner decides when it merges.
+    /// The owner checks at the merge whether its kind is declared.
     ///
     /// - Parameter entry: a payload of at most 262,144 bytes.
     /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`; `.full` when 4,096 files wait;
@@ -52,7 +54,7 @@ public struct Spool: Sendable {
         try DurableFile.write(bytes, to: folder.appendingPathComponent(name).path)
     }
 
-    /// The names of what waits, oldest first.
+    /// The names of the waiting files, oldest first.
     func names() throws -> [String] {
         guard FileManager.default.fileExists(atPath: folder.path) else { return [] }
         do {
@@ -63,13 +65,13 @@ public struct Spool: Sendable {
         }
     }
 
-    /// What waits of a kind, as an extension asks that has written it: the payloads, oldest first.
+    /// The payloads of a kind that still wait, for the extension that wrote them; oldest first.
     ///
-    /// What cannot be read is passed over, because the owner judges it.
+    /// Skips unreadable files, because the owner judges them.
     ///
     /// - Parameters:
     ///   - kind: the name of a kind.
-    ///   - count: the most files that are read; the newest.
+    ///   - count: the most files to read; the newest.
     /// - Returns: their payloads, oldest first.
     package func waiting(of kind: String, newest count: Int) -> [[UInt8]] {
         ((try? names()) ?? []).suffix(count).compactMap { name in

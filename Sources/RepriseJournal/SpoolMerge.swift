@@ -2,34 +2,34 @@ import Foundation
 import GRDB
 public import RepriseCore
 
-/// What a merge of the spool brought.
+/// The result of merging the spool.
 public struct SpoolReport: Hashable, Sendable {
     /// A file that was moved to `aside/`.
     public struct Rejected: Hashable, Sendable {
         /// Its name in the spool.
         public let name: String
-        /// What is wrong with it.
+        /// The defect.
         public let reason: String
     }
 
     /// Records that became entries.
     public internal(set) var accepted = 0
-    /// Records that were there already.
+    /// Records that were duplicates.
     public internal(set) var duplicates = 0
-    /// Files that were bad and are out of the way.
+    /// Bad files that were moved aside.
     public internal(set) var rejected: [Rejected] = []
-    /// Why something was left for the next merge, if anything was: the journal is full, or a file
-    /// cannot be read now.
+    /// Why files were left for the next merge, if any were: the journal is full, or a file cannot
+    /// be read now.
     public internal(set) var stopped: RepriseError?
 
     /// An empty report.
     public init() {}
 }
 
-/// Merges the spool: the name of a file is recorded in the transaction that records its entry, and
-/// only then is the file removed.
+/// Merges the spool: a file's name is recorded in the transaction that records its entry, and only
+/// then the file is removed.
 ///
-/// Whenever the process is killed, the next merge knows what was done.
+/// After a kill at any moment, the next merge knows which files are done.
 struct SpoolMerge: Sendable {
     let spool: Spool
     let folder: JournalFolder
@@ -55,7 +55,7 @@ struct SpoolMerge: Sendable {
 
     private enum Result: Sendable {
         case recorded(Recorded)
-        /// A merge that was cut short had recorded it.
+        /// An interrupted merge had recorded it.
         case known
         case bad(String)
     }
@@ -68,8 +68,8 @@ struct SpoolMerge: Sendable {
             } catch let error as RepriseError where Self.isAboutTheFile(error) {
                 try await reject(name, error.description, into: &report)
             } catch let error as RepriseError {
-                // Not readable now, as before the first unlock: it waits, and the others do not
-                // wait for it.
+                // Not readable now, as before the first unlock: it waits, and does not block the
+                // others.
                 report.stopped = error
             }
         }
@@ -134,15 +134,15 @@ struct SpoolMerge: Sendable {
         }
     }
 
-    /// A name that is free, within the 255 bytes that a file system takes: a file that could not be
-    /// moved would block the rest at every merge.
+    /// A free name, within the 255 bytes that a file system allows: a file that cannot be moved
+    /// would block the rest at every merge.
     private static func nameAside(_ name: String, among taken: [String]) -> String {
         let wanted = "spool-" + String(decoding: name.utf8.prefix(200), as: UTF8.self)
         return taken.contains(wanted) ? "\(wanted)-\(EntryID.random().text)" : wanted
     }
 
-    /// Forgets the names whose files are gone for good: gone from the folder, and the folder on the
-    /// disk.
+    /// Forgets the names whose files are gone for good: removed from the folder, and the folder
+    /// synced to the disk.
     private func forget() async throws {
         guard FileManager.default.fileExists(atPath: spool.folder.path) else { return }
         let merged = try await writer.write { db in

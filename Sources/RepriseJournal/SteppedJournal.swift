@@ -3,9 +3,9 @@ package import GRDB
 package import RepriseCore
 import Synchronization
 
-/// A journal without threads of its own: when a call returns, it is done.
+/// A journal without threads of its own: each call completes before it returns.
 ///
-/// What the simulation drives: the shipping opening, transactions and turns, one after the other.
+/// Driven by the simulation: the shipping opening, transactions and batches, in sequence.
 package final class SteppedJournal {
     package typealias Job = (Database) throws -> Void
     package typealias Transaction = @Sendable (Database, Entry) throws -> Void
@@ -33,7 +33,7 @@ package final class SteppedJournal {
         commit = GroupCommit(store: opened.store, path: opened.pool.path)
     }
 
-    /// Lets go of it as a process does that is killed: nothing is written any more.
+    /// Releases it as a killed process does: nothing is written any more.
     package func abandon() {
         try? pool.close()
         lock.release()
@@ -50,7 +50,7 @@ package final class SteppedJournal {
 
     package var now: WallTime { store.now }
 
-    /// Whether the calendar is trusted enough to call something late.
+    /// Whether the calendar is trusted enough to expire entries.
     package var mayExpire: Bool { store.books.withLock { $0.clock.mayExpire } }
 
     package func record(_ entry: NewEntry, in db: Database) throws -> Recorded {

@@ -1,6 +1,6 @@
 package import RepriseCore
 
-/// One round of the hand-over: what is written in one transaction.
+/// One batch of the dispatch: everything that is written in one transaction.
 package struct Turn: Hashable, Sendable {
     /// How entries of a kind are handled.
     package enum Work: Hashable, Sendable {
@@ -15,7 +15,7 @@ package struct Turn: Hashable, Sendable {
         package var kind: String
         package var work: Work
         package var limit: Int
-        /// The gate is closed: only what its bound has released.
+        /// The gate is closed: only entries that their bound has released.
         package var onlyReleased: Bool
 
         package init(kind: String, work: Work, limit: Int, onlyReleased: Bool) {
@@ -26,9 +26,9 @@ package struct Turn: Hashable, Sendable {
         }
     }
 
-    /// What handlers reported since the last turn.
+    /// The handlers' acknowledgements since the last batch.
     package var settlements: [Settlement]
-    /// Whether to look at what is due.
+    /// Whether to look at due entries.
     package var looksAtDue: Bool
     package var takes: [Take]
 
@@ -41,22 +41,22 @@ package struct Turn: Hashable, Sendable {
     package var isEmpty: Bool { settlements.isEmpty && takes.isEmpty && !looksAtDue }
 }
 
-/// What becomes of an entry that was in hand.
+/// The acknowledgement of an entry in flight.
 package struct Settlement: Hashable, Sendable {
     package enum Verdict: Hashable, Sendable {
         case applied
-        /// Its effect was found in the app's store: it was not handed over again after all.
+        /// Its effect was found in the app's store: it was not dispatched again.
         case appliedBefore
         /// The journal was closed before its handler was started.
         case notStarted
         case dead(reason: String)
-        /// The door that it belongs to says how it ended, and why.
+        /// Its feature decides its outcome and reason.
         case ended(Outcome, reason: String)
-        /// What it was handed to is gone: it can be taken again at once.
+        /// Requeued, because its receiver is gone: it can be taken again at once.
         case back(reason: String, isInDoubt: Bool)
         case retry(after: Duration, countsAsFailure: Bool, reason: String)
-        /// It comes again when it is its turn in its lane, and only after `unless` if the one
-        /// before it is in hand.
+        /// It is dispatched again when it is next of its partition key, and only after `unless` if
+        /// the previous one is in flight.
         case backInLane(unless: Duration, reason: String)
     }
 
@@ -74,7 +74,7 @@ package struct Settlement: Hashable, Sendable {
 }
 
 extension Settlement.Verdict {
-    /// Whether the entry ends by it.
+    /// Whether it ends the entry.
     var isEnd: Bool {
         switch self {
         case .applied, .appliedBefore, .dead, .ended: true
@@ -82,7 +82,7 @@ extension Settlement.Verdict {
         }
     }
 
-    /// Whether the entry can be taken again in the turn that writes this.
+    /// Whether the entry can be taken again in the batch that writes this.
     var isReadyAtOnce: Bool {
         switch self {
         case .notStarted, .back: true
@@ -90,8 +90,8 @@ extension Settlement.Verdict {
         }
     }
 
-    /// What becomes of an entry whose handler threw after `failures` earlier ones; `jitter`, in
-    /// 0..<1, is drawn by the driver.
+    /// The disposition of an entry whose handler threw after `failures` earlier ones; the driver
+    /// draws `jitter`, in 0..<1.
     package static func after(
         _ error: any Error, kind: EntryKind, failures: Int, jitter: Double
     ) -> Self {
@@ -118,15 +118,15 @@ extension Settlement.Verdict {
     }
 }
 
-/// What a turn found, once it is durable.
+/// The result of a batch, once it is durable.
 package struct TurnResult: Hashable, Sendable {
-    /// How many of each kind are now with their handlers.
+    /// How many of each kind are in flight now.
     package var taken: [String: Int]
-    /// Kinds of which there may be more.
+    /// Kinds that may have more entries.
     package var more: Set<String>
-    /// When something is due next; nil: nothing is.
+    /// When the next entry is due; nil: none is.
     package var soonest: Duration?
-    /// Whether more is due now than one turn does.
+    /// Whether more entries are due now than one batch handles.
     package var isMoreDue: Bool
 
     package init(

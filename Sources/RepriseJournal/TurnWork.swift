@@ -2,27 +2,27 @@ import GRDB
 import RepriseCore
 import Synchronization
 
-/// Performs a turn inside the writer's transaction.
+/// Performs a batch inside the writer's transaction.
 struct TurnWork: Sendable {
     typealias Transaction = @Sendable (Database, Entry) throws -> Void
     typealias Alongside = @Sendable (Database) throws -> Void
 
-    /// What the turn did: the machine's part, and the entries whose handlers can start.
+    /// The result of the batch: the machine's part, and the entries whose handlers can start.
     struct Outcome: Sendable {
         var result = TurnResult()
         var taken: [EntryRow] = []
     }
 
     let turn: Turn
-    /// Asked when the turn is performed: a gate may have closed since it was planned.
+    /// Read when the batch is performed: a gate may have closed since it was planned.
     let gate: @Sendable () -> GateMachine
     let transactions: [String: Transaction]
     let asking: Set<String>
-    /// What is written together with the end of an entry, by its row.
+    /// Writes to commit with the end of an entry, by row.
     var alongside: [Int64: Alongside] = [:]
     let store: EntryStore
 
-    /// The longest that handlers in the transaction keep others from writing in one turn.
+    /// The longest that handlers in the transaction block other writes in one batch.
     private static let longestTransaction: Duration = .milliseconds(50)
 
     func perform(in db: Database) throws -> Outcome {
@@ -50,12 +50,12 @@ struct TurnWork: Sendable {
         return outcome
     }
 
-    // MARK: Settling
+    // MARK: Acknowledging
 
-    /// Lanes move on once, after all has been settled.
+    /// Partition keys advance once, after all acknowledgements.
     private func settle(in db: Database) throws {
         for settlement in turn.settlements { try settle(settlement, in: db) }
-        // Only now it is known which of those before them are in hand still.
+        // Only now it is known which earlier ones are still in flight.
         for settlement in turn.settlements {
             guard case .backInLane(let wait, let reason) = settlement.verdict else { continue }
             try putBackInLane(settlement, unless: wait, reason, in: db)
@@ -139,7 +139,7 @@ struct TurnWork: Sendable {
             let page = try store.ready(take, limit: limit, in: db)
             for found in page {
                 handled += 1
-                // One before it on this page has to wait, and so does it.
+                // An earlier one on this page has to wait, and so does it.
                 if let lane = try? found.get().entry.lane, failed.contains(lane) { continue }
                 guard let row = try admit(found, kind: kind, gate, in: db) else { continue }
                 let isDone = try handle(
@@ -151,9 +151,9 @@ struct TurnWork: Sendable {
         outcome.result.more.insert(take.kind)
     }
 
-    /// The effect and the outcome in one savepoint: neither is there without the other.
+    /// Effect and outcome in one savepoint: neither exists without the other.
     ///
-    /// - Returns: whether it has ended, so that those behind it in its lane may go on.
+    /// - Returns: whether it has ended, so that later ones of its partition key may go on.
     private func handle(
         _ row: EntryRow, kind: EntryKind, by body: Transaction, in db: Database
     ) throws -> Bool {
@@ -167,7 +167,7 @@ struct TurnWork: Sendable {
             }
             return true
         } catch {
-            // A full disk is no fault of the entry: the turn is made again.
+            // A full disk is no fault of the entry: the batch is repeated.
             guard db.isInsideTransaction, !JournalFailure.isFullDisk(error) else { throw error }
             store.books.withLock { $0 = before }
             try store.countAttempt(row.seq, in: db)
@@ -185,8 +185,8 @@ struct TurnWork: Sendable {
         }
     }
 
-    /// - Returns: nil if the row has ended instead: it cannot be read, its time is up, or nobody
-    ///   knows whether its effect took place.
+    /// - Returns: nil if the row has ended instead: it is unreadable, expired, or whether its
+    ///   effect took place is unknown.
     private func admit(
         _ found: Result<EntryRow, EntryRow.Broken>, kind: EntryKind, _ gate: GateMachine,
         in db: Database

@@ -1,12 +1,11 @@
 package import RepriseCore
 
-/// Decides what is committed together: whatever waits while one commit is on its way to the disk
-/// shares the next one.
+/// Decides which jobs are committed together: jobs that wait during one commit share the next one.
 package struct WriteQueue<Job> {
     package enum Verdict {
-        /// Begin to commit: take one group after the other, until there is none.
+        /// Begin to commit: take one group after the other, until none is left.
         case begin
-        /// A commit is under way; what waits comes after it.
+        /// A commit is running; waiting jobs come after it.
         case wait
         case refuse(RepriseError)
     }
@@ -20,7 +19,7 @@ package struct WriteQueue<Job> {
     /// How many wait.
     package var count: Int { jobs.count }
 
-    /// Behind the `last` one nothing is taken any more.
+    /// After the `last` one no job is accepted.
     package mutating func add(_ job: Job, last: Bool = false) -> Verdict {
         guard !isClosed else { return .refuse(Self.closed) }
         guard last || jobs.count < JournalLimits.waitingWrites else { return .refuse(Self.full) }
@@ -30,14 +29,14 @@ package struct WriteQueue<Job> {
         return isCommitting ? .wait : .begin
     }
 
-    /// What the next commit is made of; nil: nothing waits, and the next job begins anew.
+    /// The next commit's jobs; nil: none wait, and the next job begins anew.
     package mutating func nextGroup() -> [Job]? {
         guard !jobs.isEmpty else {
             isCommitting = false
             return nil
         }
         guard jobs.count > JournalLimits.writesPerCommit else {
-            // Nearly always: all of them, and nothing is moved.
+            // Nearly always: all of them, without a copy.
             defer { jobs = [] }
             return jobs
         }

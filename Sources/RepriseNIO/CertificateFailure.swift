@@ -3,7 +3,7 @@ import NIOCore
 import NIOSSL
 import RepriseCore
 
-/// Says what is wrong with a server's certificate, as far as that can be known.
+/// Explains the fault of a server's certificate, as far as it can be known.
 enum CertificateFailure {
     /// - Returns: nil for an error that is not about TLS.
     static func explain(
@@ -27,7 +27,7 @@ enum CertificateFailure {
         }
     }
 
-    /// The same without the connection, which is gone: then nobody can look at the certificate.
+    /// The same after the connection is gone: then the certificate cannot be inspected.
     ///
     /// - Returns: nil for an error that is not about TLS.
     static func explain(_ error: any Error, _ endpoint: Endpoint) -> RepriseError? {

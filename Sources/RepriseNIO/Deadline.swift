@@ -1,11 +1,11 @@
-/// The time is up.
+/// The timeout has passed.
 struct DeadlinePassed: Error {}
 
-/// Bounds what has no bound of its own.
+/// Adds a timeout to an operation without one.
 enum Deadline {
-    /// Does something, and gives up on it after a time.
+    /// Runs an operation with a timeout.
     ///
-    /// - Throws: ``DeadlinePassed``; what `body` throws.
+    /// - Throws: ``DeadlinePassed``; the error of `body`.
     static func meeting<Value: Sendable>(
         _ time: Duration, _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {

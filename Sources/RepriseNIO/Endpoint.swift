@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// Where to dial: the parts of a URL that a WebSocket handshake needs.
+/// The address to dial: the parts of a URL that a WebSocket handshake needs.
 ///
 /// ```swift
 /// try Endpoint("http://127.0.0.1:8080/v1/connect").host  // "127.0.0.1"
@@ -11,7 +11,7 @@ package struct Endpoint: Hashable, Sendable {
     package let port: Int
     /// Whether it speaks TLS.
     package let isSecure: Bool
-    /// Path and query, as the request line has them.
+    /// Path and query, as in the request line.
     package let target: String
 
     /// Reads a URL.
@@ -34,7 +34,7 @@ package struct Endpoint: Hashable, Sendable {
         target = path.first == "/" ? String(path) : "/" + path
     }
 
-    /// As the `Host` header has it: the brackets of IPv6, and the port unless it is the usual one.
+    /// As in the `Host` header: with the brackets of IPv6, and the port unless it is the default.
     package var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
@@ -79,6 +79,6 @@ package struct Endpoint: Hashable, Sendable {
 }
 
 extension Endpoint: CustomStringConvertible {
-    /// As a person writes it.
+    /// The URL, for people.
     package var description: String { "\(isSecure ? "https" : "http")://\(authority)" }
 }

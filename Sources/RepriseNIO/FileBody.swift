@@ -16,9 +16,9 @@ struct FileBody: AsyncSequence, Sendable {
 
     /// - Parameters:
     ///   - url: the file.
-    ///   - patience: is told when something is waited for.
-    ///   - told: how much has gone, before more is read.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`: there is no such file.
+    ///   - patience: the timeout to start when a wait begins.
+    ///   - told: called with the bytes sent so far, before more is read.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`: the file does not exist.
     init(
         _ url: URL, _ patience: Patience, _ told: @escaping @Sendable (Int64) async -> Void
     ) throws {
@@ -37,7 +37,7 @@ struct FileBody: AsyncSequence, Sendable {
         init(body: FileBody) { self.body = body }
 
         mutating func next() async throws -> ByteBuffer? {
-            // Whoever asks for more has sent what he had.
+            // A request for more means that the previous bytes are sent.
             body.patience.wait()
             if sent > 0 { await body.told(sent) }
             let want = Int(Swift.min(Int64(FileBody.piece), body.size - sent))
@@ -57,7 +57,7 @@ struct FileBody: AsyncSequence, Sendable {
         private let descriptor: Int32
 
         init(_ url: URL) throws {
-            // A pipe with no writer would block here for ever.
+            // A pipe without a writer would block here for ever.
             descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
             guard descriptor >= 0 else { throw Self.unreadable(errno) }
             var facts = stat()

@@ -43,7 +43,7 @@ enum FrameWriter {
         }
     }
 
-    /// Four bytes at a time: `key` lies in memory as it goes over the wire.
+    /// Four bytes at a time: `key` is in memory in wire order.
     private static func mask(
         _ payload: UnsafeRawBufferPointer, _ key: UInt32, into target: UnsafeMutableRawBufferPointer
     ) {

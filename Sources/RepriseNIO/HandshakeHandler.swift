@@ -2,13 +2,13 @@ import NIOCore
 import NIOWebSocket
 import RepriseCore
 
-/// Asks the server to speak WebSocket (RFC 6455 §4.1), and makes a `NIOSocket` of the connection
-/// when it agrees.
+/// Requests the WebSocket upgrade (RFC 6455 §4.1), and makes a `NIOSocket` of the connection when
+/// the server accepts.
 ///
-/// NIO's own upgrade takes the HTTP decoder out of the pipeline one tick later than it reads the
-/// answer. A server that answers, sends and hangs up at once (because it is full, say) then loses
-/// its last words: the end comes before the decoder is gone. Here the pipeline changes before
-/// another byte is read.
+/// NIO's own upgrade removes the HTTP decoder from the pipeline one tick after it reads the answer.
+/// The last frames of a server that answers, sends and closes at once (because it is full) are then
+/// lost: the end arrives before the decoder is gone. Here the pipeline changes before another byte
+/// is read.
 final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -50,7 +50,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // A server that is just being started or stopped looks like this; it is worth another try.
+        // A server that is starting or stopping looks like this; a retry may succeed.
         promise.fail(
             RepriseError(
                 .unreachable, "\(request.endpoint) closed the connection before it answered.",
@@ -80,8 +80,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
                 inbox: inbox, maximumFrameBytes: maximumFrameBytes, patience: closePatience),
         ])
         promise.succeed(NIOSocket(channel: context.channel, inbox: inbox))
-        // What came with the answer is frames already. The end of this read is passed on by whoever
-        // called us.
+        // Bytes behind the answer are already frames. The caller passes the end of this read on.
         if received.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(received)) }
         pipeline.removeHandler(context: context, promise: nil)
     }

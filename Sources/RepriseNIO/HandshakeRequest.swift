@@ -3,7 +3,7 @@ import NIOHTTP1
 import NIOWebSocket
 import RepriseCore
 
-/// The question that opens a connection, and what counts as a yes.
+/// The upgrade request, and the check of its answer.
 struct HandshakeRequest: Sendable {
     let endpoint: Endpoint
     private let subprotocol: String
@@ -27,7 +27,7 @@ struct HandshakeRequest: Sendable {
         """
     }
 
-    /// Whether the answer is the one that RFC 6455 §4.1 wants.
+    /// Checks that the answer follows RFC 6455 §4.1.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.notReprise`, `.unavailable`.
     func check(_ response: HandshakeResponse) throws {
@@ -44,14 +44,14 @@ struct HandshakeRequest: Sendable {
             fields[canonicalForm: "Connection"].contains(where: { $0.lowercased() == "upgrade" }),
             isAccepted(fields)
         else { throw notReprise("its answer is not that of a WebSocket server") }
-        // Who asked for none gets none (RFC 6455 §4.1, 6).
+        // A request without a subprotocol must get none (RFC 6455 §4.1, 6).
         guard fields["Sec-WebSocket-Protocol"] == (subprotocol.isEmpty ? [] : [subprotocol]) else {
             throw notReprise(
                 subprotocol.isEmpty
                     ? "it speaks a subprotocol that nobody asked for"
                     : "it does not speak \(subprotocol)")
         }
-        // An extension that nobody asked for would change what the frames mean.
+        // An extension that was not requested would change the meaning of frames.
         guard fields["Sec-WebSocket-Extensions"].isEmpty else {
             throw notReprise("it uses an extension that nobody asked for")
         }
@@ -63,7 +63,7 @@ struct HandshakeRequest: Sendable {
             ? notReprise("what it sends is not HTTP") : error
     }
 
-    /// The arithmetic of the key, which NIO has inside its upgrader.
+    /// The computation of the key, which NIO has inside its upgrader.
     private func isAccepted(_ fields: HTTPHeaders) -> Bool {
         let upgrader = NIOWebSocketClientUpgrader(requestKey: key) { channel, _ in
             channel.eventLoop.makeSucceededVoidFuture()

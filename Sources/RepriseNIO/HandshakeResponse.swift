@@ -1,30 +1,29 @@
 import NIOCore
 import NIOHTTP1
 
-/// The head of an HTTP response (RFC 9112 §4, §5), read with no more patience than a handshake
-/// deserves.
+/// The head of an HTTP response (RFC 9112 §4, §5), read as strictly as a handshake needs.
 struct HandshakeResponse {
-    /// It is not HTTP, or its end is not within `HandshakeResponse/maximumBytes`.
+    /// Not HTTP, or its end is not within `HandshakeResponse/maximumBytes`.
     struct Malformed: Error {}
 
-    /// More than any server says to upgrade.
+    /// More than any server's answer to an upgrade.
     static let maximumBytes = 16_384
 
     let status: Int
     let fields: HTTPHeaders
 
-    /// Takes the head, if all of it has come; what stands behind it stays in the buffer.
+    /// Takes the head, once all of it has arrived; the bytes behind it stay in the buffer.
     ///
-    /// It is nil if more is needed.
+    /// It is nil if more bytes are needed.
     ///
     /// - Parameters:
-    ///   - buffer: all that has come.
-    ///   - searched: how much of it has been looked at before, so that a head in many pieces is not
-    ///     searched as often.
+    ///   - buffer: all bytes so far.
+    ///   - searched: how many of them were already searched, so that a head in many pieces is not
+    ///     searched again each time.
     /// - Throws: ``Malformed``.
     init?(readingFrom buffer: inout ByteBuffer, searched: inout Int) throws {
         let bytes = buffer.readableBytesView.prefix(Self.maximumBytes)
-        // The four bytes of the end may have begun in what was searched.
+        // The four bytes of the end may have begun in the searched part.
         let unsearched = bytes[(bytes.startIndex + max(0, searched - 3))...]
         searched = bytes.count
         guard zip(bytes, "HTTP/1.".utf8).allSatisfy(==) else { throw Malformed() }

@@ -1,14 +1,14 @@
 import RepriseCore
 import Synchronization
 
-/// What has arrived and waits for the reader.
+/// Arrived frames that wait for the reader.
 ///
-/// The event loop puts in, one task takes out.
+/// The event loop inserts, one task removes.
 final class Inbox: Sendable {
     /// How many bytes may wait unread before the transport stops reading.
     static let bound = 1_048_576
 
-    /// What a frame costs beside its bytes, so that empty frames are not free.
+    /// A frame's overhead, so that empty frames are not free.
     static let frameOverhead = 64
 
     private enum End {
@@ -35,7 +35,7 @@ final class Inbox: Sendable {
         set { state.withLock { $0.peerCode = newValue } }
     }
 
-    /// Puts in what one read has brought; after the end it is thrown away.
+    /// Inserts the frames of one read; after the end they are dropped.
     func deliver(_ batch: [[UInt8]]) {
         let waiter: CheckedContinuation<[[UInt8]]?, any Error>? = state.withLock { state in
             guard case .open = state.end, !batch.isEmpty else { return nil }
@@ -50,7 +50,7 @@ final class Inbox: Sendable {
         waiter?.resume(returning: batch)
     }
 
-    /// Nothing comes any more; what waits can still be read, and the first end counts.
+    /// No more frames arrive; waiting frames can still be read, and the first end counts.
     ///
     /// - Parameter failure: nil if a close frame ended it.
     func finish(_ failure: SocketFailure?) {
@@ -63,7 +63,7 @@ final class Inbox: Sendable {
         if let failure { waiter?.resume(throwing: failure) } else { waiter?.resume(returning: nil) }
     }
 
-    /// The reader has lost interest: ends, and forgets what waits.
+    /// The reader has stopped: ends, and drops the waiting frames.
     func discard() {
         finish(nil)
         state.withLock { state in
@@ -72,7 +72,7 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Takes all that waits; waits itself if that is nothing.
+    /// Takes all waiting frames; waits while there are none.
     ///
     /// - Parameter drained: called if the bound had been reached and no longer is.
     /// - Returns: nil at the end.

@@ -1,19 +1,19 @@
 import NIOCore
 import NIOWebSocket
 
-/// Makes whole messages of frames (RFC 6455 §5.4, §5.5), within a bound.
+/// Assembles whole messages from frames (RFC 6455 §5.4, §5.5), within a bound.
 struct MessageAssembler {
-    /// What a frame means for the connection.
+    /// The result of a frame.
     enum Step: Equatable {
         /// A whole text message.
         case message([UInt8])
-        /// More is needed, or nothing is to be done.
+        /// More frames are needed, or nothing is to be done.
         case none
-        /// The peer wants this back.
+        /// The peer expects this back.
         case ping(ByteBuffer)
         /// The peer closes.
         case close(UInt16?)
-        /// The peer broke a rule; close with this code.
+        /// The peer violated a rule; close with this code.
         case violation(UInt16, String)
     }
 
@@ -63,7 +63,8 @@ struct MessageAssembler {
         return .message(Array(whole.readableBytesView))
     }
 
-    /// RFC 6455 §7.4 says which codes a close frame may carry, §5.5.1 that its reason is UTF-8.
+    /// RFC 6455 §7.4 lists the codes that a close frame may carry, §5.5.1 requires its reason to be
+    /// UTF-8.
     private func closed(_ data: ByteBuffer) -> Step {
         var data = data
         guard data.readableBytes > 0 else { return .close(nil) }

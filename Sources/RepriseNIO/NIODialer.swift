@@ -11,22 +11,22 @@ public import RepriseCore
 /// ```
 ///
 /// Over `wss://` and `https://` the server must prove that it is the host of the URL, by a
-/// certificate of an authority that is trusted.
+/// certificate of a trusted authority.
 public struct NIODialer: SocketDialer {
     private let group: any EventLoopGroup
     private let timeout: Duration
     private let trust: TrustedServers
-    /// How long ``RepriseCore/Socket/close(code:)`` waits for frames to leave and for the peer's
+    /// How long ``RepriseCore/Socket/close(code:)`` waits for queued frames and for the peer's
     /// answer.
     package var closePatience = Duration.seconds(1)
 
     /// Makes a dialer.
     ///
     /// - Parameters:
-    ///   - group: the threads that connections run on; nil for those that the process shares.
-    ///   - timeout: how long connecting, proving and upgrading may take together.
-    ///   - authorities: the path of certificates in PEM, whose owners are trusted beside those that
-    ///     the system trusts.
+    ///   - group: the threads of the connections; nil for the process's shared ones.
+    ///   - timeout: the timeout of connecting, proving and upgrading together.
+    ///   - authorities: the path of a PEM file with certificates that are trusted besides the
+    ///     system's.
     public init(
         group: (any EventLoopGroup)? = nil, timeout: Duration = .seconds(10),
         authorities: String? = nil
@@ -40,15 +40,15 @@ public struct NIODialer: SocketDialer {
     ///
     /// - Parameters:
     ///   - url: `ws://`, `http://`, `wss://` or `https://`, with host, port and path.
-    ///   - protocol: the subprotocol to ask for; empty to ask for none, and then to take none.
+    ///   - protocol: the subprotocol to request; empty to request none, and then to accept none.
     ///   - maximumFrameBytes: a larger frame, and a larger message of many frames, closes the
     ///     connection with 1009.
     /// - Returns: the open connection.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a URL that cannot be dialled;
     ///   `.unreachable` if nothing answers; `.unavailable` if the server is overloaded;
-    ///   `.notReprise` if it does not upgrade to our subprotocol; `.untrusted` if its certificate
-    ///   is not one to trust, saying what is wrong with it; `.timedOut`. `CancellationError` if the
-    ///   task was cancelled.
+    ///   `.notReprise` if it does not upgrade to the requested subprotocol; `.untrusted` if its
+    ///   certificate is not trusted, with the reason; `.timedOut`. `CancellationError` if the task
+    ///   was cancelled.
     public func dial(
         url: String, protocol: String, maximumFrameBytes: Int
     ) async throws -> any Socket {
@@ -97,7 +97,7 @@ public struct NIODialer: SocketDialer {
             .whenComplete { result in
                 switch result {
                 case .success(let channel):
-                    // Whoever gave up on it, by time or by cancelling, leaves no connection behind.
+                    // A caller that has timed out or was cancelled leaves no connection behind.
                     promise.futureResult.whenFailure { _ in channel.close(promise: nil) }
                 case .failure(let error): promise.fail(Self.error(error, endpoint))
                 }

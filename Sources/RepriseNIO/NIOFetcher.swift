@@ -5,7 +5,7 @@ import NIOPosix
 import NIOSSL
 public import RepriseCore
 
-/// Asks over HTTP on SwiftNIO: for Linux, for tests and for the command line.
+/// Fetches over HTTP on SwiftNIO: for Linux, for tests and for the command line.
 ///
 /// ```swift
 /// let answer = try await NIOFetcher().get(
@@ -14,7 +14,7 @@ public import RepriseCore
 ///
 /// Over `https://` the server must prove that it is the host of the URL, as for ``NIODialer``.
 public struct NIOFetcher: HTTPFetcher {
-    /// How often a server may send elsewhere on itself.
+    /// The most redirects of a server to itself.
     private static let redirects = 5
 
     private let timeout: Duration
@@ -23,19 +23,18 @@ public struct NIOFetcher: HTTPFetcher {
     /// Makes a fetcher.
     ///
     /// - Parameters:
-    ///   - timeout: how long an answer may take, from connecting to its last byte, redirects
-    ///     included.
-    ///   - authorities: the path of certificates in PEM, whose owners are trusted beside those that
-    ///     the system trusts.
+    ///   - timeout: the timeout of an answer, from connecting to its last byte, redirects included.
+    ///   - authorities: the path of a PEM file with certificates that are trusted besides the
+    ///     system's.
     public init(timeout: Duration = .seconds(15), authorities: String? = nil) {
         self.timeout = timeout
         trust = TrustedServers(authorities: authorities)
     }
 
-    /// Asks for a resource, and follows where the same server sends to.
+    /// Fetches a resource, and follows redirects to the same server.
     ///
-    /// A redirect to another host, port or scheme is not followed but returned: what was trusted to
-    /// one server is not told to another.
+    /// A redirect to another host, port or scheme is not followed but returned: credentials for one
+    /// server are not sent to another.
     ///
     /// - Parameters:
     ///   - url: `http://` or `https://`.
@@ -58,7 +57,7 @@ public struct NIOFetcher: HTTPFetcher {
         }
     }
 
-    /// The same with any method and a body; nothing is followed, because not every method may be
+    /// The same with any method and a body; follows no redirect, because not every method may be
     /// repeated elsewhere.
     package func send(
         _ method: String, _ url: String, headers: [String: String], body: [UInt8]?, limit: Int
@@ -66,7 +65,7 @@ public struct NIOFetcher: HTTPFetcher {
         try await meeting(url, limit) { try await ask(method, url, $0, headers, body, limit) }
     }
 
-    /// Makes a client, lets it work for as long as there is time, and says its errors.
+    /// Makes a client, runs the operation with a timeout, and maps its errors.
     private func meeting(
         _ url: String, _ limit: Int,
         _ body: @escaping @Sendable (HTTPClient) async throws -> HTTPAnswer
@@ -75,10 +74,11 @@ public struct NIOFetcher: HTTPFetcher {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = TimeAmount(timeout)
-        // What is not there is said at once; whoever asks tries again when it suits him.
+        // An absent server is reported at once; the caller decides when to retry.
         configuration.connectionPool.retryConnectionEstablishment = false
         if endpoint.isSecure { configuration.tlsConfiguration = try trust.configuration() }
-        // One client for each: they are rare, and so nothing has to be shut down when the app ends.
+        // One client a request: requests are rare, and so nothing has to be shut down when the app
+        // ends.
         let client = HTTPClient(
             eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton),
             configuration: configuration)
@@ -110,7 +110,7 @@ public struct NIOFetcher: HTTPFetcher {
             headers: Dictionary(fields) { "\($0), \($1)" }, body: Array(content.readableBytesView))
     }
 
-    /// Where an answer sends to, if that is on the same server.
+    /// The target of a redirect, if it is on the same server.
     private static func redirect(_ answer: HTTPAnswer, from url: String) -> String? {
         guard [301, 302, 303, 307, 308].contains(answer.status),
             let place = answer.headers["location"], let here = try? endpoint(url)

@@ -11,7 +11,7 @@ final class NIOSocket: Socket {
         self.inbox = inbox
     }
 
-    /// Who forgets to close a connection does not keep it open.
+    /// Ends a connection that was never closed.
     deinit { channel.close(promise: nil) }
 
     func receive() async throws -> [[UInt8]]? {
@@ -22,8 +22,8 @@ final class NIOSocket: Socket {
         guard !frames.isEmpty else { return }
         let batch = FrameWriter.text(frames, allocator: channel.allocator)
         do {
-            // Completes when the kernel has taken the last byte. So a peer that does not read holds
-            // up its writers, and no more waits in memory than one batch for each of them.
+            // Completes when the kernel has taken the last byte. So a peer that does not read
+            // blocks its writers, and memory holds at most one batch for each of them.
             try await channel.writeAndFlush(batch).get()
         } catch {
             throw SocketFailure("The connection has ended: \(error)")

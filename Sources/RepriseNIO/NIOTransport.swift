@@ -15,24 +15,24 @@ public import RepriseCore
 /// }
 /// ```
 ///
-/// It speaks HTTP/1.1, follows no redirect and asks for no compression. The next bytes are read
-/// from the network when the ones before have been taken. Over `https://` the server must prove
+/// It speaks HTTP/1.1, follows no redirect and requests no compression. The next bytes are read
+/// from the network when the previous ones have been taken. Over `https://` the server must prove
 /// that it is the host of the URL, as for ``NIODialer``.
 public struct NIOTransport: HTTPTransport {
     private let trust: TrustedServers
 
     /// Makes a transport.
     ///
-    /// - Parameter authorities: the path of certificates in PEM, whose owners are trusted beside
-    ///   those that the system trusts.
+    /// - Parameter authorities: the path of a PEM file with certificates that are trusted besides
+    ///   the system's.
     public init(authorities: String? = nil) { trust = TrustedServers(authorities: authorities) }
 
-    /// Sends a request and hands the answer over as it comes.
+    /// Sends a request and passes the answer on as it arrives.
     ///
     /// - Parameters:
-    ///   - request: what to ask.
-    ///   - head: is called once, with the status and the headers; it may throw to end the exchange.
-    ///   - chunk: is called with each piece of the body, in order, before the next is read from the
+    ///   - request: the request.
+    ///   - head: called once, with the status and the headers; it may throw to end the exchange.
+    ///   - chunk: called with each piece of the body, in order, before the next is read from the
     ///     network.
     /// - Throws: as ``RepriseCore/HTTPTransport`` says.
     public func exchange(
@@ -42,13 +42,13 @@ public struct NIOTransport: HTTPTransport {
         try await exchange(request, sent: { _ in }, head: head, chunk: chunk)
     }
 
-    /// Sends a request, says how much of a file has gone, and hands the answer over as it comes.
+    /// Sends a request, reports how much of a file is sent, and passes the answer on as it arrives.
     ///
     /// - Parameters:
-    ///   - request: what to ask.
-    ///   - sent: is called with the bytes of a file that have gone so far, each 64 KiB.
-    ///   - head: is called once, with the status and the headers; it may throw to end the exchange.
-    ///   - chunk: is called with each piece of the body, in order, before the next is read from the
+    ///   - request: the request.
+    ///   - sent: called with the bytes of a file sent so far, each 64 KiB.
+    ///   - head: called once, with the status and the headers; it may throw to end the exchange.
+    ///   - chunk: called with each piece of the body, in order, before the next is read from the
     ///     network.
     /// - Throws: as ``RepriseCore/HTTPTransport`` says.
     public func exchange(

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Bounds how long nothing comes or goes, and leaves the time out in which the caller is at work
-/// with what came.
+/// A timeout without any byte in or out, which excludes the time in which the caller processes
+/// received bytes.
 final class Patience: Sendable {
     private let limit: Duration
-    /// Since when the network is waited for; nil: it is not.
+    /// When the wait for the network began; nil: no wait.
     private let since = Mutex<ContinuousClock.Instant?>(nil)
 
     private init(_ limit: Duration) { self.limit = limit }
 
-    /// Does something that says when bytes come and go, and gives up on it when none do.
+    /// Runs an operation that reports bytes in and out, with a timeout for silence.
     ///
-    /// - Throws: ``DeadlinePassed``; what `body` throws.
+    /// - Throws: ``DeadlinePassed``; the error of `body`.
     static func watching(
         _ limit: Duration, _ body: @escaping @Sendable (Patience) async throws -> Void
     ) async throws {
@@ -30,10 +30,10 @@ final class Patience: Sendable {
         }
     }
 
-    /// Bytes came or went; from now on the next ones are waited for.
+    /// Bytes came or went; the wait for the next ones begins.
     func wait() { since.withLock { $0 = .now } }
 
-    /// What came is in the caller's hands.
+    /// The caller processes received bytes.
     func pause() { since.withLock { $0 = nil } }
 
     private func end() async throws {

@@ -3,34 +3,35 @@ import NIOSSL
 import NIOWebSocket
 import RepriseCore
 
-/// Moves frames between the network and an `Inbox`, and keeps the manners of RFC 6455 on the way.
+/// Moves frames between the network and an `Inbox`, and follows RFC 6455 on the way.
 ///
 /// Backpressure is NIO's own: with the inbox full, `read` is not passed on, so the kernel's buffer
-/// fills and the peer has to wait. Taking from the inbox asks for a `read` again.
+/// fills and the peer has to wait. Taking from the inbox calls `read` again.
 final class SocketHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Asks for a close frame with this code; sent through the pipeline, so that it stays behind
-    /// what was written before.
+    /// Requests a close frame with this code; sent through the pipeline, so that it stays behind
+    /// earlier writes.
     struct CloseRequest: Sendable { let code: UInt16 }
 
-    /// Asks for a ping; its promise is kept when the next pong comes.
+    /// Requests a ping; its promise succeeds at the next pong.
     struct PingRequest: Sendable {}
 
     private let inbox: Inbox
-    /// How long a close may take.
+    /// The timeout of a close.
     private let patience: Duration
     private var assembler: MessageAssembler
     private var batch: [[UInt8]] = []
     private var isClosing = false
-    /// Who waits for a pong.
+    /// The promises that wait for a pong.
     private var pings: [EventLoopPromise<Void>] = []
-    /// The code with which we have complained of the peer.
+    /// The code with which this side has reported a violation by the peer.
     ///
-    /// Its answer repeats that (RFC 6455 §5.5.1) and says nothing of what the peer wants: taken for
-    /// its verdict, bytes damaged on the way would keep a client from ever coming back.
+    /// Its answer repeats that code (RFC 6455 §5.5.1) and says nothing about the peer's wishes:
+    /// taken for the peer's own code, bytes damaged on the way would keep a client from ever
+    /// reconnecting.
     private var complaint: UInt16?
 
     init(inbox: Inbox, maximumFrameBytes: Int, patience: Duration) {
@@ -44,7 +45,7 @@ final class SocketHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
         if isClosing {
-            // Only the peer's answer to our close frame is of interest.
+            // Only the peer's answer to the close frame matters.
             if frame.opcode == .connectionClose { ended(context, frame) }
             return
         }
@@ -53,8 +54,8 @@ final class SocketHandler: ChannelDuplexHandler {
         case .none:
             if frame.opcode == .pong { endPings { $0.succeed() } }
         case .ping(let payload):
-            // RFC 6455 §5.5.3 lets us answer only some: so pings that a peer sends without reading
-            // the pongs cost nothing.
+            // RFC 6455 §5.5.3 allows answering only some: so pings of a peer that does not read the
+            // pongs cost nothing.
             guard context.channel.isWritable else { return }
             let pong = FrameWriter.control(
                 .pong, payload, allocator: context.channel.allocator)
@@ -87,7 +88,7 @@ final class SocketHandler: ChannelDuplexHandler {
         switch error {
         case NIOWebSocketError.invalidFrameLength:
             fail(context, 1009, "A frame is larger than was agreed.")
-        // A peer that has sent its close frame need not say goodbye again below it.
+        // After its close frame a peer need not end TLS as well.
         case NIOSSLError.uncleanShutdown: break
         case is NIOWebSocketError:
             fail(context, 1002, "The peer sent what is not a WebSocket frame.")
@@ -109,7 +110,7 @@ final class SocketHandler: ChannelDuplexHandler {
         inbox.finish(nil)
         isClosing = true
         let channel = context.channel
-        // The peer's code goes back to it; one without a code gets a frame without a code.
+        // The peer's code is echoed; a close without a code gets a frame without a code.
         writeClose(context, code).assumeIsolated().whenComplete { _ in
             channel.close(promise: nil)
         }

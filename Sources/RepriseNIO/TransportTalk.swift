@@ -6,7 +6,7 @@ import Synchronization
 
 /// One exchange of ``NIOTransport``.
 final class TransportTalk: Sendable {
-    /// What the caller's closures threw; it is passed on as it is.
+    /// An error of the caller's closures; it is rethrown unchanged.
     private struct Thrown: Error { let error: any Error }
 
     private let call: HTTPCall
@@ -31,7 +31,7 @@ final class TransportTalk: Sendable {
         self.chunk = chunk
     }
 
-    /// Asks, and hands over what comes.
+    /// Sends the request, and passes the answer on.
     func hold() async throws {
         do {
             try await Patience.watching(call.patience) { try await self.converse($0) }
@@ -52,7 +52,7 @@ final class TransportTalk: Sendable {
             status: Int(response.status.code), headers: Dictionary(fields) { "\($0), \($1)" })
         patience.pause()
         try await passing { try await self.head(answer) }
-        // `Transfer-Encoding: gzip, chunked` too: only the chunks are taken apart.
+        // `Transfer-Encoding: gzip, chunked` too: only the chunks are decoded.
         for (name, plain) in [("content-encoding", "identity"), ("transfer-encoding", "chunked")] {
             guard let encoding = answer.headers[name], encoding.lowercased() != plain else {
                 continue

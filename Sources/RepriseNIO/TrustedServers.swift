@@ -3,13 +3,13 @@ import NIOSSL
 import RepriseCore
 import Synchronization
 
-/// Whose certificates a dialer believes; the roots are read once, at the first dial that needs
+/// The certificates that a dialer trusts; the roots are read once, at the first dial that needs
 /// them.
 final class TrustedServers: Sendable {
     private let authorities: String?
     private let known = Mutex<NIOSSLContext?>(nil)
 
-    /// - Parameter authorities: the path of certificates in PEM, beside those of the system.
+    /// - Parameter authorities: the path of a PEM file, besides the system's certificates.
     init(authorities: String?) { self.authorities = authorities }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
@@ -22,7 +22,7 @@ final class TrustedServers: Sendable {
         }
     }
 
-    /// What a client that makes its own connections is told; the roots are read each time.
+    /// The configuration of a client that makes its own connections; the roots are read each time.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
     func configuration() throws -> TLSConfiguration {
@@ -60,8 +60,8 @@ final class TrustedServers: Sendable {
 }
 
 extension Endpoint {
-    /// What the certificate is asked for, and what TLS tells the server (RFC 6066 §3); nil for an
-    /// address, which is compared by itself.
+    /// The name that the certificate must have, and that TLS tells the server (RFC 6066 §3); nil
+    /// for an address, which is compared separately.
     var certifiedName: String? {
         let isAddress = (try? SocketAddress(ipAddress: host, port: port)) != nil
         return isAddress ? nil : host

@@ -1,7 +1,7 @@
 public import Foundation
 import Synchronization
 
-/// Another process of a test's: started, talked to by lines, stopped, killed.
+/// A child process of a test: started, controlled by lines, stopped, killed.
 ///
 /// Killed at the latest with the last reference to it.
 ///
@@ -11,11 +11,11 @@ import Synchronization
 /// writer.kill()
 /// ```
 ///
-/// Its calls block: give it a thread.
+/// Its calls block: run it on a thread of its own.
 public final class ChildProcess: Sendable {
     /// Why it could not be started.
     public struct StartFailure: Error, CustomStringConvertible {
-        /// The program, and what the system said.
+        /// The program, and the system's error.
         public let description: String
     }
 
@@ -40,7 +40,7 @@ public final class ChildProcess: Sendable {
 
     /// Starts a process.
     ///
-    /// Its standard error is that of the test.
+    /// It shares the test's standard error.
     ///
     /// - Parameters:
     ///   - program: the executable.
@@ -53,7 +53,7 @@ public final class ChildProcess: Sendable {
         guard pipe(&toChild) == 0, pipe(&fromChild) == 0 else {
             throw StartFailure(description: "no pipe: \(String(cString: strerror(errno)))")
         }
-        // Another child that is started at the same time must not inherit our ends.
+        // Another child that is started concurrently must not inherit these descriptors.
         for end in toChild + fromChild { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let result = Self.spawn(program.path, arguments, input: toChild[0], output: fromChild[1])
         close(toChild[0])
@@ -91,8 +91,8 @@ public final class ChildProcess: Sendable {
         posix_spawn_file_actions_adddup2(&actions, output, 1)
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // A thread of Swift's pool has all signals blocked; a child that inherited that would not
-        // hear SIGTERM.
+        // A thread of Swift's pool blocks all signals; a child that inherited that would ignore
+        // SIGTERM.
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)
@@ -110,8 +110,8 @@ public final class ChildProcess: Sendable {
 
     /// Waits for a line of its standard output.
     ///
-    /// - Returns: the line without its end; nil when the process has closed its output. A line that
-    ///   was cut short by the end is not returned.
+    /// - Returns: the line without its end; nil when the process has closed its output. A line cut
+    ///   short by the end is not returned.
     public func readLine() -> String? {
         while true {
             let line: String? = state.withLock { state in
@@ -147,7 +147,7 @@ public final class ChildProcess: Sendable {
         if input >= 0 { close(input) }
     }
 
-    /// Sends a signal; nothing if it has ended.
+    /// Sends a signal; does nothing if it has ended.
     ///
     /// - Parameter signal: SIGSTOP, SIGCONT, SIGTERM, …
     public func signal(_ signal: Int32) {
@@ -179,10 +179,10 @@ public final class ChildProcess: Sendable {
 private func sendSignal(_ id: pid_t, _ signal: Int32) -> Int32 { kill(id, signal) }
 
 extension URL {
-    /// An executable that was built beside the tests.
+    /// An executable built beside the tests.
     ///
-    /// - Parameter name: of the executable's target.
-    /// - Returns: where it is.
+    /// - Parameter name: the executable's target.
+    /// - Returns: its path.
     public static func sibling(_ name: String) -> URL {
         #if canImport(Darwin)
             let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }

@@ -18,7 +18,7 @@ public final class ManualTimekeeper: Sendable {
     private struct State {
         var wall: WallTime
         var uptime: Duration
-        /// How far the calendar is set once somebody has looked at it.
+        /// How far the calendar is set after its next reading.
         var jumpAfterLook: Duration?
         var boot = "boot-1"
         var nextID = 0
@@ -32,13 +32,13 @@ public final class ManualTimekeeper: Sendable {
     /// Makes clocks.
     ///
     /// - Parameters:
-    ///   - milliseconds: what the calendar says, in milliseconds since 1970.
+    ///   - milliseconds: the calendar, in milliseconds since 1970.
     ///   - uptime: how long the device has been running.
     public init(milliseconds: Int64 = 1_800_000_000_000, uptime: Duration = .seconds(1_000)) {
         state = Mutex(State(wall: WallTime(milliseconds: milliseconds), uptime: uptime))
     }
 
-    /// Lets time pass, on both clocks; wakes who has slept enough.
+    /// Lets time pass, on both clocks; wakes sleepers that are due.
     ///
     /// - Parameter duration: how much.
     public func advance(by duration: Duration) {
@@ -66,9 +66,9 @@ public final class ManualTimekeeper: Sendable {
         state.withLock { $0.wall = $0.wall.advanced(by: duration) }
     }
 
-    /// Moves the calendar alone, just after the next one has looked at it.
+    /// Moves the calendar alone, just after its next reading.
     ///
-    /// What was reckoned by that look is written down by another calendar.
+    /// A result of that reading is stored by another calendar.
     ///
     /// - Parameter duration: how far; negative for back.
     public func jumpWallAfterLook(by duration: Duration) {
@@ -77,7 +77,7 @@ public final class ManualTimekeeper: Sendable {
 
     /// Restarts the device: uptime begins again.
     ///
-    /// Who sleeps goes on sleeping; a real process would be gone.
+    /// Sleepers go on sleeping; a real process would be gone.
     public func restart() {
         state.withLock { state in
             state.boot += "+"
@@ -85,10 +85,10 @@ public final class ManualTimekeeper: Sendable {
         }
     }
 
-    /// What the calendar says.
+    /// The calendar's time.
     public var now: WallTime { state.withLock { $0.wall } }
 
-    /// What the clock that cannot jump has to reach for each that sleeps, soonest first.
+    /// The uptime that each sleeper waits for, earliest first.
     public var sleepers: [Duration] {
         state.withLock { $0.sleepers.map(\.moment).sorted() }
     }

@@ -1,13 +1,13 @@
 public import RepriseCore
 import Synchronization
 
-/// A connection in memory: one side is the client's ``RepriseCore/Socket``, the other is moved by a
-/// test.
+/// An in-memory connection: one side is the client's ``RepriseCore/Socket``, a test controls the
+/// other.
 ///
 /// ```swift
 /// let socket = MemorySocket()
 /// socket.push([welcome])                  // arrives at the client, all in one batch
-/// let hello = await socket.sent()         // what the client has sent next
+/// let hello = await socket.sent()         // the client's next frame
 /// socket.cut()                            // as when a train enters a tunnel
 /// ```
 public final class MemorySocket: Sendable {
@@ -41,7 +41,7 @@ public final class MemorySocket: Sendable {
         }
     }
 
-    /// Ends the connection as a server does, behind what was pushed.
+    /// Ends the connection as a server does, behind the pushed frames.
     ///
     /// - Parameter code: RFC 6455 §7.4.
     public func end(code: UInt16) {
@@ -52,7 +52,7 @@ public final class MemorySocket: Sendable {
         }
     }
 
-    /// Ends the connection without a word; what was pushed and not yet received is lost.
+    /// Ends the connection without a close frame; pushed frames not yet received are lost.
     public func cut() {
         change { state in
             guard !state.ended else { return }
@@ -62,8 +62,8 @@ public final class MemorySocket: Sendable {
         }
     }
 
-    /// Lets the connection die without a word, as in a sleep: nothing arrives any more, and no ping
-    /// is answered.
+    /// Lets the connection die silently, as in a sleep: nothing arrives any more, and no ping is
+    /// answered.
     public func fallSilent() { state.withLock { $0.isSilent = true } }
 
     /// The next frame that the client sends; nil when the connection has ended or the task is
@@ -93,7 +93,7 @@ public final class MemorySocket: Sendable {
         }
     }
 
-    /// Whether the connection has ended, whoever ended it.
+    /// Whether the connection has ended, by either side.
     public var hasEnded: Bool { state.withLock { $0.ended } }
 
     /// The code with which the client has closed, if it has.
@@ -175,11 +175,11 @@ extension MemorySocket: Socket {
         if hasEnded { throw SocketFailure("The connection has ended.") }
     }
 
-    /// What the test has ended the connection with.
+    /// The test's close code.
     public var closeCode: UInt16? { state.withLock { $0.closeCode } }
 }
 
-/// Dials connections in memory, and hands the other side of each to a test.
+/// Dials in-memory connections, and gives the other side of each to a test.
 public final class MemoryDialer: SocketDialer {
     private struct State {
         var dialled: [MemorySocket] = []
@@ -195,10 +195,10 @@ public final class MemoryDialer: SocketDialer {
 
     /// Lets the next attempt fail; called twice, the next two.
     ///
-    /// - Parameter error: how.
+    /// - Parameter error: the failure.
     public func refuse(_ error: RepriseError) { state.withLock { $0.failures.append(error) } }
 
-    /// How often somebody has dialled.
+    /// How often it was dialled.
     public var count: Int { state.withLock { $0.count } }
 
     /// The next connection that was dialled.

@@ -1,18 +1,18 @@
 public import Foundation
 
-/// A folder of its own for a test; gone with the last reference to it.
+/// A test's own folder; removed with the last reference to it.
 ///
 /// ```swift
 /// let folder = try TemporaryFolder()
 /// let journal = try await Journal.open(at: folder.url, kinds: kinds)
 /// ```
 public final class TemporaryFolder: Sendable {
-    /// Where it is.
+    /// Its path.
     public let url: URL
 
     /// Makes a folder.
     ///
-    /// - Throws: what the file system says.
+    /// - Throws: the file system's errors.
     public init() throws {
         url = FileManager.default.temporaryDirectory
             .appendingPathComponent("reprise-test-\(UUID().uuidString)")
@@ -21,9 +21,9 @@ public final class TemporaryFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: url) }
 
-    /// A name in the folder.
+    /// A path in the folder.
     ///
     /// - Parameter path: below the folder.
-    /// - Returns: where that is; nothing is made.
+    /// - Returns: the path; nothing is made.
     public func appending(_ path: String) -> URL { url.appendingPathComponent(path) }
 }

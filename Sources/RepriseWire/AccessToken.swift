@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// A JSON Web Token (RFC 7519) in its compact form: a secret, which is in no log and no
+/// A JSON Web Token (RFC 7519) in its compact form: a secret, absent from every log and
 /// description.
 public struct AccessToken: Hashable, Sendable, CustomStringConvertible {
     /// The token itself.
@@ -35,14 +35,14 @@ public struct AccessToken: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Says that it is a token, never which.
+    /// A placeholder that hides the secret.
     public var description: String { "(a token)" }
 }
 
 extension AccessToken: CustomDebugStringConvertible, CustomReflectable {
-    /// Says that it is a token, never which.
+    /// A placeholder that hides the secret.
     public var debugDescription: String { description }
 
-    /// Nothing: `dump` shows no secret.
+    /// Empty: `dump` shows no secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

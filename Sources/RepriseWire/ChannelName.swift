@@ -3,7 +3,7 @@ import RepriseCore
 /// A channel's name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`, beginning with a letter or a
 /// digit.
 ///
-/// It stands in URLs, JSON and metrics as it is.
+/// It is used unchanged in URLs, JSON and metrics.
 public struct ChannelName: Hashable, Sendable, CustomStringConvertible {
     /// The text.
     public let text: String
@@ -52,7 +52,7 @@ extension ChannelName: Comparable {
     public static func < (left: Self, right: Self) -> Bool { left.text < right.text }
 }
 
-/// The identity of a channel's log, by the rule for names and at most 64 characters.
+/// The identity of a channel's log: the rule for names, with at most 64 characters.
 ///
 /// A new epoch makes old positions void.
 public struct Epoch: Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,6 @@
 public import RepriseCore
 
-/// What a client sends.
+/// A frame that a client sends.
 ///
 /// `docs/protocol.md` describes each frame.
 public enum ClientFrame: Hashable, Sendable {
@@ -10,11 +10,11 @@ public enum ClientFrame: Hashable, Sendable {
         public static let currentVersion: Int64 = 1
         /// The version the client speaks.
         public var version: Int64
-        /// Which device this is; the same after a restart of the app.
+        /// The device's identity; the same after a restart of the app.
         public var device: EntryID
         /// Name and version of the client, for the server's log.
         public var client: String
-        /// Who it is: a JSON Web Token, where the server asks for one.
+        /// The user's JSON Web Token, if the server requires one.
         public var token: AccessToken?
 
         /// Makes a hello.
@@ -35,9 +35,9 @@ public enum ClientFrame: Hashable, Sendable {
         public var channel: ChannelName
         /// The epoch that the coverage belongs to; nil if the device has none.
         public var epoch: Epoch?
-        /// What the device has accounted for.
+        /// The sequences that the device has accounted for.
         public var coverage: Coverage
-        /// Whether it is caught up before the connection's other channels: a person looks at it.
+        /// Whether it is caught up before the connection's other channels: it is visible.
         public var isFirst: Bool
 
         /// Makes a subscription.
@@ -57,11 +57,11 @@ public enum ClientFrame: Hashable, Sendable {
         public var channel: ChannelName
         /// The idempotency key.
         public var id: EntryID
-        /// The message that must be stored before this one, if there is one.
+        /// The message that must be stored before this one, if any.
         public var after: EntryID?
-        /// What it does to an earlier message; nil for a message of its own.
+        /// Its change to an earlier message; nil for a message of its own.
         public var change: MessageChange<EntryID>?
-        /// JSON text, as it is to be stored; `null` for a deletion.
+        /// JSON text, stored byte for byte; `null` for a deletion.
         public var body: [UInt8]
 
         /// Makes a publish.
@@ -81,9 +81,9 @@ public enum ClientFrame: Hashable, Sendable {
     public struct Receipt: Hashable, Sendable {
         /// The channel.
         public var channel: ChannelName
-        /// All up to here is read; nil says nothing about it.
+        /// Everything up to here is read; nil: unspecified.
         public var read: Int64?
-        /// All up to here is on this device, without a hole; nil says nothing about it.
+        /// Everything up to here is on this device, without a hole; nil: unspecified.
         public var delivered: Int64?
 
         /// Makes a receipt.
@@ -96,17 +96,17 @@ public enum ClientFrame: Hashable, Sendable {
 
     /// The first frame.
     case hello(Hello)
-    /// Asks for all that is missing and for what comes; a second one for a channel asks again for
-    /// its holes.
+    /// Requests all missing and future messages; a second one for a channel requests its holes
+    /// again.
     case subscribe([Subscription])
     /// Ends subscriptions.
     case unsubscribe([ChannelName])
     /// Stores a message.
     case publish(Publish)
-    /// Moves positions forward; one that would go back changes nothing.
+    /// Moves positions forward; a lower position changes nothing.
     case receipt(Receipt)
-    /// The user begins, goes on, or stops to type.
+    /// The user starts, continues or stops typing.
     case typing(ChannelName, isTyping: Bool)
-    /// A fresh token in the place of one that ends.
+    /// Replaces a token that is about to end.
     case authenticate(AccessToken)
 }

@@ -1,9 +1,9 @@
-/// Why the server closes a connection; the range says what the client does next.
+/// Why the server closes a connection; the range decides the client's next step.
 ///
 /// 4000–4099: reconnect, with backoff. 4100–4199: reconnect, but later. 4200–4299: stop, because
-/// coming back would end the same way.
+/// another connection would end the same way.
 public struct CloseCode: Hashable, Sendable, CustomStringConvertible {
-    /// What a client does after a close.
+    /// A client's reaction to a close.
     public enum Advice: Hashable, Sendable {
         /// Connect again with the usual backoff.
         case reconnect
@@ -19,9 +19,9 @@ public struct CloseCode: Hashable, Sendable, CustomStringConvertible {
     /// Takes a number.
     public init(_ number: UInt16) { self.number = number }
 
-    /// What to do next.
+    /// The client's next step.
     ///
-    /// A code that is not known is read by its range; one outside the ranges means reconnect.
+    /// The range decides about an unknown code; one outside the ranges means reconnect.
     public var advice: Advice {
         switch number {
         case 4100...4199, 1001, 1011, 1012, 1013: .reconnectLater
@@ -30,9 +30,9 @@ public struct CloseCode: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether it says that a frame was broken, which the way can do as well as its sender.
+    /// Whether it reports a broken frame, which the network can cause as well as the sender.
     ///
-    /// Its advice is to stop; a client may come back a few times before it takes that.
+    /// Its advice is to stop; a client may reconnect a few times before it follows that.
     public var blamesFrame: Bool {
         switch self {
         case .protocolError, .notText, .invalidText, .frameTooLarge, .malformedFrame: true
@@ -47,9 +47,9 @@ public struct CloseCode: Hashable, Sendable, CustomStringConvertible {
 extension CloseCode {
     /// The client has ended the connection.
     public static let normal = CloseCode(1000)
-    /// The peer broke RFC 6455.
+    /// The peer violated RFC 6455.
     public static let protocolError = CloseCode(1002)
-    /// A binary frame came; Reprise speaks text.
+    /// A binary frame arrived; Reprise uses text.
     public static let notText = CloseCode(1003)
     /// The text of a frame is not UTF-8.
     public static let invalidText = CloseCode(1007)
@@ -61,7 +61,7 @@ extension CloseCode {
     public static let notReading = CloseCode(4001)
     /// No `hello` within ``WireLimits/handshake``.
     public static let handshakeTimedOut = CloseCode(4002)
-    /// The token has ended: connect again with a fresh one.
+    /// The token has expired: connect again with a fresh one.
     public static let tokenExpired = CloseCode(4003)
     /// The server is shutting down.
     public static let goingAway = CloseCode(4100)
@@ -69,19 +69,19 @@ extension CloseCode {
     public static let overloaded = CloseCode(4101)
     /// The user is at the limit of connections.
     public static let tooManyConnections = CloseCode(4102)
-    /// The server cannot find out now who connects.
+    /// The server cannot identify the user now.
     public static let unavailable = CloseCode(4103)
     /// The device has said hello on a newer connection.
     ///
-    /// Who gets this on the connection that it uses shares its device's id with another, or was
-    /// late itself.
+    /// A client that gets this on its current connection shares its device's id with another, or
+    /// was late itself.
     public static let replaced = CloseCode(4104)
-    /// A frame is not what the protocol allows.
+    /// A frame violates the protocol.
     public static let malformedFrame = CloseCode(4200)
     /// A frame came before `hello`, or a second `hello`.
     public static let outOfOrder = CloseCode(4201)
     /// The server does not speak this version of the protocol.
     public static let unsupportedVersion = CloseCode(4202)
-    /// Who connects may not.
+    /// The user is not allowed to connect.
     public static let unauthorized = CloseCode(4203)
 }

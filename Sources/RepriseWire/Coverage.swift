@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// What a device has accounted for in a channel: a sorted set of merged ranges, nearly always one.
+/// The sequences of a channel that a device has accounted for: a sorted set of merged ranges,
+/// nearly always one.
 ///
 /// ```swift
 /// var coverage = Coverage()
@@ -9,14 +10,14 @@ import RepriseCore
 /// coverage.complement(through: 210)  // (180, 199], (200, 210]: exactly what is missing
 /// ```
 ///
-/// At most ``WireLimits/coverageRanges`` ranges. At that bound a range that would stand alone is
-/// refused with ``Insertion/full``; nothing that was covered is ever forgotten to make room.
+/// At most ``WireLimits/coverageRanges`` ranges. At that bound a separate range is refused with
+/// ``Insertion/full``; covered ranges are never dropped to make room.
 public struct Coverage: Hashable, Sendable {
-    /// What became of a range.
+    /// The result of an insertion.
     public enum Insertion: Hashable, Sendable {
         /// All or part of it was missing, and is covered now.
         case added
-        /// It was covered already.
+        /// It was already covered.
         case duplicate
         /// It would be one range too many; nothing has changed.
         case full
@@ -33,14 +34,14 @@ public struct Coverage: Hashable, Sendable {
         ranges = SequenceRange(after: 0, through: sequence).map { [$0] } ?? []
     }
 
-    /// Up to where everything is covered, counted from the beginning of the channel; 0 if its
-    /// beginning is missing.
+    /// The end of the covered range that starts at the beginning of the channel; 0 if its beginning
+    /// is missing.
     public var watermark: Int64 {
         guard let first = ranges.first, first.after == 0 else { return 0 }
         return first.through
     }
 
-    /// The greatest covered sequence; 0 if there is none.
+    /// The greatest covered sequence; 0 without any.
     public var top: Int64 { ranges.last?.through ?? 0 }
 
     /// How many sequences are covered.
@@ -63,10 +64,10 @@ public struct Coverage: Hashable, Sendable {
 
     /// Covers (after, through].
     ///
-    /// One range that ends within the new one is the live path: it is widened in place, in constant
+    /// The live path is one range that ends within the new one: it is widened in place, in constant
     /// time and without an allocation.
     ///
-    /// - Returns: what became of it; an empty or impossible range is a `duplicate`.
+    /// - Returns: the result; an empty or impossible range is a `duplicate`.
     @discardableResult
     public mutating func insert(after: Int64, through: Int64) -> Insertion {
         if ranges.count == 1, ranges[0].after <= after, after <= ranges[0].through,
@@ -81,7 +82,7 @@ public struct Coverage: Hashable, Sendable {
 
     /// Covers `range`.
     ///
-    /// - Returns: what became of it.
+    /// - Returns: the result.
     @discardableResult
     public mutating func insert(_ range: SequenceRange) -> Insertion {
         // The ranges from `low` up to, not including, `high` overlap or touch the new one.
@@ -102,7 +103,7 @@ public struct Coverage: Hashable, Sendable {
         return .added
     }
 
-    /// What is missing up to `head`: the ranges of (0, head] that are not covered, in order.
+    /// The missing ranges up to `head`: those of (0, head] that are not covered, in order.
     public func complement(through head: Int64) -> [SequenceRange] {
         var missing: [SequenceRange] = []
         var position: Int64 = 0
@@ -123,8 +124,8 @@ public struct Coverage: Hashable, Sendable {
 
     /// Covers all that `other` covers.
     ///
-    /// - Returns: false if the bound was met; then some of `other` is not covered, and nothing else
-    ///   has changed.
+    /// - Returns: false at the bound; then some of `other` is not covered, and nothing else has
+    ///   changed.
     public mutating func merge(_ other: Coverage) -> Bool {
         other.ranges.reduce(true) { all, range in insert(range) != .full && all }
     }
@@ -142,12 +143,12 @@ public struct Coverage: Hashable, Sendable {
 }
 
 extension Coverage: CustomStringConvertible {
-    /// As JSON, the form it has on the wire and in the journal: `[[0,180],[199,200]]`.
+    /// The JSON form on the wire and in the journal: `[[0,180],[199,200]]`.
     public var description: String {
         "[" + ranges.map { "[\($0.after),\($0.through)]" }.joined(separator: ",") + "]"
     }
 
-    /// Reads what ``description`` writes.
+    /// Reads the form of ``description``.
     ///
     /// - Parameter text: JSON; ranges sorted, at most ``WireLimits/coverageRanges``, neither
     ///   overlapping nor touching.

@@ -1,15 +1,15 @@
 package import RepriseCore
 
-/// The fields of one frame, or of one message in an HTTP body, found but not yet read.
+/// The fields of one frame, or of one message in an HTTP body, located but not yet read.
 package struct Envelope {
-    /// More fields than any frame has, with room for those a later version adds.
+    /// More fields than any frame has, with room for those of later versions.
     package static let fieldLimit = 32
 
     private struct Field {
         let key: JSONScanner.Value
         let value: JSONScanner.Value
-        /// What the key says, where its bytes do not: so it is unescaped once, however often it is
-        /// asked for.
+        /// The unescaped key, where its bytes differ: so it is unescaped once, however often it is
+        /// compared.
         let unescapedKey: [UInt8]?
     }
 
@@ -37,8 +37,7 @@ package struct Envelope {
         fields = found
     }
 
-    /// Whether two keys are one, however they are spelled: another reader may take the other of
-    /// them.
+    /// Whether two keys are equal, however they are escaped: another reader may take the other one.
     private static func sayTheSame(
         _ left: Field, _ right: Field, _ scanner: JSONScanner
     ) -> Bool {
@@ -124,7 +123,7 @@ package struct Envelope {
 
     func epoch() throws -> Epoch { try Epoch(try string("epoch")) }
 
-    /// The bytes of a field as they stand.
+    /// The bytes of a field, unchanged.
     package func raw(_ name: StaticString) throws -> [UInt8] { Array(scanner.raw(try value(name))) }
 
     private func present(_ name: StaticString) throws -> JSONScanner.Value {

@@ -2,14 +2,14 @@ import RepriseCore
 
 /// Reads frames.
 ///
-/// It keeps the last channel's name, because a catch-up names the same one a thousand times.
+/// It keeps the last channel's name, because a catch-up repeats it a thousand times.
 ///
 /// ```swift
 /// var decoder = FrameDecoder()
 /// let frame = try decoder.serverFrame(bytes)
 /// ```
 ///
-/// Whatever the bytes are, the answer is a frame or an error, in time linear in their number.
+/// For any bytes the result is a frame or an error, in time linear in their number.
 public struct FrameDecoder: Sendable {
     private var lastChannel = ChannelName(unchecked: "")
 
@@ -46,10 +46,10 @@ public struct FrameDecoder: Sendable {
         return request.frame
     }
 
-    /// Reads a frame that a client sent, and what the server needs to answer it.
+    /// Reads a frame that a client sent, with the data that the server needs to answer it.
     ///
-    /// Unlike ``clientFrame(_:)`` it takes a frame of which some names break the rules, and says
-    /// which.
+    /// Unlike ``clientFrame(_:)`` it accepts a frame in which some names violate the rules, and
+    /// returns them.
     package mutating func clientRequest(_ bytes: [UInt8]) throws -> ClientRequest {
         try Self.checkSize(bytes.count)
         return try bytes.withUnsafeBufferPointer { try clientRequest($0) }
@@ -141,7 +141,7 @@ public struct FrameDecoder: Sendable {
                 ? nil : try envelope.sequence("delivered"))
     }
 
-    /// What a message does to an earlier one, whichever way that is named.
+    /// A message's change to an earlier one, however that is named.
     private func change<Target>(
         _ envelope: Envelope, _ target: (StaticString) throws -> Target
     ) throws -> MessageChange<Target>? {
@@ -212,7 +212,7 @@ public struct FrameDecoder: Sendable {
         return ClientRequest(.unsubscribe(result), refused: refused)
     }
 
-    /// One name of several: a bad one is refused, and the others count.
+    /// One of several names: a bad one is refused, and the others count.
     private func name(
         _ text: String, _ number: Int64?
     ) throws -> Result<ChannelName, RefusedName> {
@@ -375,8 +375,8 @@ public struct FrameDecoder: Sendable {
 
     private func short(_ text: String) -> String { Self.short(text) }
 
-    /// At most ``WireLimits/textBytes``, cut where a scalar ends: a character may have any number
-    /// of bytes.
+    /// At most ``WireLimits/textBytes``, cut at the end of a scalar: a character may have any
+    /// number of bytes.
     private static func short(_ text: String) -> String {
         guard text.utf8.count > WireLimits.textBytes else { return text }
         var end = text.utf8.index(text.utf8.startIndex, offsetBy: WireLimits.textBytes)
@@ -386,9 +386,9 @@ public struct FrameDecoder: Sendable {
 }
 
 extension FrameDecoder {
-    /// What a client's frame names, as it was written, so that a refusal can say whom it is for.
+    /// The names in a client's frame, as written, so that a refusal can name its target.
     ///
-    /// - Returns: nil if it is a frame that names no channel, or no frame at all.
+    /// - Returns: nil for a frame that names no channel, or for bytes that are not a frame.
     package static func names(in text: [UInt8]) -> (channel: String?, id: String?)? {
         text.withUnsafeBufferPointer { bytes in
             guard let envelope = try? Envelope(bytes),

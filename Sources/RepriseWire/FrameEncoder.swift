@@ -310,7 +310,7 @@ extension ServerFrame {
 }
 
 extension ServerFrame.Event {
-    /// The frame as JSON text: the body's bytes stand in it as they came.
+    /// The frame as JSON text, with the body byte for byte.
     public func encoded() -> [UInt8] {
         var writer = JSONWriter(reserving: body.count + 224 + channel.text.utf8.count)
         writer.object { write(to: &$0) }

@@ -1,6 +1,6 @@
-/// A range that will never come, and why.
+/// A range that will never arrive, and why.
 public struct Gone: Hashable, Sendable {
-    /// Why a range will never come.
+    /// Why a range will never arrive.
     public enum Reason: String, Hashable, Sendable, CaseIterable {
         /// The server's retention has overtaken the device. Counts as lost.
         case retention
@@ -11,13 +11,13 @@ public struct Gone: Hashable, Sendable {
         /// The channel's log was replaced. Counts as lost.
         case epoch
 
-        /// Whether somebody should have got it.
+        /// Whether the device should have got it.
         public var countsAsLost: Bool { self == .retention || self == .epoch }
     }
 
     /// The sequences.
     public var range: SequenceRange
-    /// Why.
+    /// The reason.
     public var reason: Reason
 
     /// Makes a `gone`.

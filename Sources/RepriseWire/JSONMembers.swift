@@ -1,11 +1,11 @@
 import RepriseCore
 
-/// The members of one JSON object that somebody else wrote; nothing in it can trap.
+/// The members of one JSON object from an untrusted source; no content traps.
 package struct JSONMembers {
     private let scanner: JSONScanner
     private var values: [String: JSONScanner.Value] = [:]
 
-    /// The most members that are looked at; no message and no part of one has more.
+    /// The most members that are read; no message and no part of one has more.
     private static let limit = 64
 
     /// Reads one object and nothing after it.
@@ -33,7 +33,7 @@ package struct JSONMembers {
 
     package func has(_ key: String) -> Bool { values[key] != nil }
 
-    /// Whether it is not there, or null.
+    /// Whether it is absent, or null.
     package func lacks(_ key: String) -> Bool {
         guard let value = values[key] else { return true }
         return value.kind == .literal && scanner.raw(value).elementsEqual("null".utf8)
@@ -52,7 +52,7 @@ package struct JSONMembers {
         return try scanner.string(value)
     }
 
-    /// nil if it is not there, or null.
+    /// nil if it is absent, or null.
     package func stringIfAny(_ key: String) throws -> String? {
         guard let value = values[key], value.kind != .literal else { return nil }
         return try string(key)
@@ -84,7 +84,7 @@ package struct JSONMembers {
         return found
     }
 
-    /// The text of an object as it stands.
+    /// The text of an object, unchanged.
     package func object(_ key: String) throws -> [UInt8] {
         Array(scanner.raw(try value(key, .object)))
     }

@@ -108,7 +108,7 @@ extension JSONScanner {
         index += count
     }
 
-    /// The UTF-8 that a checked string stands for.
+    /// The unescaped UTF-8 of a checked string.
     func unescaped(_ value: Value) -> [UInt8] {
         let text = inside(value)
         var result: [UInt8] = []

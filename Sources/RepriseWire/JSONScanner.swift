@@ -1,16 +1,16 @@
 import Foundation
 package import RepriseCore
 
-/// Walks over JSON text (RFC 8259) without building anything, and says where each value lies.
+/// Scans JSON text (RFC 8259) without building values, and returns the place of each value.
 ///
-/// This is what lets a message body stay the bytes that came in: the envelope around it is read
-/// here, the body is checked once and copied as it is. Foundation's decoder costs about nine times
-/// as much for the hot envelope and would lose the bytes.
+/// So a message body keeps its original bytes: the envelope around it is read here, the body is
+/// checked once and copied unchanged. Foundation's decoder costs about nine times as much for the
+/// hot envelope and would lose the bytes.
 ///
-/// Nothing that is scanned can trap: every byte is read behind a check of the index, nesting is
-/// counted in a loop and bounded, numbers are converted with overflow checks. Beyond the RFC it
-/// refuses what would break the next reader: invalid UTF-8, unpaired surrogates in escapes (RFC
-/// 7493 §2.1), nesting beyond ``WireLimits/nestingDepth``.
+/// No input traps: every byte is read behind a check of the index, nesting is counted in a loop and
+/// bounded, numbers are converted with overflow checks. Beyond the RFC it rejects text that would
+/// break the next reader: invalid UTF-8, unpaired surrogates in escapes (RFC 7493 §2.1), nesting
+/// beyond ``WireLimits/nestingDepth``.
 package struct JSONScanner {
     /// A value's place in the text.
     package struct Value: Hashable {
@@ -18,7 +18,7 @@ package struct JSONScanner {
         package var kind: Kind
         /// With the quotes, for a string.
         package var range: Range<Int>
-        /// Whether a string holds escapes and therefore is not its own bytes.
+        /// Whether a string contains escapes and therefore differs from its bytes.
         package var hasEscapes = false
     }
 
@@ -59,11 +59,11 @@ package struct JSONScanner {
         }
     }
 
-    /// Calls `body` with each member of the object that comes next.
+    /// Calls `body` with each member of the next object.
     ///
-    /// - Parameter body: gets the key (a string value) and the member's value; returning leaves the
-    ///   scanner behind the value.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and what `body` throws.
+    /// - Parameter body: gets the key (a string value) and the member's value; afterwards the
+    ///   scanner is behind the value.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and the errors of `body`.
     package mutating func object(_ body: (_ key: Value, _ value: Value) throws -> Void) throws {
         skipSpace()
         guard take(UInt8(ascii: "{")) else { throw malformed("an object is expected") }
@@ -85,7 +85,7 @@ package struct JSONScanner {
         }
     }
 
-    /// Calls `body` with each element of the array that comes next.
+    /// Calls `body` with each element of the next array.
     package mutating func array(_ body: (Value) throws -> Void) throws {
         skipSpace()
         guard take(UInt8(ascii: "[")) else { throw malformed("an array is expected") }
@@ -100,31 +100,31 @@ package struct JSONScanner {
         }
     }
 
-    /// Nothing but white space may follow.
+    /// Only white space may follow.
     package mutating func end() throws {
         skipSpace()
         guard index == bytes.count else { throw malformed("something follows the value") }
     }
 
-    /// A scanner that begins at a value that was found before.
+    /// A scanner that begins at an earlier value.
     package func at(_ value: Value) -> JSONScanner {
         JSONScanner(bytes, from: value.range.lowerBound)
     }
 
     // MARK: Reading values
 
-    /// The bytes of a value as they stand.
+    /// The bytes of a value, unchanged.
     package func raw(_ value: Value) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(rebasing: bytes[value.range])
     }
 
-    /// The text between a string's quotes, as it stands.
+    /// The text between a string's quotes, unchanged.
     func inside(_ value: Value) -> UnsafeBufferPointer<UInt8> {
         let inner = (value.range.lowerBound + 1)..<(value.range.upperBound - 1)
         return UnsafeBufferPointer(rebasing: bytes[inner])
     }
 
-    /// Whether a string value says exactly `text` (ASCII).
+    /// Whether a string value equals `text` (ASCII).
     package func says(_ value: Value, _ text: StaticString) -> Bool {
         if value.hasEscapes {
             return unescaped(value) == text.withUTF8Buffer { Array($0) }
@@ -270,7 +270,7 @@ package struct JSONScanner {
         } while depth > 0
     }
 
-    /// Behind a value: closes what ends here, or goes on to the next member.
+    /// Behind a value: closes containers that end here, or goes on to the next member.
     private mutating func afterValue(_ open: inout UInt64, _ depth: inout Int) throws {
         while depth > 0 {
             skipSpace()

@@ -1,6 +1,6 @@
 /// Appends JSON text to a buffer.
 ///
-/// It can write only what the frames need, and nothing it writes needs to be checked.
+/// It writes only the forms that frames need, and its output needs no check.
 package struct JSONWriter {
     package private(set) var bytes: [UInt8]
     private var needsComma = false
@@ -18,7 +18,7 @@ package struct JSONWriter {
         nested(UInt8(ascii: "["), UInt8(ascii: "]"), body)
     }
 
-    /// A key made of ASCII that needs no escape.
+    /// An ASCII key without characters to escape.
     package mutating func key(_ key: StaticString) {
         comma()
         bytes.append(UInt8(ascii: "\""))
@@ -28,14 +28,14 @@ package struct JSONWriter {
         needsComma = false
     }
 
-    /// A key whose characters need no escape: a channel's name.
+    /// A key without characters to escape: a channel's name.
     package mutating func key(plain key: String) {
         plain(key)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
-    /// A string whose characters need no escape: a name, an id, an epoch.
+    /// A string without characters to escape: a name, an id, an epoch.
     package mutating func plain(_ text: String) {
         comma()
         bytes.append(UInt8(ascii: "\""))
@@ -74,7 +74,7 @@ package struct JSONWriter {
 
     package mutating func bool(_ value: Bool) { raw(Array((value ? "true" : "false").utf8)) }
 
-    /// JSON text that exists already.
+    /// Existing JSON text.
     package mutating func raw(_ json: [UInt8]) {
         comma()
         bytes.append(contentsOf: json)

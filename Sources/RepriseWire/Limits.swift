@@ -1,5 +1,4 @@
-/// The bounds that both sides of the wire keep; `docs/limits.md` lists each with what happens at
-/// it.
+/// The bounds of both sides of the wire; `docs/limits.md` lists each with its consequence.
 public enum WireLimits {
     /// The most bytes a message body may have, as JSON text.
     public static let bodyBytes = 65_536
@@ -23,23 +22,24 @@ public enum WireLimits {
     public static let coverageRanges = 256
     /// The most channels one connection may be subscribed to, and one `subscribe` frame may name.
     public static let channelsPerConnection = 1_000
-    /// The greatest sequence: what a JSON number holds exactly everywhere (2⁵³ − 1).
+    /// The greatest sequence: the greatest integer that JSON numbers hold exactly everywhere (2⁵³ −
+    /// 1).
     public static let greatestSequence: Int64 = 9_007_199_254_740_991
-    /// The most bytes of text in a `message` or `client` field; what is longer is cut.
+    /// The most bytes of text in a `message` or `client` field; longer text is cut.
     public static let textBytes = 256
     /// The most bytes a token may have.
     public static let tokenBytes = 8_192
-    /// The most users whose positions a subscription is told, and the most members whose receipts
-    /// go to all of a channel.
+    /// The most users in a subscription's positions, and the most members whose receipts are sent
+    /// to all of a channel.
     public static let positions = 100
-    /// Unread messages are counted up to so many.
+    /// The greatest count of unread messages.
     public static let unreadCounted: Int64 = 10_000
-    /// Typing ends after so long without a further `typing`, on both sides.
+    /// Typing ends this long after the last `typing`, on both sides.
     public static let typing: Duration = .seconds(10)
-    /// How often a client that goes on typing says so; more often is ignored.
+    /// The shortest interval of `typing` frames; earlier ones are ignored.
     public static let typingAgain: Duration = .seconds(4)
-    /// How long the server waits for `hello` after the upgrade.
+    /// The server's timeout for `hello` after the upgrade.
     public static let handshake: Duration = .seconds(10)
-    /// How often the server sends a heartbeat.
+    /// The interval of the server's heartbeats.
     public static let heartbeat: Duration = .seconds(25)
 }

@@ -1,9 +1,9 @@
-/// What a message does to an earlier one of its channel.
+/// A message's change to an earlier one of its channel.
 ///
 /// A publisher names the earlier one by its id, because its sequence may not be known yet; an event
 /// names it by its sequence.
 public enum MessageChange<Target: Hashable & Sendable>: Hashable, Sendable {
-    /// Takes the place of its body.
+    /// Replaces its body.
     case edits(Target)
     /// Blanks its body.
     case deletes(Target)

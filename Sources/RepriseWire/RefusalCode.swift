@@ -8,7 +8,7 @@ public struct RefusalCode: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether the same request may succeed later.
     ///
-    /// A code that is not known is taken for permanent.
+    /// An unknown code counts as permanent.
     public var isTemporary: Bool { Self.temporary.contains(name) }
 
     private static let temporary: Set<String> = [
@@ -24,24 +24,23 @@ extension RefusalCode {
     public static let tooLarge = RefusalCode("tooLarge")
     /// The body is not JSON.
     public static let malformed = RefusalCode("malformed")
-    /// The channel's name breaks the rule.
+    /// The channel's name violates the rule.
     public static let badChannelName = RefusalCode("badChannelName")
-    /// The id breaks the rule.
+    /// The id violates the rule.
     public static let badID = RefusalCode("badID")
-    /// The id is taken, by another user or in another channel: publish the message with a fresh
-    /// one.
+    /// Another user or channel has the id: publish the message with a fresh one.
     public static let conflict = RefusalCode("conflict")
     /// More channels than ``WireLimits/channelsPerConnection``.
     public static let tooManyChannels = RefusalCode("tooManyChannels")
     /// An edit or a deletion of a message that the channel does not have.
     public static let noSuchMessage = RefusalCode("noSuchMessage")
-    /// Not for this user, or there is no such channel.
+    /// Not allowed for this user, or the channel does not exist.
     public static let forbidden = RefusalCode("forbidden")
-    /// The server could not store it, or does not know whether it did: retry with the same id.
+    /// The server could not store it, or that is unknown: retry with the same id.
     public static let unavailable = RefusalCode("unavailable")
     /// Too many at once; wait for `retryAfter`.
     public static let rateLimited = RefusalCode("rateLimited")
-    /// The server is at a limit of its own; wait for `retryAfter`.
+    /// The server is at one of its own limits; wait for `retryAfter`.
     public static let overloaded = RefusalCode("overloaded")
     /// The message named in `after` is not stored yet; send it first.
     public static let predecessorMissing = RefusalCode("predecessorMissing")

@@ -1,4 +1,4 @@
-/// The half-open interval (after, through] of sequences: what one message, one `gone` or one hole
+/// The half-open interval (after, through] of sequences that one message, one `gone` or one hole
 /// accounts for.
 public struct SequenceRange: Hashable, Sendable, CustomStringConvertible {
     /// The sequence before the first one in the range; 0 or more.
@@ -30,6 +30,6 @@ public struct SequenceRange: Hashable, Sendable, CustomStringConvertible {
     /// Whether it holds `sequence`.
     public func contains(_ sequence: Int64) -> Bool { sequence > after && sequence <= through }
 
-    /// As in mathematics: `(3, 7]`.
+    /// In mathematical notation: `(3, 7]`.
     public var description: String { "(\(after), \(through)]" }
 }

@@ -1,6 +1,6 @@
 public import RepriseCore
 
-/// What the server sends.
+/// A frame that the server sends.
 ///
 /// `docs/protocol.md` describes each frame.
 public enum ServerFrame: Hashable, Sendable {
@@ -10,11 +10,11 @@ public enum ServerFrame: Hashable, Sendable {
         public var version: Int64
         /// The server's time.
         public var time: WallTime
-        /// How often a heartbeat comes.
+        /// The interval of heartbeats.
         public var heartbeat: Duration
         /// Name and version of the server.
         public var server: String
-        /// Whom the server takes the client for; nil where it does not ask.
+        /// The user that the server takes the client for; nil on a server without users.
         public var session: Session?
 
         /// Makes a welcome.
@@ -30,11 +30,12 @@ public enum ServerFrame: Hashable, Sendable {
         }
     }
 
-    /// Who is connected, and until when.
+    /// The connected user, and the end of the session.
     public struct Session: Hashable, Sendable {
         /// The user.
         public var user: UserID
-        /// When the token ends: the connection with it, unless another token comes before.
+        /// When the token expires: the connection ends with it, unless another token arrives
+        /// before.
         public var expires: WallTime
 
         /// Makes a session.
@@ -44,7 +45,8 @@ public enum ServerFrame: Hashable, Sendable {
         }
     }
 
-    /// A catch-up begins: what follows tiles the complement of the device's coverage up to `head`.
+    /// A catch-up begins: the next frames tile the complement of the device's coverage up to
+    /// `head`.
     public struct Subscribed: Hashable, Sendable {
         /// The channel.
         public var channel: ChannelName
@@ -52,12 +54,12 @@ public enum ServerFrame: Hashable, Sendable {
         public var epoch: Epoch
         /// The target: the newest sequence at this moment.
         public var head: Int64
-        /// The newest sequence that retention has taken away; 0 if it took none.
+        /// The newest sequence that retention has removed; 0 without any.
         public var floor: Int64
         /// The device's positions are void although the epoch is the same: it claims more than the
         /// log has.
         public var reset: Bool
-        /// The number of the `subscribe` that it answers; nil if that had none, or nobody asked.
+        /// The number of the answered `subscribe`; nil if that had none, or none was sent.
         public var request: Int64?
 
         /// Makes a subscribed.
@@ -80,20 +82,20 @@ public enum ServerFrame: Hashable, Sendable {
         public var channel: ChannelName
         /// Its sequence.
         public var seq: Int64
-        /// The sequence before it when it was stored; on the wire only where it is not `seq - 1`.
+        /// The sequence before it when it was stored; on the wire only if it is not `seq - 1`.
         public var prev: Int64
         /// Its id.
         public var id: EntryID
         /// When the server stored it.
         public var time: WallTime
-        /// Who published it; nil where the server does not ask who is who.
+        /// Its author; nil on a server without users.
         public var from: UserID?
-        /// What it does to an earlier message, by sequence; nil for a message of its own.
+        /// Its change to an earlier message, by sequence; nil for a message of its own.
         public var change: MessageChange<Int64>?
         /// Whether it was deleted since: then the body is `null`, and the sequence stays.
         public var isDeleted: Bool
-        /// JSON text, byte for byte as it was published; `null` for a deletion and for what was
-        /// deleted.
+        /// JSON text, byte for byte as it was published; `null` for a deletion and for a deleted
+        /// message.
         public var body: [UInt8]
 
         /// Makes an event.
@@ -157,13 +159,13 @@ public enum ServerFrame: Hashable, Sendable {
         public var channel: String?
         /// The message's id, if a publish is refused.
         public var id: String?
-        /// Why, for programs.
+        /// The reason, for programs.
         public var code: RefusalCode
-        /// Why, for people.
+        /// The reason, for people.
         public var message: String
-        /// For a temporary code: not before.
+        /// For a temporary code: the wait before a retry.
         public var retryAfter: Duration?
-        /// The number of the `subscribe` that is refused; nil if it had none.
+        /// The number of the refused `subscribe`; nil if it had none.
         public var request: Int64?
 
         /// Makes a refused.
@@ -184,9 +186,9 @@ public enum ServerFrame: Hashable, Sendable {
     public struct Position: Hashable, Sendable {
         /// The user.
         public var user: UserID
-        /// All up to here is read.
+        /// Everything up to here is read.
         public var read: Int64
-        /// All up to here is on one of the user's devices.
+        /// Everything up to here is on one of the user's devices.
         public var delivered: Int64
 
         /// Makes a position.
@@ -197,13 +199,13 @@ public enum ServerFrame: Hashable, Sendable {
         }
     }
 
-    /// Where the users of a channel stand when a subscription of it begins.
+    /// The positions of a channel's users at the start of a subscription.
     public struct Positions: Hashable, Sendable {
         /// The channel.
         public var channel: ChannelName
         /// The user of this connection first, then others: at most ``WireLimits/positions``.
         public var positions: [Position]
-        /// What the user of this connection has not read.
+        /// The unread count of this connection's user.
         public var unread: Unread
 
         /// Makes positions.
@@ -220,23 +222,23 @@ public enum ServerFrame: Hashable, Sendable {
     case subscribed(Subscribed)
     /// A message.
     case event(Event)
-    /// A range that will never come.
+    /// A range that will never arrive.
     case gone(channel: ChannelName, Gone)
-    /// All that was missing at `subscribed` has been sent.
+    /// All messages missing at `subscribed` have been sent.
     case syncComplete(SyncComplete)
     /// The heads that changed since the last heartbeat.
     case heartbeat(time: WallTime, heads: [ChannelName: Int64])
     /// A message is stored.
     case published(Published)
-    /// A request is refused; without an id it ends a subscription that was open.
+    /// A request is refused; without an id it ends an open subscription.
     case refused(Refused)
-    /// A fresh token was taken.
+    /// A fresh token was accepted.
     case authenticated(Session)
-    /// Where the users of a channel stand, right after `subscribed`.
+    /// The positions of a channel's users, right after `subscribed`.
     case positions(Positions)
-    /// A user's positions have moved: also one's own, as the answer to a receipt.
+    /// A user's positions have moved: also the client's own user's, as the answer to a receipt.
     case receipt(channel: ChannelName, Position)
-    /// Another user begins or goes on to type, for `expires` at most, or has stopped.
+    /// Another user starts or continues typing, for `expires` at most, or has stopped.
     case typing(channel: ChannelName, user: UserID, isTyping: Bool, expires: Duration)
     /// Why the connection will be closed right after this frame.
     case error(code: CloseCode, message: String)

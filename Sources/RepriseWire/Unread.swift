@@ -1,12 +1,12 @@
-/// How many messages a user has not read, and as of which head that was counted.
+/// How many messages a user has not read, and the head at which they were counted.
 ///
 /// A message is unread if its sequence lies in (max(read, joined, floor − 1), head], the user did
 /// not publish it, it is not deleted, and it is no edit or deletion. A count of an older head never
-/// takes the place of one of a newer.
+/// replaces one of a newer.
 public struct Unread: Hashable, Sendable {
-    /// How many; at most ``WireLimits/unreadCounted``, which stands for "so many or more".
+    /// The count; at most ``WireLimits/unreadCounted``, which means "that many or more".
     public var count: Int64
-    /// The head it was counted at.
+    /// The head at which it was counted.
     public var head: Int64
 
     /// Makes a count.
@@ -20,8 +20,8 @@ public struct Unread: Hashable, Sendable {
     /// - Parameters:
     ///   - read: the read position; 0 if nothing is read.
     ///   - joined: the head when the user joined; 0 if the user has always been there.
-    ///   - floor: the newest sequence that retention has taken away.
-    /// - Returns: unread are messages with a greater sequence.
+    ///   - floor: the newest sequence that retention has removed.
+    /// - Returns: the last sequence that cannot be unread; unread messages have a greater one.
     public static func start(read: Int64, joined: Int64, floor: Int64) -> Int64 {
         max(read, joined, floor)
     }

@@ -1,9 +1,9 @@
 import RepriseCore
 
-/// Who a person or a program is, to the server: the `sub` of a token.
+/// The identity of a person or a program on the server: the `sub` of a token.
 ///
-/// 1 to 128 printable ASCII characters without space, `"` and `\`, so that what identity providers
-/// hand out fits (`auth0|5f7c8ec7`, `ada@example.org`).
+/// 1 to 128 printable ASCII characters without space, `"` and `\`, so that the ids of identity
+/// providers fit (`auth0|5f7c8ec7`, `ada@example.org`).
 public struct UserID: Hashable, Sendable, CustomStringConvertible {
     /// The text.
     public let text: String

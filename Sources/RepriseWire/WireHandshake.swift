@@ -1,5 +1,4 @@
-/// Where a client connects and what it asks for there: the first lines of `docs/protocol.md`,
-/// "Transport".
+/// The path and the subprotocol of a client's connection: `docs/protocol.md`, "Transport".
 public enum WireHandshake {
     /// The path of the WebSocket endpoint.
     public static let path = "/v1/connect"

@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseWire
 
-/// What the app asks for about single channels.
+/// The app's requests for single channels.
 extension ChannelsDriver {
     struct Wish {
         var channel: ChannelName
@@ -9,8 +9,8 @@ extension ChannelsDriver {
         var answer: CheckedContinuation<Void, any Error>
     }
 
-    /// Those who ask while the journal is being read are answered together by the next reading, and
-    /// asked for in one frame.
+    /// Concurrent callers are answered together by the next read of the journal, and requested in
+    /// one frame.
     func subscribe(_ channel: ChannelName, states: Announcer<ChannelState>) async throws {
         guard !machine.isSubscribed(channel) else {
             return await perform(machine.subscribedAgain(channel, at: now))
@@ -57,7 +57,7 @@ extension ChannelsDriver {
         await perform(machine.snapshotsWanted(channel))
     }
 
-    /// Has the app load it, again and again until it has; then the subscription goes on.
+    /// Calls the app's loader until it succeeds; then the subscription continues.
     func load(_ snapshot: SubscriptionMachine.Snapshot, of channel: ChannelName) {
         guard let handler = snapshotHandlers[channel],
             let epoch = machine.machine(of: channel)?.epoch
@@ -91,7 +91,7 @@ extension ChannelsDriver {
         await perform(machine.snapshotTaken(snapshot, of: channel, at: now))
     }
 
-    /// What was not finished is in the journal, and asked for again.
+    /// An unfinished snapshot is in the journal, and requested again.
     func stopLoadingSnapshot(of channel: ChannelName) {
         snapshotTasks.removeValue(forKey: channel)?.cancel()
         wake()

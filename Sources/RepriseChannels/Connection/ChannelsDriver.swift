@@ -3,9 +3,9 @@ import RepriseJournal
 import RepriseWire
 import Synchronization
 
-/// Performs what ``ChannelsMachine`` decides: one connection, and all the channels on it.
+/// Performs the decisions of ``ChannelsMachine``: one connection, and all its channels.
 actor ChannelsDriver {
-    /// What the loop does next.
+    /// The loop's next step.
     private enum Step {
         case dial
         case stop(any Error)
@@ -19,7 +19,7 @@ actor ChannelsDriver {
     let presence: Presence
     let connectionStates: Announcer<ConnectionState>
     let configuration: Channels.Configuration
-    /// What has become of the app and the machine does not know yet, in order.
+    /// Phases of the app that the machine has not taken yet, in order.
     nonisolated let phases = Mutex<[AppPhase]>([])
 
     var machine: ChannelsMachine
@@ -28,19 +28,19 @@ actor ChannelsDriver {
     private var socket: (any Socket)?
     private var uplink: Uplink?
     private var step: Step?
-    /// The task was cancelled: that its connection ends then is no failure.
+    /// The task was cancelled: the end of its connection is no failure then.
     private var isEnding = false
     private var alarm: Task<Void, any Error>?
-    /// The dial under way.
+    /// The current dial.
     private var dialling: Task<any Socket, any Error>?
-    /// The app's answer that is waited for.
+    /// The pending request to the app.
     private var asking: Task<Void, Never>?
-    /// Channels that are to be subscribed to, with the next reading of the journal.
+    /// Channels to subscribe to after the next read of the journal.
     var wishes: [Wish] = []
     var isReadingWishes = false
     var snapshotHandlers: [ChannelName: Channel.SnapshotHandler] = [:]
     var snapshotTasks: [ChannelName: Task<Void, Never>] = [:]
-    /// Who waits for the machine to change.
+    /// Callers that wait for the machine to change.
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
     init(
@@ -59,16 +59,16 @@ actor ChannelsDriver {
         machine = ChannelsMachine(settings: configuration.machine)
     }
 
-    /// What time the server said it is, and when.
+    /// The server's time, and when it was received.
     private(set) var serverClock: (time: WallTime, at: Duration)?
     var now: Duration { configuration.timekeeper.uptime() }
     var jitter: Double { configuration.jitter() }
 
     // MARK: The loop
 
-    /// Connects, and connects again, until the task is cancelled.
+    /// Connects, and reconnects, until the task is cancelled.
     ///
-    /// - Throws: what makes going on useless.
+    /// - Throws: an error that makes a retry useless.
     func run() async throws {
         let device = try await store.device()
         isEnding = false
@@ -78,7 +78,7 @@ actor ChannelsDriver {
             for channel in snapshotTasks.keys { stopLoadingSnapshot(of: channel) }
             isEnding = false
             for action in machine.stopped() {
-                // Why it has given up stays to be seen.
+                // The reason for giving up stays visible.
                 if hasGivenUp, case .announce(.idle) = action { continue }
                 announce(action)
             }
@@ -102,7 +102,8 @@ actor ChannelsDriver {
 
     private func watchNetwork() async {
         guard let network = configuration.network else { return }
-        // A platform says at once how it is now, which is no change as long as there is a network.
+        // A platform reports the current path at once, which is no change while a network is
+        // available.
         var known = NetworkPath(isUsable: true, interface: nil)
         for await path in network.paths {
             let isNews = path.isUsable != known.isUsable || known.interface != nil && path != known
@@ -116,11 +117,12 @@ actor ChannelsDriver {
         (server.hasSuffix("/") ? server.dropLast() : server[...]) + WireHandshake.path
     }
 
-    /// Dials, and talks until the connection has ended and nothing of it is on its way to the disk.
+    /// Dials, and runs until the connection has ended and none of its data is on its way to the
+    /// disk.
     private func converse() async {
         let socket: any Socket
         do {
-            // Who has taken the journal over has this device's id, and each would end the other's
+            // A new owner of the journal has this device's id, and each would end the other's
             // connection.
             try await store.journal.checkOwnership()
             socket = try await dial()
@@ -164,7 +166,7 @@ actor ChannelsDriver {
         }
     }
 
-    /// Reads until the connection ends; returns how, if it was not in good order.
+    /// Reads until the connection ends; returns the error, if it did not end normally.
     private func receive(from socket: any Socket) async -> (any Error)? {
         let limit = configuration.framesPerCommit
         do {
@@ -240,7 +242,7 @@ actor ChannelsDriver {
         wake()
     }
 
-    /// A send that fails needs no care of its own: the connection has ended, and `receive` says so.
+    /// A failed send needs no handling: the connection has ended, and `receive` reports it.
     private func send(_ frames: [[UInt8]]) async { try? await socket?.send(frames) }
 
     private func write(_ batch: StagedBatch, at positions: [ChannelName: LogPosition]) async {
@@ -320,8 +322,7 @@ actor ChannelsDriver {
 
     func reconnect() async { await perform(machine.dialRequested(at: now)) }
 
-    /// Has the machine take in what became of the app, in the order in which it did, whoever of
-    /// those that call this comes first.
+    /// Passes the app's phases to the machine in their order, whichever caller is first.
     func follow() async {
         while let phase = phases.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
             let moment = now

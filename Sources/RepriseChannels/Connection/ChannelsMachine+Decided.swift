@@ -1,8 +1,8 @@
 import RepriseCore
 import RepriseWire
 
-/// What the machines of the connection and of its subscriptions have decided, turned into what the
-/// driver is to do.
+/// Turns the decisions of the connection's and the subscriptions' machines into actions of the
+/// driver.
 extension ChannelsMachine {
     mutating func perform(_ steps: [ConnectionMachine.Action], at now: Duration) {
         for step in steps {
@@ -84,7 +84,7 @@ extension ChannelsMachine {
         }
     }
 
-    /// Shows what state it is in; the rest of it was meant for a connection that is gone.
+    /// Shows its state; the other actions were meant for a connection that is gone.
     mutating func show(_ steps: [SubscriptionMachine.Action], of place: Int) {
         for case .enter(let state) in steps {
             emit(.enter(subscriptions[place].channel, state))

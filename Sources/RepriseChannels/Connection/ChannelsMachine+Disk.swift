@@ -1,9 +1,9 @@
 import RepriseCore
 package import RepriseWire
 
-/// From memory to the disk, and back if that fails.
+/// From memory to the disk, and back on failure.
 extension ChannelsMachine {
-    /// The one batch under way goes first; the next is read while that is written.
+    /// The current batch goes first; the next one is read while it is written.
     mutating func submit(_ batch: StagedBatch) {
         guard !batch.isEmpty, fatal == nil else { return }
         guard case .idle = disk else {
@@ -17,7 +17,7 @@ extension ChannelsMachine {
         emit(.commit(batch, at: written))
     }
 
-    /// The batch is durable; `moved` says where its logs are now.
+    /// The batch is durable; `moved` holds the new positions of its logs.
     package mutating func committed(
         _ moved: [ChannelName: LogPosition], at now: Duration, jitter: Double
     ) -> [Action] {
@@ -45,10 +45,10 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// Nothing of the batch was written, or nobody knows.
+    /// Nothing of the batch was written, or that is unknown.
     ///
-    /// The disk is the truth: memory goes back to it, and what was lost on the way is asked for
-    /// again. Nothing is read from the network meanwhile, so nothing piles up.
+    /// The disk is the truth: memory returns to it, and lost frames are requested again. Nothing is
+    /// read from the network meanwhile, so nothing piles up.
     package mutating func commitFailed(_ error: any Error, at now: Duration, jitter: Double)
         -> [Action]
     {
@@ -77,8 +77,7 @@ extension ChannelsMachine {
 
     private static let pause = Backoff(base: .milliseconds(100), longest: .seconds(30))
 
-    /// A journal that another process has taken over, or that was closed, will not take anything
-    /// again.
+    /// A journal that another process has taken over, or that was closed, accepts no more writes.
     private static func isWorthWaiting(_ error: any Error) -> Bool {
         guard let error = error as? RepriseError else { return true }
         switch error.code {
@@ -93,14 +92,14 @@ extension ChannelsMachine {
         emit(.reload(subscriptions.map(\.channel)))
     }
 
-    /// What the journal has of the channels that were asked for; nil: nothing.
+    /// The journal's state of the requested channels; nil: none.
     package mutating func reloaded(
         _ found: [ChannelName: ChannelStore.Stored?], at now: Duration, jitter: Double
     ) -> [Action] {
         isStale = false
         disk = .idle
         for place in subscriptions.indices {
-            // One that was subscribed to meanwhile has what the journal has.
+            // A channel subscribed to meanwhile already has the journal's state.
             guard let stored = found[subscriptions[place].channel] else { continue }
             subscriptions[place].drop()
             positions[subscriptions[place].channel] = stored?.position
@@ -136,8 +135,7 @@ extension ChannelsMachine {
 
     // MARK: Subscriptions
 
-    /// Somebody wants a channel; `stored` is what the journal has of it, read while
-    /// ``mayLoad(_:)``.
+    /// A caller wants a channel; `stored` is its state in the journal, read while ``mayLoad(_:)``.
     package mutating func subscribed(
         _ channel: ChannelName, stored: ChannelStore.Stored?, at now: Duration
     ) -> [Action] {
@@ -146,7 +144,7 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// Somebody wants many channels: they are asked for together.
+    /// A caller wants many channels: they are requested together.
     package mutating func subscribed(
         _ channels: [(name: ChannelName, stored: ChannelStore.Stored?)], at now: Duration
     ) -> [Action] {
@@ -182,8 +180,8 @@ extension ChannelsMachine {
             places[subscription.channel] = place
         }
         positions[channel] = nil
-        // What waits for the disk has no position any more, and one refused segment fails the whole
-        // batch.
+        // Staged changes that wait for the disk have no position any more, and one refused segment
+        // fails the whole batch.
         behind?.remove(channel)
         if behind?.isEmpty == true { behind = nil }
         asks.removeAll { $0.channel == channel }
@@ -195,7 +193,7 @@ extension ChannelsMachine {
 
     package func isSubscribed(_ channel: ChannelName) -> Bool { places[channel] != nil }
 
-    /// What memory believes of a channel; for those who check it against the disk.
+    /// Memory's state of a channel, to check it against the disk.
     package func machine(of channel: ChannelName) -> SubscriptionMachine? {
         places[channel].map { subscriptions[$0].machine }
     }

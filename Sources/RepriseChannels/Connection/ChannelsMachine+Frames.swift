@@ -1,12 +1,12 @@
 import RepriseCore
 import RepriseWire
 
-/// From frames to what is written.
+/// From frames to writes.
 extension ChannelsMachine {
-    /// Frames have arrived together, at most `framesPerCommit` of them; asked for only while
+    /// Frames have arrived together, at most `framesPerCommit` of them; called only while
     /// ``mayRead``.
     ///
-    /// Whatever a frame says, nothing here traps.
+    /// No content of a frame traps here.
     package mutating func framesReceived(
         _ frames: ArraySlice<[UInt8]>, at now: Duration, jitter: Double
     ) -> [Action] {
@@ -79,7 +79,7 @@ extension ChannelsMachine {
             if refused.id != nil { return emit(.refused(refused)) }
             with(refused.channel, &reading) { $0.refusedReceived(refused, at: now, jitter: jitter) }
         case .subscribed(let subscribed):
-            // What came before belongs to the positions before.
+            // Earlier frames belong to the earlier positions.
             if let place = places[subscribed.channel] {
                 subscriptions[place].cut(into: &reading.batch)
             }
@@ -93,7 +93,7 @@ extension ChannelsMachine {
         }
     }
 
-    /// Gives a frame to the machine of its channel, and stages the coverage if that has changed.
+    /// Passes a frame to its channel's machine, and stages the coverage if that has changed.
     private mutating func with(
         _ channel: String?, _ reading: inout Reading,
         _ input: (inout SubscriptionMachine) -> [SubscriptionMachine.Action]

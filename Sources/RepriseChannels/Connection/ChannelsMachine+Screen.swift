@@ -1,10 +1,9 @@
 import RepriseCore
 package import RepriseWire
 
-/// What the app says about a channel: that it is on screen, and that it loads snapshots.
+/// The app's reports about a channel: that it is visible, and that it loads snapshots.
 extension ChannelsMachine {
-    /// Somebody looks at the channel: it is caught up before the others, also if a catch-up is
-    /// under way.
+    /// The channel is visible: it is caught up before the others, even during a catch-up.
     package mutating func appeared(_ channel: ChannelName, at now: Duration) -> [Action] {
         guard onScreen.insert(channel).inserted, let place = places[channel] else { return [] }
         let others = subscriptions.indices.contains {
@@ -15,8 +14,8 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// Somebody wants the channel that is subscribed to: one that was refused is asked for again,
-    /// because the user may be a member now.
+    /// A caller wants a subscribed channel: a refused one is requested again, because the user may
+    /// be a member now.
     package mutating func subscribedAgain(_ channel: ChannelName, at now: Duration) -> [Action] {
         guard let place = places[channel] else { return [] }
         perform(subscriptions[place].machine.wantedAgain(at: now), of: place)
@@ -35,7 +34,7 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// The app has loaded a snapshot, durably; told only while ``mayRead``.
+    /// The app has loaded a snapshot, durably; called only while ``mayRead``.
     package mutating func snapshotTaken(
         _ snapshot: SubscriptionMachine.Snapshot, of channel: ChannelName, at now: Duration
     ) -> [Action] {
@@ -52,7 +51,7 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// The app could not load it; it is asked again, and the server whether it still makes sense.
+    /// The app could not load it; it is asked again, and the server whether it is still current.
     package mutating func snapshotFailed(_ error: any Error, of channel: ChannelName) -> [Action] {
         guard let place = places[channel] else { return [] }
         subscriptions[place].tally.lastError = "\(error)"

@@ -1,7 +1,7 @@
 import RepriseCore
 package import RepriseWire
 
-/// Who we are to the server, and when there may be a connection at all.
+/// The session with the server, and when a connection is allowed.
 extension ChannelsMachine {
     // MARK: Dialling
 
@@ -20,7 +20,7 @@ extension ChannelsMachine {
         perform(tokens.wanted(at: now), at: now, jitter: 0)
     }
 
-    /// Whatever of the dial was begun, it ends as a failure.
+    /// Whatever part of the dial has begun ends as a failure.
     mutating func abandonDial(at now: Duration) {
         guard dialsAfterReload || awaitsToken else { return emit(.abandonDial) }
         dialsAfterReload = false
@@ -66,8 +66,8 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// The app has thrown: it may be anything, so of a foreign error only its type is kept, which
-    /// is surely no secret.
+    /// The app has thrown: of a foreign error only the type is kept, because the rest may hold a
+    /// secret.
     package mutating func tokenFailed(
         _ error: any Error, for number: Int, at now: Duration, jitter: Double
     ) -> [Action] {
@@ -88,24 +88,24 @@ extension ChannelsMachine {
         perform(tokens.authenticated(session, at: now, jitter: jitter), at: now, jitter: jitter)
     }
 
-    /// The server takes us for another user: nothing of this connection is for us.
+    /// The server takes this device for another user: nothing of this connection is valid.
     mutating func refuse(_ mistake: RepriseError, at now: Duration) {
         disconnection = Disconnection(error: mistake)
         isStranger = true
         perform(connection.strangerWelcomed(), at: now)
     }
 
-    /// - Returns: whether the connection ended for a token, and another may be had.
+    /// - Returns: whether the connection ended because of its token, and another one is possible.
     mutating func judgeToken(_ verdict: CloseCode?) -> Bool {
         self.verdict = verdict
         if verdict == .tokenExpired { tokens.ended() }
         return verdict == .unauthorized && tokens.refused()
     }
 
-    /// Coming back would end the same way.
+    /// Another connection would end the same way.
     ///
-    /// Where it is for the token, the client waits for a person to sign in, and goes on with what
-    /// is in the journal meanwhile.
+    /// If the token is the reason, the client waits for a sign-in, and goes on with the journal's
+    /// content meanwhile.
     mutating func giveUp() {
         guard tokens.isUsed, verdict == .unauthorized else { return emit(.stop(refusal())) }
         if disconnection.error?.code != .wrongUser {
@@ -127,7 +127,7 @@ extension ChannelsMachine {
 
     // MARK: From outside
 
-    /// Somebody wants a connection now: a person has signed in again, or does not want to wait.
+    /// A connection is wanted now: a person has signed in again, or does not want to wait.
     package mutating func dialRequested(at now: Duration) -> [Action] {
         tokens.renewed()
         perform(connection.dialRequested(at: now), at: now)
@@ -159,8 +159,8 @@ extension ChannelsMachine {
         return take()
     }
 
-    /// Whether nothing is open, nothing will be opened before the app is in the foreground, and all
-    /// that came is on the disk.
+    /// Whether nothing is open, nothing will be opened before the app is in the foreground, and
+    /// everything received is on the disk.
     package var isAtRest: Bool { connection.isAtRest && isSettled }
 
     package var isAwake: Bool { connection.isAwake }

@@ -1,23 +1,22 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides for one connection and all the channels on it: what is sent, what is written together,
-/// and what is read again when a write has failed.
+/// Decides for one connection and all its channels: which frames are sent, what is written
+/// together, and what is read again after a failed write.
 ///
-/// What arrives is decoded and judged here, as much as may share a transaction at a time. One such
-/// batch may be on its way to the disk and one may wait behind it; then nothing more is read
-/// (``mayRead``), so memory is ahead of the disk by those two only, and comes back to it if a
-/// commit fails.
+/// Frames are decoded and checked here, at most one transaction's worth at a time. One batch may be
+/// on its way to the disk and one may wait behind it; then nothing more is read (``mayRead``). So
+/// memory is ahead of the disk by those two only, and returns to it if a commit fails.
 ///
-/// Its driver performs the actions in their order. It reports each event once, and of effects that
-/// were begun each end: `dial`, `commit` and `reload` have exactly one answer.
+/// Its driver performs the actions in their order. It reports each event once, and each end of a
+/// started effect: `dial`, `commit` and `reload` have exactly one answer.
 package struct ChannelsMachine: Sendable {
     package struct Settings: Sendable {
         package var connection: ConnectionMachine.Settings
         package var subscription: SubscriptionMachine.Settings
         package var tokens: TokenMachine.Settings
-        /// How many frames may share one transaction: the most that
-        /// ``ChannelsMachine/framesReceived(_:at:jitter:)`` is given at once.
+        /// The most frames that share one transaction: the most that
+        /// ``ChannelsMachine/framesReceived(_:at:jitter:)`` gets at once.
         package var framesPerCommit: Int
         /// Name and version of the app.
         package var client: String
@@ -39,36 +38,35 @@ package struct ChannelsMachine: Sendable {
     package enum Action: Sendable {
         /// Answered by `dialSucceeded` or `dialFailed`.
         case dial
-        /// End the dial under way; it is answered all the same.
+        /// End the current dial; it is still answered.
         case abandonDial
         /// Ask the app for a token; answered by `tokenReceived` or `tokenFailed` with this number.
         case askToken(Int, TokenRequest.Reason)
-        /// Nobody waits for the app's token any more.
+        /// The app's token is no longer needed.
         case abandonToken
         /// Ping the peer; answered by `probeAnswered` or `probeFailed` with this number.
         case probe(Int)
-        /// Going on is useless.
+        /// A retry is useless.
         case stop(any Error)
         case send([[UInt8]])
         case close(CloseCode)
-        /// Write it, if the logs are where memory believes them to be; answered by `committed` or
-        /// `commitFailed`.
+        /// Write it, if the logs are at these positions; answered by `committed` or `commitFailed`.
         case commit(StagedBatch, at: [ChannelName: LogPosition])
-        /// Read what the journal has; answered by `reloaded` or `reloadFailed`.
+        /// Read the journal's state; answered by `reloaded` or `reloadFailed`.
         case reload([ChannelName])
-        /// Call `woke` then; it takes the place of an earlier one. nil: there is no need any more.
+        /// Call `woke` then; replaces an earlier one. nil: no longer needed.
         case wake(at: Duration?)
         case announce(ConnectionState)
         case enter(ChannelName, ChannelState)
         /// The outbox may send.
         case openSession(serverTime: WallTime, user: UserID?)
         case closeSession
-        /// The server says where everybody stands, or who types.
+        /// The server reports positions, or typing users.
         case heard(ServerFrame)
         /// The server has answered the outbox.
         case published(ServerFrame.Published, isSubscribed: Bool)
         case refused(ServerFrame.Refused)
-        /// Readers of these channels may find something new.
+        /// Readers of these channels may find new messages.
         case signalReaders([ChannelName])
         /// Have the app load a snapshot; answered by `snapshotTaken`, at any time.
         case requestSnapshot(ChannelName, SubscriptionMachine.Snapshot)
@@ -82,18 +80,18 @@ package struct ChannelsMachine: Sendable {
         case channel(ChannelName)
     }
 
-    /// What is between memory and disk.
+    /// The state between memory and disk.
     enum Disk: Sendable {
         case idle
-        /// A batch that touches these channels is being written; `revisions` are what becomes
-        /// durable with it.
+        /// A batch that touches these channels is being written; `revisions` become durable with
+        /// it.
         case writing(channels: [ChannelName], revisions: [StagedBatch.Revision])
         /// A commit has failed; a timer is set.
         case pausing
         case reloading
     }
 
-    /// How the connection ended, while something is still on its way to the disk.
+    /// How the connection ended, while some of its data is still on its way to the disk.
     struct Ending: Sendable { var closeCode: CloseCode? }
 
     let settings: Settings
@@ -106,40 +104,40 @@ package struct ChannelsMachine: Sendable {
     var places: [ChannelName: Int] = [:]
     var positions: [ChannelName: LogPosition] = [:]
     var timers = Deadlines<Timer>()
-    /// What the driver was last asked to wake us for.
+    /// The moment of the driver's current wake-up.
     private var alarm: Duration?
-    /// Channels that somebody looks at.
+    /// Visible channels.
     var onScreen: Set<ChannelName> = []
     /// Channels for which the app loads snapshots.
     var snapshotChannels: Set<ChannelName> = []
     var tally = ConnectionTally()
-    /// Channels to ask for with the next frame.
+    /// Channels to request with the next frame.
     var asks: [ClientFrame.Subscription] = []
     /// A subscription has given this connection up.
     var wantsReconnect = false
     var disk = Disk.idle
     /// The batch that waits for the one being written.
     var behind: StagedBatch?
-    /// Memory is not known to agree with the disk.
+    /// Memory may differ from the disk.
     package internal(set) var isStale = false
     /// Commits that failed in a row.
     var failedCommits = 0
-    /// What makes going on useless.
+    /// An error that makes a retry useless.
     var fatal: (any Error)?
     /// A dial waits for memory to be read again.
     var dialsAfterReload = false
     /// A dial waits for the app's token.
     var awaitsToken = false
-    /// The server takes this connection for somebody else's: nothing on it is read.
+    /// The server takes this connection for another user's: nothing on it is read.
     var isStranger = false
-    /// What the last connection ended with.
+    /// The close code of the last connection.
     var verdict: CloseCode?
     var ending: Ending?
     /// Why the last connection ended.
     var disconnection = Disconnection()
-    /// Frames that could not be read, or belong to no channel of ours.
+    /// Frames that are unreadable, or belong to none of the channels.
     package internal(set) var strays: Int64 = 0
-    /// What the event that is being handled leads to.
+    /// The actions of the current event.
     private var actions: [Action] = []
 
     package init(settings: Settings = Settings()) {
@@ -148,7 +146,7 @@ package struct ChannelsMachine: Sendable {
         tokens = TokenMachine(settings: settings.tokens)
     }
 
-    // MARK: What the driver asks
+    // MARK: The driver's queries
 
     /// Whether frames may be read from the connection now.
     package var mayRead: Bool {
@@ -158,7 +156,7 @@ package struct ChannelsMachine: Sendable {
         }
     }
 
-    /// Whether going on is useless, whatever is still to be read from the connection.
+    /// Whether a retry is useless, whatever is still to be read from the connection.
     package var isFatal: Bool { fatal != nil }
 
     /// Whether nothing is on its way to the disk or back.
@@ -166,7 +164,7 @@ package struct ChannelsMachine: Sendable {
         if case .idle = disk { behind == nil } else { false }
     }
 
-    /// Whether the journal may be asked where a channel stands, for `subscribed`: an earlier
+    /// Whether a channel's state may be read from the journal, for `subscribed`: an earlier
     /// subscription of it can still be on its way to the disk.
     package func mayLoad(_ channel: ChannelName) -> Bool {
         guard case .writing(let channels, let revisions) = disk else { return true }
@@ -187,7 +185,7 @@ package struct ChannelsMachine: Sendable {
         return take()
     }
 
-    /// The driver runs no more.
+    /// The driver has ended.
     package mutating func stopped() -> [Action] {
         connection.stopped()
         dialsAfterReload = false
@@ -229,7 +227,7 @@ package struct ChannelsMachine: Sendable {
             }
         }
         flush()
-        // What was set meanwhile may be later than what was there before.
+        // A new timer may be later than the one before it.
         if let soonest = timers.soonest, soonest < alarm ?? soonest + .seconds(1) {
             wake(at: soonest)
         }
@@ -238,8 +236,8 @@ package struct ChannelsMachine: Sendable {
 
     /// The connection has ended.
     ///
-    /// Nothing of it may be left when the next one is made: what was read is written, what was
-    /// asked is forgotten.
+    /// Nothing of it may remain when the next one is made: received frames are written, requests
+    /// are forgotten.
     package mutating func disconnected(
         closeCode: CloseCode?, error: (any Error)?, at now: Duration, jitter: Double
     ) -> [Action] {
@@ -265,7 +263,7 @@ package struct ChannelsMachine: Sendable {
         return take()
     }
 
-    /// Goes on once nothing of the connection is on its way to the disk.
+    /// Continues once nothing of the connection is on its way to the disk.
     mutating func finishEnding(at now: Duration, jitter: Double) {
         guard let ending, isSettled else { return }
         self.ending = nil
@@ -276,9 +274,9 @@ package struct ChannelsMachine: Sendable {
         perform(steps, at: now)
     }
 
-    // MARK: What it leads to
+    // MARK: Effects
 
-    /// Sends what has been asked for.
+    /// Sends the collected requests.
     mutating func flush() {
         if wantsReconnect {
             wantsReconnect = false

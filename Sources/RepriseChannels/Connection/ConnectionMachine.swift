@@ -1,29 +1,30 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides when to dial, when to give a connection up, and when to come back.
+/// Decides when to dial, when to give a connection up, and when to reconnect.
 ///
-/// `idle → dialing → greeting → ready → closing → waiting → dialing…`; from `stopped` only a person
-/// leads back. Without a network, or while the app sleeps, it stays `waiting` whatever the time.
+/// `idle → dialing → greeting → ready → closing → waiting → dialing…`; only a person leads back
+/// from `stopped`. Without a network, or while the app sleeps, it stays `waiting` whatever the
+/// time.
 package struct ConnectionMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         package var reconnect: Backoff
-        /// How long the server may take to welcome.
+        /// The timeout for the server's welcome.
         package var handshake: Duration
         /// The least wait after a close code that says "later".
         package var later: Duration
-        /// How much longer than two heartbeats nothing may come.
+        /// The silence allowed beyond two heartbeats.
         package var grace: Duration
-        /// How long a connection must have been ready to count as a success: else a server that
-        /// welcomes and then fails is dialled without backoff.
+        /// How long a connection must have been ready to count as a success: otherwise a server
+        /// that welcomes and then fails would be dialled without backoff.
         package var settled: Duration
-        /// So many ends for a broken frame, none of them after a connection that worked for a
-        /// while, are not the network's doing.
+        /// So many ends for a broken frame, none after a connection that worked for a while, are
+        /// not the network's fault.
         package var brokenFrames = 3
-        /// The least time between two dials that were not waited for: a network that comes and goes
-        /// must not make a storm.
+        /// The least time between two dials without a wait: a flapping network must not cause a
+        /// storm.
         package var spacing: Duration = .seconds(2)
-        /// How long the peer may take to answer a ping.
+        /// The timeout for the answer to a ping.
         package var probe: Duration = .seconds(5)
 
         package init(
@@ -41,26 +42,25 @@ package struct ConnectionMachine: Sendable {
 
     package enum Action: Hashable, Sendable {
         case dial
-        /// The dial under way is of no use any more; it is answered by its failure.
+        /// The current dial is obsolete; it is answered by its failure.
         case abandonDial
         case sayHello
-        /// The server has welcomed us: subscribe, and send what waits.
+        /// The server's welcome has arrived: subscribe, and send the queued messages.
         case begin
         case close(CloseCode)
-        /// Ask the peer for a sign of life; answered by `probeAnswered` or `probeFailed` with this
-        /// number.
+        /// Ping the peer; answered by `probeAnswered` or `probeFailed` with this number.
         case probe(Int)
         case scheduleTimer(at: Duration)
         /// When the app will be asleep; nil: it stays awake.
         case scheduleSleep(at: Duration?)
         case wait(Duration)
-        /// Not before the network is back.
+        /// Not before a network is available.
         case awaitNetwork
         /// Not before the app is in the foreground.
         case awaitForeground
-        /// The connection has shown that it works.
+        /// The connection has proved that it works.
         case confirm
-        /// Coming back would end the same way.
+        /// Another connection would end the same way.
         case stop
     }
 
@@ -69,15 +69,15 @@ package struct ConnectionMachine: Sendable {
         case dialing
         case greeting(since: Duration)
         case ready(since: Duration, heartbeat: Duration)
-        /// We have asked for the end; `because` outweighs what the peer says now.
+        /// The client has started the close; `because` outweighs the peer's reason.
         case closing(because: CloseCode, readySince: Duration?)
-        /// `isOrdered`: the server has said "later", to a whole fleet perhaps, so nothing shortens
-        /// it.
+        /// `isOrdered`: the server said "later", perhaps to a whole fleet, so nothing shortens the
+        /// wait.
         case waiting(until: Duration, isOrdered: Bool)
         case stopped
     }
 
-    /// What the system lets the app do.
+    /// The system's permission for the app to run.
     private enum Presence: Hashable {
         case awake
         /// In the background, and running until then.
@@ -89,18 +89,18 @@ package struct ConnectionMachine: Sendable {
     private var presence = Presence.awake
     private var hasNetwork = true
     private var dialledAt: Duration?
-    /// The next wait is left out: something happened that makes the next dial likely to succeed.
+    /// The next wait is skipped: an event makes the next dial likely to succeed.
     private var isHurried = false
-    /// The ping that is not answered yet.
+    /// The unanswered ping.
     private var probing: (number: Int, until: Duration)?
     private var probes = 0
     private var state = State.idle
     private var failures = 0
-    /// Ends for which the server says that a frame of ours was broken, since a connection last
+    /// Ends for which the server reports a broken frame of this client, since a connection last
     /// worked for a while.
     private var brokenFrames = 0
     private var lastHeard: Duration = .zero
-    /// What the server's `error` frame announced.
+    /// The close code of the server's `error` frame.
     private var announced: CloseCode?
 
     package init(settings: Settings = Settings()) { self.settings = settings }
@@ -130,8 +130,8 @@ package struct ConnectionMachine: Sendable {
         return goOn(at: now)
     }
 
-    /// The driver runs no more; what is known of the network, of the app and of the server's
-    /// patience stays known.
+    /// The driver has ended; the known state of the network, the app and the server's waits is
+    /// kept.
     package mutating func stopped() {
         state = .idle
         probing = nil
@@ -151,14 +151,14 @@ package struct ConnectionMachine: Sendable {
         return rest(atLeast: .zero, at: now, jitter: jitter)
     }
 
-    /// The app has no token, and says that it will not have one before somebody signs in.
+    /// The app has no token, and will not have one before a sign-in.
     package mutating func dialRefused() -> [Action] {
         guard case .dialing = state else { return [] }
         state = .stopped
         return [.stop]
     }
 
-    /// Somebody wants a connection now, whatever it waits for.
+    /// A connection is wanted now, whatever it waits for.
     package mutating func dialRequested(at now: Duration) -> [Action] {
         switch state {
         case .idle: return []
@@ -172,12 +172,11 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// Dials if nothing speaks against it, or says what does.
+    /// Dials if nothing forbids it, or names the obstacle.
     private mutating func goOn(at now: Duration, isNews: Bool = false) -> [Action] {
         guard case .waiting(var until, let isOrdered) = state else { return [] }
         if let hindrance { return [hindrance] }
-        // The backoff is void, but not the spacing: a network that flaps has no failures to wait
-        // for.
+        // The backoff is void, but not the spacing: a flapping network has no failures to wait for.
         if isNews, !isOrdered { until = earliest(at: now) }
         guard now >= until else {
             state = .waiting(until: until, isOrdered: isOrdered)
@@ -206,7 +205,7 @@ package struct ConnectionMachine: Sendable {
         guard welcome.version == ClientFrame.Hello.currentVersion else {
             return close(.unsupportedVersion, readySince: nil)
         }
-        // A heartbeat of nought would make every moment a silence.
+        // A heartbeat of zero would make every moment a silence.
         let heartbeat = min(max(welcome.heartbeat, .seconds(1)), .seconds(3_600))
         state = .ready(since: now, heartbeat: heartbeat)
         lastHeard = now
@@ -214,7 +213,7 @@ package struct ConnectionMachine: Sendable {
         return [.begin, .scheduleTimer(at: due(heartbeat))]
     }
 
-    /// The server takes us for somebody else.
+    /// The server takes this device for another user.
     package mutating func strangerWelcomed() -> [Action] {
         switch state {
         case .greeting: close(.unauthorized, readySince: nil)
@@ -223,10 +222,10 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// Anything has come, whatever it was.
+    /// Any frame has arrived.
     package mutating func framesReceived(at now: Duration) { lastHeard = now }
 
-    /// The server says why it will close.
+    /// The server's reason for the coming close.
     package mutating func errorReceived(_ code: CloseCode) { announced = code }
 
     /// A subscription makes no progress on this connection.
@@ -262,8 +261,7 @@ package struct ConnectionMachine: Sendable {
 
     // MARK: The network and the app
 
-    /// There is no network any more, or there is one; said again that there is one, it is another
-    /// one.
+    /// The network has gone or come; a second report of a network means another one.
     package mutating func networkChanged(isUsable: Bool, at now: Duration) -> [Action] {
         hasNetwork = isUsable
         switch state {
@@ -275,7 +273,7 @@ package struct ConnectionMachine: Sendable {
             isHurried = isUsable
             return []
         case .greeting, .ready:
-            // What is open may survive a short gap; once there is a network again, it has to show
+            // An open connection may survive a short gap; once a network is back, it has to prove
             // that.
             return isUsable ? probe(at: now) : [.awaitNetwork]
         case .waiting: return goOn(at: now, isNews: true)
@@ -316,7 +314,7 @@ package struct ConnectionMachine: Sendable {
         }
     }
 
-    /// A connection from before a sleep may be dead without anybody having said so.
+    /// A connection from before a sleep may be dead without any notice.
     private mutating func probe(at now: Duration) -> [Action] {
         guard probing == nil else { return [] }
         probes += 1
@@ -343,7 +341,7 @@ package struct ConnectionMachine: Sendable {
 
     // MARK: The end
 
-    /// What a connection that ends now has ended with: our own reason outweighs what the peer says.
+    /// The close code of an ending connection: the client's own reason outweighs the peer's.
     package func verdict(closeCode: CloseCode?) -> CloseCode? {
         if case .closing(let because, _) = state { return because }
         return closeCode ?? announced
@@ -351,7 +349,7 @@ package struct ConnectionMachine: Sendable {
 
     /// The connection has ended; with this code, if the peer sent one.
     ///
-    /// `isForgiven`: it ended because of the token, and there may be another.
+    /// `isForgiven`: it ended because of the token, and another one is possible.
     package mutating func ended(
         closeCode: CloseCode?, isForgiven: Bool = false, at now: Duration, jitter: Double
     ) -> [Action] {
@@ -365,14 +363,14 @@ package struct ConnectionMachine: Sendable {
         case .ready(let since, _): readySince = since
         case .closing(_, let since): readySince = since
         }
-        // Two with one device id end each other in turn: then each wait is longer than the one
-        // before.
+        // Two clients with one device id end each other in turn: then each wait is longer than the
+        // previous one.
         if let readySince, now - readySince >= settings.settled, code != .replaced {
             failures = 0
             brokenFrames = 0
         }
         if advice == .stop, code?.blamesFrame ?? false {
-            // It may have been broken on the way: only a client that is wrong breaks it every time.
+            // The network may have broken it: only a faulty client breaks it every time.
             brokenFrames += 1
             if brokenFrames < settings.brokenFrames { advice = .reconnectLater }
         }
@@ -398,7 +396,7 @@ package struct ConnectionMachine: Sendable {
         return [hindrance ?? .wait(wait)]
     }
 
-    /// When a connection that is ready is given up unless something comes.
+    /// When a ready connection is given up unless a frame arrives.
     private func due(_ heartbeat: Duration) -> Duration {
         let silence = lastHeard + heartbeat + heartbeat + settings.grace
         return min(silence, probing?.until ?? silence)

@@ -1,8 +1,8 @@
-/// When each timer is due; a timer has one deadline, the last one set.
+/// The deadlines of timers; a timer has one deadline, the last one set.
 struct Deadlines<Key: Hashable & Comparable & Sendable>: Sendable {
     private var due: [Key: Duration] = [:]
 
-    /// The soonest of all.
+    /// The earliest of all.
     var soonest: Duration? { due.values.min() }
 
     mutating func set(_ key: Key, at moment: Duration) { due[key] = moment }
@@ -11,7 +11,8 @@ struct Deadlines<Key: Hashable & Comparable & Sendable>: Sendable {
 
     mutating func cancelAll(except isKept: (Key) -> Bool) { due = due.filter { isKept($0.key) } }
 
-    /// Removes and returns what is due: the soonest first, and in the same order in every process.
+    /// Removes and returns the due timers: the earliest first, and in the same order in every
+    /// process.
     mutating func take(at now: Duration) -> [Key] {
         let taken = due.filter { $0.value <= now }
         for key in taken.keys { due[key] = nil }

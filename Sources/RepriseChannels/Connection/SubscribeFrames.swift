@@ -1,10 +1,10 @@
 import RepriseWire
 
-/// Packs what is asked for into as few frames as the limits of a frame allow: nearly always one.
+/// Packs requests into as few frames as a frame's limits allow: nearly always one.
 enum SubscribeFrames {
-    /// What a range of a coverage takes at most, as JSON.
+    /// The most bytes of a coverage's range, as JSON.
     private static let rangeBytes = 36
-    /// What the rest of a channel takes at most.
+    /// The most bytes of a channel's other fields.
     private static let channelBytes = WireLimits.channelNameBytes + WireLimits.epochBytes + 128
     /// Leaves room for the rest of the frame.
     private static let frameBytes = WireLimits.frameBytes - 1_024

@@ -1,13 +1,13 @@
 import RepriseWire
 
-/// A channel that is subscribed to: its machine, and what of the batch under way belongs to it.
+/// A subscribed channel: its machine, and its part of the current batch.
 struct Subscription: Sendable {
     let channel: ChannelName
     var machine: SubscriptionMachine
-    /// Whether a frame of the batch being read was for it.
+    /// Whether a frame of the current batch was for it.
     var isTouched = false
     var tally = SubscriptionTally()
-    /// What is staged since the last cut.
+    /// The changes staged since the last cut.
     private var segment: StagedBatch.Segment
     private var isStaged = false
 
@@ -17,7 +17,7 @@ struct Subscription: Sendable {
         segment = StagedBatch.Segment(channel: channel)
     }
 
-    /// Changes what is staged.
+    /// Changes the staged segment.
     mutating func stage(_ change: (inout StagedBatch.Segment) -> Void) {
         isStaged = true
         change(&segment)
@@ -38,7 +38,7 @@ struct Subscription: Sendable {
         }
     }
 
-    /// Ends the segment with the coverage that it leads to.
+    /// Ends the segment with the resulting coverage.
     mutating func cut(into batch: inout StagedBatch) {
         guard isStaged else { return }
         segment.coverage = machine.coverage
@@ -48,7 +48,7 @@ struct Subscription: Sendable {
         drop()
     }
 
-    /// Forgets what is staged.
+    /// Drops the staged changes.
     mutating func drop() {
         segment = StagedBatch.Segment(channel: channel)
         isStaged = false

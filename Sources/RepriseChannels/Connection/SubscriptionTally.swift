@@ -1,9 +1,9 @@
 import RepriseCore
 
-/// What has come of a channel since the client runs: a few additions an event, and looked at only
-/// if somebody asks.
+/// A channel's counters since the start of the client: a few additions an event, read only on
+/// request.
 struct SubscriptionTally: Sendable {
-    /// The rate is taken over at least so long.
+    /// The rate is measured over at least this long.
     private static let window: Duration = .seconds(1)
 
     var received: Int64 = 0
@@ -18,7 +18,7 @@ struct SubscriptionTally: Sendable {
     private var lastRate = 0.0
     private var isRepairing = false
 
-    /// The frames that had arrived have been read.
+    /// The arrived frames have been read.
     mutating func batchRead(at now: Duration) {
         guard received + duplicates > seen else { return }
         seen = received + duplicates
@@ -30,7 +30,7 @@ struct SubscriptionTally: Sendable {
         (windowStart, windowReceived) = (now, received)
     }
 
-    /// Events a second, now: 0 once nothing has come for a while.
+    /// Current events a second: 0 after a while without any.
     func rate(at now: Duration) -> Double {
         guard let lastEvent, now - lastEvent <= Self.window + Self.window else { return 0 }
         let time = now - windowStart
@@ -50,7 +50,7 @@ struct SubscriptionTally: Sendable {
     }
 }
 
-/// What has happened on the connection since the client runs.
+/// The connection's counters since the start of the client.
 struct ConnectionTally: Sendable {
     var framesRead: Int64 = 0
     /// Connections that the server has welcomed.

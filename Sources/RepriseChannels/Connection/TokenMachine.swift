@@ -1,16 +1,15 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides when the app is asked for a token, and what its answers are worth.
+/// Decides when the app is asked for a token, and how its answers are used.
 ///
-/// How long a token lasts it learns from the server, in the server's time; so no calendar of the
-/// device has a say in it. The app is asked once at a time, and an answer that comes too late is
-/// not heard.
+/// The server tells how long a token lasts, in the server's time; so the device's calendar does not
+/// matter. One request runs at a time, and a late answer is ignored.
 package struct TokenMachine: Sendable {
     package struct Settings: Hashable, Sendable {
-        /// Who is signed in; nil: nobody, and the server is not shown a token.
+        /// The signed-in user; nil: nobody, and the server gets no token.
         package var user: UserID?
-        /// How long the app may take.
+        /// The timeout for the app.
         package var patience: Duration
         /// The waits after a failure, while a connection is open.
         package var backoff: Backoff
@@ -28,16 +27,16 @@ package struct TokenMachine: Sendable {
     package enum Action: Hashable, Sendable {
         /// Answered by `received` or `failed` with this number.
         case ask(Int, TokenRequest.Reason)
-        /// Nobody waits for the answer any more.
+        /// The answer is no longer needed.
         case abandon
-        /// There is a token, or none is needed: the dial goes on.
+        /// A token is available, or none is needed: the dial continues.
         case proceed
-        /// There is none: the dial has failed.
+        /// No token: the dial has failed.
         case giveUp(RepriseError)
         /// Show it to the server, on the open connection.
         case authenticate(AccessToken)
         case scheduleTimer(at: Duration)
-        /// The token ends, and there is no other; nil: there is.
+        /// The token ends, and no other is available; nil: one is.
         case warn(RepriseError?)
     }
 
@@ -49,20 +48,20 @@ package struct TokenMachine: Sendable {
     }
 
     private let settings: Settings
-    /// What the next hello carries.
+    /// The token of the next hello.
     private(set) var token: AccessToken?
-    /// When it ends, if the server has said so.
+    /// When it ends, if the server has told.
     private var expires: Duration?
-    /// On the open connection: sent, and not answered.
+    /// Sent on the open connection, and not answered.
     private var offered: AccessToken?
     private var asking: Asking?
     private var asked = 0
     private var reason = TokenRequest.Reason.first
     private var isConnected = false
-    /// When the app is asked next, while a connection is open.
+    /// When to ask the app next, while a connection is open.
     private var refresh: Duration?
     private var failures = 0
-    /// What the server's clock said, and when.
+    /// The server's time, and when it was received.
     private var clock: (wall: WallTime, at: Duration) = (WallTime(milliseconds: 0), .zero)
     /// Tokens that were refused since the last welcome.
     private var refusals = 0
@@ -174,8 +173,8 @@ package struct TokenMachine: Sendable {
         return [.warn(nil)] + steps
     }
 
-    /// After four fifths of what is left, or a minute before the end if that is sooner, but not
-    /// before half of it; up to a tenth sooner, so that a fleet does not ask at once.
+    /// After four fifths of the remaining time, or a minute before the end if that is sooner, but
+    /// not before half of it; up to a tenth sooner, so that a fleet does not ask at once.
     private mutating func schedule(until end: WallTime, at now: Duration, jitter: Double)
         -> [Action]
     {
@@ -188,7 +187,7 @@ package struct TokenMachine: Sendable {
         return [.scheduleTimer(at: moment)]
     }
 
-    /// Whom the server takes us for, if that is somebody else.
+    /// The user that the server takes this device for, if another one.
     package func mismatch(_ session: ServerFrame.Session?) -> RepriseError? {
         guard let session, let user = settings.user, session.user != user else { return nil }
         return RepriseError(
@@ -208,9 +207,9 @@ package struct TokenMachine: Sendable {
     /// The server has closed because the token ended.
     package mutating func ended() { drop(because: .expires) }
 
-    /// The server does not take the token.
+    /// The server has rejected the token.
     ///
-    /// - Returns: whether another is worth a try.
+    /// - Returns: whether another one is worth a try.
     package mutating func refused() -> Bool {
         guard isUsed else { return false }
         drop(because: .refused)
@@ -218,7 +217,7 @@ package struct TokenMachine: Sendable {
         return refusals <= 1
     }
 
-    /// Somebody has signed in again.
+    /// The user has signed in again.
     package mutating func renewed() {
         refusals = 0
         failures = 0

@@ -1,7 +1,7 @@
 import RepriseCore
 public import RepriseWire
 
-/// Where tokens come from: the app, which asks its own backend.
+/// The source of tokens: the app, which asks its own backend.
 ///
 /// ```swift
 /// let tokens: TokenProvider = { request in
@@ -10,27 +10,27 @@ public import RepriseWire
 /// ```
 ///
 /// It is asked for one token at a time: before the first connection, when a token nears its end,
-/// and when the server has refused one. It has 30 s. What it throws is shown in ``ConnectionState``
-/// and tried again with backoff; the open connection stays open meanwhile. If it throws
-/// ``RepriseCore/RepriseError`` `.unauthorized`, nothing but a person can help: the client stops
-/// until ``Channels/reconnect()``.
+/// and when the server has refused one. Its timeout is 30 s. ``ConnectionState`` shows its error,
+/// and it is called again with backoff; the open connection stays open meanwhile. If it throws
+/// ``RepriseCore/RepriseError`` `.unauthorized`, only a person can help: the client stops until
+/// ``Channels/reconnect()``.
 public typealias TokenProvider = @Sendable (TokenRequest) async throws -> AccessToken
 
-/// What a token is asked for.
+/// The circumstances of a request for a token.
 public struct TokenRequest: Hashable, Sendable {
-    /// Why.
+    /// The reason for the request.
     public enum Reason: Hashable, Sendable {
-        /// There is none yet.
+        /// The first token.
         case first
-        /// The one before ends, or has ended.
+        /// The previous one ends, or has ended.
         case expires
-        /// The server has refused the one before: a copy of it from a cache will not do.
+        /// The server has refused the previous one: a cached copy of it will not do.
         case refused
     }
 
-    /// Whose token.
+    /// The token's user.
     public let user: UserID
-    /// Why.
+    /// The reason for the request.
     public let reason: Reason
 
     package init(user: UserID, reason: Reason) {
@@ -39,18 +39,18 @@ public struct TokenRequest: Hashable, Sendable {
     }
 }
 
-/// Who is signed in, and where this user's tokens come from.
+/// The signed-in user, and the source of this user's tokens.
 public struct Identity: Sendable {
-    /// The user: a token of anybody else is refused on this side already.
+    /// The user: the client rejects tokens of any other user itself.
     public let user: UserID
-    /// Where tokens come from.
+    /// The source of tokens.
     public let tokens: TokenProvider
 
     /// Names a user.
     ///
     /// - Parameters:
     ///   - user: the `sub` of the tokens.
-    ///   - tokens: where they come from.
+    ///   - tokens: their source.
     public init(user: UserID, tokens: @escaping TokenProvider) {
         self.user = user
         self.tokens = tokens

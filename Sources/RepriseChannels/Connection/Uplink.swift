@@ -1,10 +1,10 @@
 import RepriseCore
 import Synchronization
 
-/// Sends frames over one connection in the order given, without making anybody wait.
+/// Sends frames over one connection in the order given, without blocking the caller.
 ///
-/// What waits here is bounded by who sends: the outbox by its messages in flight, the others by one
-/// frame for each channel and answer of the server or tick of their clocks.
+/// Its senders bound the queue: the outbox by its messages in flight, the others by one frame for
+/// each channel and answer of the server or tick of their clocks.
 final class Uplink: Sendable {
     private struct State {
         var unsent: [[UInt8]] = []
@@ -26,10 +26,9 @@ final class Uplink: Sendable {
         if begins { Task { await drain() } }
     }
 
-    /// What waits goes together.
+    /// Sends all queued frames together.
     ///
-    /// A send that fails needs no care of its own: the connection has ended, and who reads from it
-    /// says so.
+    /// A failed send needs no handling: the connection has ended, and its reader reports it.
     private func drain() async {
         while let frames = next() { try? await socket.send(frames) }
     }

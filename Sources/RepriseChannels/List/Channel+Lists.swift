@@ -11,33 +11,31 @@ extension Channel {
     /// page = try await general.messages(before: page.first?.seq, limit: 50)
     /// ```
     ///
-    /// What is missing is not waited for; see ``state``. An empty page is the beginning of what the
-    /// journal has.
+    /// It does not wait for missing messages; see ``state``. An empty page is the beginning of the
+    /// journal's messages.
     ///
     /// - Parameters:
     ///   - sequence: only messages before this one; nil: the newest.
-    ///   - limit: at most so many, 1 to 500; fewer if they have more than 4 MiB together.
+    ///   - limit: the page size, 1 to 500; fewer messages if they have more than 4 MiB together.
     /// - Returns: the messages, oldest first.
-    /// - Throws: what the journal throws.
+    /// - Throws: the journal's errors.
     public func messages(before sequence: Int64? = nil, limit: Int = 50) async throws
         -> [ChannelMessage]
     {
         try await channels.messages(of: name, before: sequence, limit: limit)
     }
 
-    /// The newest messages as a list that updates itself: first as it is now, then after each
-    /// change.
+    /// The newest messages as a list that updates itself: the current list first, then one after
+    /// each change.
     ///
     /// ```swift
     /// for await messages in general.observe(last: 50) { show(messages) }
     /// ```
     ///
-    /// A list is read only when it is asked for: who shows slowly gets the newest, and skips those
-    /// between. Nothing of it runs on the main actor. It ends with its task, or when the journal is
-    /// closed.
+    /// A list is read only on demand: a slow consumer gets the newest, and skips those between.
+    /// Nothing of it runs on the main actor. It ends with its task, or when the journal is closed.
     ///
-    /// - Parameter count: at most so many messages, 1 to 500; fewer if they have more than 4 MiB
-    ///   together.
+    /// - Parameter count: the most messages, 1 to 500; fewer if they have more than 4 MiB together.
     /// - Returns: the lists, each oldest first.
     public func observe(last count: Int = 50) -> AsyncStream<[ChannelMessage]> {
         let watch = channels.watch(name, last: count)
@@ -62,7 +60,7 @@ extension Channels {
         }
     }
 
-    /// Something of a channel that the journal knows, read again whenever the channel has changed.
+    /// A value from a channel's tables, read again whenever the channel has changed.
     func watch<Value: Equatable & Sendable>(
         _ name: ChannelName, _ read: @escaping @Sendable (Database) throws -> Value
     ) -> AsyncStream<Value> {

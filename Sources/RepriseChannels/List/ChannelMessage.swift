@@ -1,7 +1,7 @@
 public import RepriseCore
 public import RepriseWire
 
-/// A message as a list shows it: with its latest edit, or blank if it was deleted.
+/// A message as a list shows it: with its latest edit, or blank if deleted.
 ///
 /// ```swift
 /// for message in try await general.messages(limit: 50) {
@@ -9,38 +9,39 @@ public import RepriseWire
 /// }
 /// ```
 public struct ChannelMessage: Identifiable, Hashable, Sendable {
-    /// How far a message of this device has come.
+    /// The status of a message of this device.
     public enum Status: Hashable, Sendable {
-        /// It waits for the server.
+        /// Waits for the server.
         case pending
-        /// The server has it; so it is for every message of somebody else.
+        /// The server has it; also the status of every other user's message.
         case sent
-        /// It is on a device of somebody else.
+        /// On a device of another user.
         case delivered
-        /// Somebody else has read it.
+        /// Another user has read it.
         case read
-        /// The server will not have it.
+        /// The server has refused it.
         case failed(reason: String)
     }
 
-    /// Its identity, the same from the moment when it is recorded.
+    /// Its identity, the same from the moment of recording.
     public let id: EntryID
     /// Its position in the channel's log; nil until the server has it.
     public let seq: Int64?
-    /// Who published it; nil where the server does not ask who is who, and for what it does not
-    /// have yet.
+    /// Its author; nil on a server without users, and for a message that the server does not have
+    /// yet.
     public let from: UserID?
-    /// When the server stored it; for what it does not have yet, when it was recorded.
+    /// When the server stored it; for a message that the server does not have yet, when it was
+    /// recorded.
     public let time: WallTime
-    /// JSON text of its latest edit, or else of itself; `null` if it is deleted.
+    /// JSON text of its latest edit, otherwise its own; `null` if deleted.
     public let body: [UInt8]
-    /// Whether an edit has taken the place of its first body.
+    /// Whether an edit has replaced its first body.
     public let isEdited: Bool
     /// Whether it is deleted.
     public let isDeleted: Bool
     /// Whether the user of this device published it.
     public let isMine: Bool
-    /// How far it has come.
+    /// Its status.
     public let status: Status
 
     /// The body as text.

@@ -2,13 +2,13 @@ package import GRDB
 import RepriseCore
 package import RepriseWire
 
-/// A channel's messages as a list shows them, in a transaction that somebody else has begun.
+/// A channel's messages as a list shows them, in the caller's transaction.
 ///
-/// Of the current epoch: what came in a former one is there under the sequence that it has now.
+/// Of the current epoch: a message of a former one has its sequence of the current one.
 package struct ListRows: Sendable {
     /// The most messages of a page.
     static let limit = 500
-    /// No page has much more than this, however large its messages are.
+    /// A page's limit of bytes, slightly exceeded at most, however large its messages are.
     static let pageBytes = 4 * 1_048_576
 
     let channel: ChannelName
@@ -33,7 +33,7 @@ package struct ListRows: Sendable {
         var page: [ChannelMessage] = []
         var bytes = 0
         for key in keys where bytes < Self.pageBytes {
-            // A broken row is left out, and the rest is shown.
+            // Leaves a broken row out, and shows the rest.
             guard
                 let message = try? message(key, in: log, hasFormer: logs.count > 1, user: user, db)
             else { continue }
@@ -41,10 +41,10 @@ package struct ListRows: Sendable {
             page.append(message)
         }
         let shown = try OwnMessages(channel: channel).standing(of: page.reversed(), db)
-        // What was read just before its own event came is there once: under its sequence.
+        // A message read just before its own event arrived appears once: under its sequence.
         let ids = Set(shown.map(\.id))
         let own = pending.filter { !ids.contains($0.id) }
-        // One with a sequence stays, so that there is a page before this one.
+        // One with a sequence stays, so that a page before this one can be read.
         let room = shown.isEmpty ? limit : limit - 1
         return shown.suffix(limit - min(own.count, room)) + own.suffix(room)
     }
@@ -54,7 +54,7 @@ package struct ListRows: Sendable {
         var arrival: Int64
     }
 
-    /// Where the messages of a page lie, newest first.
+    /// The positions of a page's messages, newest first.
     private func keys(in log: Int64, before: Int64, limit: Int, hasFormer: Bool, _ db: Database)
         throws -> [Key]
     {
@@ -103,8 +103,8 @@ package struct ListRows: Sendable {
         let edit = newest?.body
         let sender = try row.optionalText(3)
         let id = try EntryID(try row.text(0))
-        // A server that asks nobody names nobody: there one's own are those that this device has
-        // sent.
+        // A server without users names no author: there this user's own messages are those that
+        // this device has sent.
         let isMine =
             try sender == nil ? OwnMessages(channel: channel).sent(id, db) : sender == user
         return ChannelMessage(
@@ -127,10 +127,10 @@ package struct ListRows: Sendable {
         var body: [UInt8]
     }
 
-    /// The edit with the greatest sequence wins, whenever it came.
+    /// The edit with the greatest sequence wins, whenever it arrived.
     ///
-    /// One of a former epoch counts if it is in this one too: what a restored server has lost, no
-    /// other device will ever see.
+    /// An edit of a former epoch counts if this epoch has it, too: no other device will ever see an
+    /// edit that a restored server has lost.
     private func newestEdit(of name: (log: Int64, seq: Int64), in log: Int64, _ db: Database) throws
         -> Edit?
     {
@@ -155,7 +155,7 @@ package struct ListRows: Sendable {
         return try row.map { Edit(seq: try $0.integer(0), body: try $0.bytes(1)) }
     }
 
-    /// An edit that came in a former epoch already, of a message that has come in this one alone.
+    /// An edit that already arrived in a former epoch, of a message that arrived in this one alone.
     private func newestFormerEdit(of seq: Int64, in log: Int64, _ db: Database) throws -> Edit? {
         try Row.fetchOne(
             db.cachedStatement(

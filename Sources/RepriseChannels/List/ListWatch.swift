@@ -2,18 +2,18 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// Who wants to hear that a channel has changed.
+/// Notifies observers that a channel has changed.
 final class ChannelBells: Sendable {
     private struct State {
         var nextID = 0
         var signals: [ChannelName: [Int: Signal]] = [:]
     }
 
-    /// Those who listen to all channels.
+    /// The observers of all channels.
     let ears = ChannelEars()
     private let state = Mutex(State())
 
-    /// Rings for those who listen to the channel; who is busy hears it afterwards, once.
+    /// Notifies the channel's observers; a busy one is notified afterwards, once.
     func ring(_ channel: ChannelName) {
         state.withLock { state in
             guard let signals = state.signals[channel] else { return }
@@ -38,9 +38,9 @@ final class ChannelBells: Sendable {
     }
 }
 
-/// Reads a list again whenever its channel has changed and somebody asks for the next one.
+/// Reads a list again whenever its channel has changed and the consumer asks for the next one.
 ///
-/// Nothing is read ahead: who is slow gets the newest, and costs nothing meanwhile.
+/// Nothing is read ahead: a slow consumer gets the newest, and costs nothing meanwhile.
 actor ListWatch<Value: Equatable & Sendable> {
     private static var pause: Duration { .seconds(1) }
 
@@ -66,8 +66,8 @@ actor ListWatch<Value: Equatable & Sendable> {
 
     deinit { bells.leave(channel, id) }
 
-    /// - Returns: the next list that is not as the one before; nil once the task is cancelled or
-    ///   the journal is closed.
+    /// - Returns: the next list that differs from the previous one; nil once the task is cancelled
+    ///   or the journal is closed.
     func next() async -> Value? {
         while true {
             await signal.wait()
@@ -80,7 +80,7 @@ actor ListWatch<Value: Equatable & Sendable> {
             } catch let error as RepriseError where error.code == .closed {
                 return nil
             } catch {
-                // The disk could not: the list stays as it is, and is read again.
+                // After a disk failure the list stays as it is, and is read again.
                 guard (try? await timekeeper.sleep(for: Self.pause)) != nil else { return nil }
                 signal.raise()
             }

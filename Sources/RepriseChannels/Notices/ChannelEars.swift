@@ -1,7 +1,7 @@
 package import RepriseWire
 import Synchronization
 
-/// Whoever wants to hear of every channel.
+/// The observers of every channel.
 final class ChannelEars: Sendable {
     private let observers = Mutex<[@Sendable (NoticeNews) -> Void]>([])
 
@@ -15,7 +15,7 @@ final class ChannelEars: Sendable {
 }
 
 extension Channels {
-    /// Tells of everything from now on; the observer must not wait, and cannot be taken away.
+    /// Observes all events from now on; the observer must not wait, and cannot be removed.
     package func observe(_ observer: @escaping @Sendable (NoticeNews) -> Void) {
         readers.bells.ears.add(observer)
     }

@@ -2,7 +2,7 @@ import RepriseCore
 package import RepriseWire
 
 extension Channels {
-    /// How messages come, of those channels that are subscribed to.
+    /// The current flow of messages of the subscribed channels.
     package func flows(of channels: [ChannelName]) async -> [ChannelName: NoticeFlow] {
         await driver.flows(of: channels)
     }
@@ -18,7 +18,7 @@ extension ChannelsDriver {
         }
     }
 
-    /// By what the server said last that time it is; zero before it has.
+    /// How far the calendar is ahead of the server's latest time; zero before the first.
     private var calendarAhead: Duration {
         guard let serverClock else { return .zero }
         let server = serverClock.time.advanced(by: now - serverClock.at)

@@ -3,9 +3,9 @@ import GRDBSQLite
 import RepriseCore
 package import RepriseWire
 
-/// What a door that tells people of messages reads of the channels' tables.
+/// Reads the channels' tables for the notices feature.
 package enum ChannelReading {
-    /// What was true when a channel was looked at last; where it is the same nothing has changed.
+    /// A fingerprint of each channel; while it is the same, nothing has changed.
     package static func marks(_ db: Database) throws -> [(channel: String, mark: String)] {
         try Row.fetchAll(
             db,
@@ -58,7 +58,7 @@ package enum ChannelReading {
             isComplete: try Coverage(parsing: try row.text(2)).watermark >= head)
     }
 
-    /// What came last, newest first; what has left the journal meanwhile is passed over.
+    /// The latest arrivals, newest first; skips those that have left the journal.
     package static func newest(
         of channel: ChannelName, in standing: NoticeStanding, after arrival: Int64, limit: Int,
         _ db: Database
@@ -83,7 +83,7 @@ package enum ChannelReading {
         }
     }
 
-    /// Whether the message of this sequence is there, and whether it was deleted.
+    /// Whether the message of this sequence exists, and whether it was deleted.
     package static func find(_ seq: Int64, in log: Int64, _ db: Database) throws
         -> (isThere: Bool, isDeleted: Bool)
     {
@@ -105,7 +105,7 @@ package enum ChannelReading {
         try ReceiptRows.unread(in: channel, db)
     }
 
-    /// Whether the server is known to have that the user has read so far.
+    /// Whether the server is known to have this read position of the user.
     package static func isReadKnown(_ channel: ChannelName, through seq: Int64, _ db: Database)
         throws -> Bool
     {
@@ -115,7 +115,7 @@ package enum ChannelReading {
         return (known ?? 0) >= seq
     }
 
-    /// Whom the server takes this device for.
+    /// The user that the server takes this device for.
     package static func user(_ db: Database) throws -> UserID? {
         try String.fetchOne(db.cachedStatement(sql: "SELECT user FROM channelsDevice"))
             .flatMap { try? UserID($0) }
@@ -123,8 +123,7 @@ package enum ChannelReading {
 }
 
 extension Channels {
-    /// Records that the user has read, in a transaction that is under way; the server is told once
-    /// that is durable.
+    /// Records a read position in the current transaction; the server is told once it is durable.
     package func markRead(_ name: ChannelName, through seq: Int64, in db: Database) throws {
         guard let read = try ReceiptRows.read(through: seq, in: name, db) else { return }
         db.afterNextTransaction { [readers, presence] _ in

@@ -3,9 +3,9 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// From what the app asks for to entries.
+/// Turns the app's requests into entries.
 extension Channels {
-    /// What waits to be sent to any channel, and what will not be.
+    /// The messages that wait to be sent to any channel, and all dead letters.
     public var outbox: Outbox { Outbox(channels: self, channel: nil) }
 
     func publish(
@@ -29,7 +29,7 @@ extension Channels {
         try JSONScanner.validate(json)
     }
 
-    /// Records a message in a transaction that is under way: it is sent if that is committed.
+    /// Records a message in the current transaction: it is sent if that is committed.
     func publish(_ json: [UInt8], id: EntryID, to name: ChannelName, in db: Database) throws {
         try Self.check(json)
         try record(OutboxContent(body: json), id: id, to: name, db)
@@ -46,7 +46,8 @@ extension Channels {
         readers.bells.ring(name)
     }
 
-    /// What nobody else can have seen is gone at once; else a deletion follows it in its lane.
+    /// A message that no other device can have seen is removed at once; otherwise a deletion
+    /// follows it in its partition key.
     func withdraw(_ entry: Entry, from name: ChannelName, _ db: Database) throws {
         switch entry.state {
         case .finished(.dead):
@@ -73,7 +74,7 @@ extension Channels {
     private func record(
         _ content: OutboxContent, id: EntryID, to name: ChannelName, _ db: Database
     ) throws {
-        // Counted only if there are as many entries of all kinds.
+        // Counted only if the entries of all kinds are as many.
         if journal.pending >= configuration.outboxLimit,
             try Outbox.waiting(in: nil, db) >= configuration.outboxLimit,
             try Journal.entry(id, in: db) == nil
@@ -87,9 +88,9 @@ extension Channels {
 }
 
 extension Channel {
-    /// How many messages and changes wait for the server: now, then after each change.
+    /// How many messages and changes wait for the server: the current number, then each change.
     ///
-    /// Who reads slowly gets the newest.
+    /// Buffers the newest value; older ones are dropped.
     public var waiting: AsyncStream<Int> {
         channels.watch(name) { [name] db in try Outbox.waiting(in: name, db) }
     }

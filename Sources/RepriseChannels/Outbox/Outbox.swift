@@ -3,7 +3,7 @@ public import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What waits to be sent, and what will not be: of one channel, or of all.
+/// The unsent messages and dead letters of one channel, or of all.
 ///
 /// ```swift
 /// for letter in try await general.outbox.deadLetters() where letter.code == .forbidden {
@@ -11,16 +11,16 @@ import RepriseWire
 /// }
 /// ```
 ///
-/// A message that fails never holds up those behind it.
+/// A failed message never holds up those behind it.
 public struct Outbox: Sendable {
     let channels: Channels
     /// nil: all channels.
     let channel: ChannelName?
 
-    /// How many messages and changes have neither arrived nor failed.
+    /// How many messages and changes are neither stored by the server nor failed.
     ///
     /// - Returns: the number, as of the last commit.
-    /// - Throws: what the journal throws.
+    /// - Throws: the journal's errors.
     public func waiting() async throws -> Int {
         try await channels.journal.read { [channel] db in try Self.waiting(in: channel, db) }
     }
@@ -28,23 +28,23 @@ public struct Outbox: Sendable {
     /// The messages that the server refused for good, or that are too old to be sent again; oldest
     /// first.
     ///
-    /// What came and could not be handled is in ``Channel/failures(of:limit:)``.
+    /// Received messages that could not be handled are in ``Channel/failures(of:limit:)``.
     ///
-    /// - Parameter limit: how many at most, and at most ``OutboxLimits/listed``.
+    /// - Parameter limit: the page size, at most ``OutboxLimits/listed``.
     /// - Returns: at most `limit` of them. They stay until ``retry(_:)``, ``withdraw(_:)`` or the
     ///   journal's retention.
-    /// - Throws: what the journal throws.
+    /// - Throws: the journal's errors.
     public func deadLetters(limit: Int = 100) async throws -> [DeadLetter] {
         try await channels.journal.read { [channel] db in
             try Self.deadLetters(in: channel, limit: limit, db)
         }
     }
 
-    /// Sends a dead letter again, with the same id and with all its attempts, in its old place if
-    /// others of its channel wait.
+    /// Sends a dead letter again, with the same id and all its attempts, in its old place if others
+    /// of its channel wait.
     ///
     /// - Parameter id: of a dead letter.
-    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and what the journal throws.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and the journal's errors.
     public func retry(_ id: EntryID) async throws {
         let (channels, journal) = (channels, channels.journal)
         try await journal.write { [channel] db in
@@ -57,16 +57,16 @@ public struct Outbox: Sendable {
         }
     }
 
-    /// Takes a message back.
+    /// Withdraws a message.
     ///
-    /// One that was never sent, or that the server has refused, is gone at once. One of which
-    /// nobody knows whether the server has it, and one that it has, is followed by a deletion,
-    /// which waits for a connection like any message.
+    /// A message that was never sent, or that the server has refused, is removed at once. One that
+    /// the server has, or may have, is followed by a deletion, which waits for a connection like
+    /// any message.
     ///
     /// - Parameter id: of a message of this device.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if this device has not published it,
-    ///   or so long ago that it is forgotten (then ``Channel/delete(_:)``); `.full`; and what the
-    ///   journal throws.
+    ///   or so long ago that it is forgotten (then ``Channel/delete(_:)``); `.full`; and the
+    ///   journal's errors.
     public func withdraw(_ id: EntryID) async throws {
         let channels = channels
         try await channels.journal.write { [channel] db in

@@ -1,11 +1,11 @@
 package import RepriseCore
 package import RepriseWire
 
-/// What an entry of the outbox says: a message, or what is done to an earlier one.
+/// The content of an outbox entry: a message, or a change of an earlier one.
 ///
-/// A message is its body, so that a journal from before there were changes reads the same. A change
-/// has its target's id in the first line of the payload (an id has no line break) and is named by
-/// the entry's source.
+/// A message is its body, so that a journal from before changes existed reads the same. A change
+/// has its target's id in the first line of the payload (an id has no line break); the entry's
+/// source names the change.
 package struct OutboxContent: Hashable, Sendable {
     package var change: MessageChange<EntryID>?
     package var body: [UInt8]
@@ -18,7 +18,7 @@ package struct OutboxContent: Hashable, Sendable {
     static let edit = "edit"
     static let delete = "delete"
 
-    /// - Throws: ``RepriseCore/RepriseError`` if a journal was tampered with.
+    /// - Throws: ``RepriseCore/RepriseError`` if the journal was tampered with.
     package init(_ entry: Entry) throws {
         try self.init(source: entry.source, payload: entry.payload)
     }
@@ -48,7 +48,7 @@ package struct OutboxContent: Hashable, Sendable {
         change.map { Array($0.target.text.utf8) + [UInt8(ascii: "\n")] + body } ?? body
     }
 
-    /// What the journal keeps of it.
+    /// The entry to record.
     package func entry(id: EntryID, in channel: ChannelName) -> NewEntry {
         NewEntry(
             id: id, kind: OutboxMachine.kind.name, source: source, payload: payload,

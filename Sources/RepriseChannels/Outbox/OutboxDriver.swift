@@ -4,11 +4,11 @@ import RepriseJournal
 import RepriseWire
 import Synchronization
 
-/// Sends what the app has published, and waits for the server's answers.
+/// Sends the app's publications, and waits for the server's answers.
 ///
-/// The journal hands over many messages of a channel together, in the order recorded (the channel
-/// is the entry's lane), and each knows the one before it that has not ended. A message that was
-/// not answered is sent again with the same id, and the server stores it once. ``OutboxMachine``
+/// The journal dispatches many messages of a channel together, in the order recorded (the channel
+/// is the entry's partition key), and each knows the previous one that has not ended. An unanswered
+/// message is sent again with the same id, and the server stores it once. ``OutboxMachine``
 /// decides.
 final class OutboxDriver: Sendable {
     private struct State {
@@ -18,7 +18,7 @@ final class OutboxDriver: Sendable {
         var alarm: (due: Duration, task: Task<Void, Never>)?
     }
 
-    /// What became of an entry.
+    /// How an entry ended.
     private struct Ending {
         let lent: Lent
         let error: (any Error)?
@@ -45,8 +45,7 @@ final class OutboxDriver: Sendable {
         }
     }
 
-    /// The gate `session` is closed before, so that what goes back into its lane is not handed over
-    /// at once.
+    /// The gate `session` is closed first, so that requeued entries are not dispatched at once.
     func disconnected() {
         change { state in
             state.uplink = nil
@@ -54,7 +53,7 @@ final class OutboxDriver: Sendable {
         }
     }
 
-    /// Of a channel that is subscribed to its event will come.
+    /// A subscribed channel will deliver its event.
     func published(_ published: ServerFrame.Published, isSubscribed: Bool) {
         change(isSubscribed: isSubscribed) { state in
             state.machine.published(published).map { [$0] } ?? []
@@ -65,7 +64,7 @@ final class OutboxDriver: Sendable {
         change { state in state.machine.refused(refused).map { [$0] } ?? [] }
     }
 
-    /// Ends those that are answered.
+    /// Ends the answered entries.
     private func change(
         isSubscribed: Bool = false, _ body: (inout State) -> [EntryID]
     ) {
@@ -122,7 +121,7 @@ final class OutboxDriver: Sendable {
         }
     }
 
-    /// One alarm for all: the one that was sent first is late first.
+    /// One alarm for all: the message sent first is overdue first.
     private func arm(_ state: inout State) {
         guard state.alarm == nil, let due = state.machine.due else { return }
         let task = Task { [weak self, timekeeper = configuration.timekeeper] in

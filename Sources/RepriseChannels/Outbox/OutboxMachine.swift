@@ -1,19 +1,19 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides what the outbox sends, which answer belongs to which message, and what an answer means
-/// for its entry.
+/// Decides what the outbox sends, which message an answer belongs to, and what it means for the
+/// entry.
 ///
-/// Many messages of a channel are in hand at the same time, in the order recorded, each naming the
-/// one before it that has not ended: so a refusal in the middle cannot change the order. A message
-/// is in hand from `handedOver` to `ended`. The first answer counts: one that comes later, or for a
-/// message that is not in hand, is late or meant for an earlier connection.
+/// Many messages of a channel are in flight at once, in the order recorded, each naming the
+/// previous one that has not ended: so a refusal in the middle cannot change the order. A message
+/// is in flight from `handedOver` to `ended`. The first answer counts: a later one, or one for a
+/// message not in flight, is late or meant for an earlier connection.
 package struct OutboxMachine: Sendable {
     package struct Settings: Hashable, Sendable {
-        /// After how long an attempted message is not sent again, because the server may have
+        /// The age after which an attempted message is not sent again, because the server may have
         /// forgotten its id.
         package var window: Duration
-        /// How long the server may take to answer.
+        /// The timeout for the server's answer.
         package var patience: Duration
 
         package init(window: Duration = .seconds(30 * 86_400), patience: Duration = .seconds(30)) {
@@ -30,7 +30,7 @@ package struct OutboxMachine: Sendable {
     }
 
     /// Only a permanent refusal or the age of an attempted message ends one: a server that is
-    /// overloaded for a day costs nobody a message.
+    /// overloaded for a day loses no message.
     package static let kind = EntryKind(
         "channels.outbox", requires: [.session], attemptLimit: .max,
         parallel: OutboxLimits.inFlight, laneWindow: OutboxLimits.inFlightOfChannel)
@@ -44,12 +44,11 @@ package struct OutboxMachine: Sendable {
 
     private let settings: Settings
     private var isConnected = false
-    /// What the server's clock said when it welcomed us.
+    /// The server's time at its welcome.
     private var serverTime: WallTime?
-    /// Messages in hand.
+    /// Messages in flight.
     private var slots: [EntryID: Slot] = [:]
-    /// How many were ever sent, so that what happens to many happens in the order in which they
-    /// were.
+    /// How many were ever sent, so that events of many messages keep the order of sending.
     private var sent = 0
 
     package init(settings: Settings = Settings()) { self.settings = settings }
@@ -61,18 +60,18 @@ package struct OutboxMachine: Sendable {
         self.serverTime = serverTime
     }
 
-    /// - Returns: the messages that are answered by this: nobody knows whether the server has them.
+    /// - Returns: the messages that this ends; whether the server has them is unknown.
     package mutating func disconnected() -> [EntryID] {
         isConnected = false
         return answerAll(.disconnected) { _ in true }
     }
 
-    /// - Returns: the message that is answered by this, if one is.
+    /// - Returns: the message that this answers, if any.
     package mutating func published(_ published: ServerFrame.Published) -> EntryID? {
         answered(published.id, .published(seq: published.seq)) ? published.id : nil
     }
 
-    /// - Returns: the message that is answered by this, if one is.
+    /// - Returns: the message that this answers, if any.
     package mutating func refused(_ refused: ServerFrame.Refused) -> EntryID? {
         guard let text = refused.id, let id = try? EntryID(text) else { return nil }
         return answered(id, .refused(refused)) ? id : nil
@@ -80,14 +79,14 @@ package struct OutboxMachine: Sendable {
 
     // MARK: Time
 
-    /// When to look for messages that were not answered in time; nil: nothing waits for an answer.
+    /// When to look for overdue messages; nil: no message waits for an answer.
     package var due: Duration? {
         slots.values.lazy.filter { $0.answer == nil }.map(\.sentAt).min().map {
             $0 + settings.patience
         }
     }
 
-    /// - Returns: the messages that the server did not answer in time.
+    /// - Returns: the messages without an answer in time.
     package mutating func timerFired(at now: Duration) -> [EntryID] {
         let patience = settings.patience
         return answerAll(.timedOut) { now >= $0.sentAt + patience }
@@ -102,10 +101,10 @@ package struct OutboxMachine: Sendable {
 
     // MARK: Messages
 
-    /// The journal hands an entry over.
+    /// The journal dispatches an entry.
     ///
     /// - Returns: the frame to send.
-    /// - Throws: by what the journal decides what becomes of the entry; then it is not in hand.
+    /// - Throws: the error by which the journal disposes of the entry; then it is not in flight.
     package mutating func handedOver(_ entry: Entry, wall: WallTime, at now: Duration) throws
         -> [UInt8]
     {
@@ -126,32 +125,32 @@ package struct OutboxMachine: Sendable {
         return ClientFrame.publish(publish).encoded()
     }
 
-    /// - Returns: whether it was in hand and not answered before.
+    /// - Returns: whether it was in flight and not answered before.
     package mutating func answered(_ id: EntryID, _ answer: Answer) -> Bool {
         guard let slot = slots[id], slot.answer == nil else { return false }
         slots[id]?.answer = answer
         return true
     }
 
-    /// Whether a message in hand has its answer.
+    /// Whether a message in flight has its answer.
     package func isAnswered(_ id: EntryID) -> Bool { slots[id]?.answer != nil }
 
-    /// What a message in hand was refused with.
+    /// The refusal of a message in flight.
     package func refusal(of id: EntryID) -> ServerFrame.Refused? {
         if case .refused(let refused) = slots[id]?.answer { refused } else { nil }
     }
 
-    /// A message is no longer in hand.
+    /// A message is no longer in flight.
     ///
     /// - Returns: its sequence: the server has it.
-    /// - Throws: by what the journal decides what becomes of the entry.
+    /// - Throws: the error by which the journal disposes of the entry.
     package mutating func ended(_ entry: Entry, jitter: Double) throws -> Int64 {
         let slot = slots.removeValue(forKey: entry.id)
         switch slot?.answer {
         case .published(let seq): return seq
         case .refused(let refused):
             throw failure(refused, after: slot?.after, attempt: entry.attempt, jitter: jitter)
-        // The gate is closed by now, so it does not come back before there is a connection.
+        // The gate is closed by now, so it is not dispatched again before a connection exists.
         case .disconnected, nil: throw BackInLane("The connection ended.")
         case .timedOut: throw HandOverFailure.notReady("The server did not answer in time.")
         }
@@ -162,17 +161,18 @@ package struct OutboxMachine: Sendable {
     ) -> any Error {
         let reason = "\(refused.code): \(refused.message)"
         guard refused.code.isTemporary else { return HandOverFailure.permanent(reason) }
-        // It waits for the one that it named, or comes again at once without it if that has ended.
+        // It waits for the one that it named, or is dispatched again at once without it if that has
+        // ended.
         if refused.code == .predecessorMissing, after != nil { return BackInLane(reason) }
-        // Spread out, so that all who were told the same do not come at once.
+        // Spread out, so that clients with the same answer do not retry at once.
         let wait = Self.kind.backoff.delay(failures: attempt, jitter: jitter)
         return HandOverFailure.retry(after: (refused.retryAfter ?? .zero) + wait, reason)
     }
 
-    /// The server remembers ids for so long; after that a second sending could be stored as a
+    /// The server remembers ids for this long; after that a second sending could be stored as a
     /// second message.
     ///
-    /// Both clocks must say so: a calendar that is wrong must not end anything.
+    /// Both clocks must agree: a wrong calendar must not end anything.
     private func checkAge(of entry: Entry, wall: WallTime) throws {
         guard entry.attempt > 1, let serverTime else { return }
         let now = min(serverTime, wall)

@@ -4,9 +4,9 @@ package import RepriseCore
 import RepriseJournal
 package import RepriseWire
 
-/// What the journal knows of a device's own messages that are not in the channel's log yet.
+/// The journal's rows of this device's own messages that are not in the channel's log yet.
 package enum OutboxRows {
-    /// The tables of sending.
+    /// The tables of the outbox.
     static let schema = """
         -- What the server has stored and has not yet come back as an event.
         CREATE TABLE channelsSent (
@@ -25,7 +25,7 @@ package enum OutboxRows {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// A message of one's own, or a change of one, that is not in the channel's log.
+    /// A message of this user, or a change of one, that is not in the channel's log.
     package struct Pending: Hashable, Sendable {
         package enum Standing: Hashable, Sendable {
             /// Waits to be sent, or for the server's answer.
@@ -43,13 +43,12 @@ package enum OutboxRows {
         package var standing: Standing
     }
 
-    /// The newest messages of one's own that the log does not have: in the order in which they will
-    /// be there.
+    /// This user's newest messages that the log does not have, in their future order of the log.
     ///
     /// - Parameters:
     ///   - channel: the channel.
-    ///   - limit: the most of those that wait, of those that are sent, and of those that failed.
-    ///   - db: of the journal.
+    ///   - limit: the most waiting, the most sent, and the most failed messages.
+    ///   - db: the journal's database.
     /// - Returns: at most three times `limit`.
     /// - Throws: a `DatabaseError`.
     package static func pending(in channel: ChannelName, limit: Int, _ db: Database) throws
@@ -103,10 +102,10 @@ package enum OutboxRows {
             recordedAt: WallTime(milliseconds: recordedAt), standing: standing)
     }
 
-    /// The server has stored it: until its event comes it is known by this.
+    /// The server has stored it: this row stands for it until its event arrives.
     ///
-    /// A channel that this device has never subscribed to brings no event. Of one that it
-    /// subscribes to now the journal may know no log yet. Each call forgets some that have come.
+    /// A channel that this device has never subscribed to delivers no event. For a new subscription
+    /// the journal may have no log yet. Each call forgets some rows whose events have arrived.
     static func stored(_ entry: Entry, seq: Int64, isSubscribed: Bool, _ db: Database) throws {
         guard let channel = entry.lane else { return }
         try db.cachedStatement(
@@ -138,9 +137,9 @@ package enum OutboxRows {
         ])
     }
 
-    /// Forgets what belongs to entries that have been removed.
+    /// Forgets the rows of removed entries.
     ///
-    /// - Returns: whether there is more.
+    /// - Returns: whether more are left.
     static func prune(_ db: Database) throws -> Bool {
         try db.execute(
             sql: """

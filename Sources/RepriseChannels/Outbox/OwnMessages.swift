@@ -2,12 +2,13 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// One's own messages in a list: those that the log does not have yet, and how far the others are.
+/// This user's messages in a list: those that the log does not have yet, and the status of the
+/// rest.
 struct OwnMessages: Sendable {
     let channel: ChannelName
 
-    /// Messages that wait, are stored and not yet come back, or failed; with one's own edits that
-    /// wait with them applied.
+    /// Messages that wait, are stored and not yet received back, or failed; with this user's
+    /// waiting edits applied.
     func pending(limit: Int, _ db: Database) throws -> [ChannelMessage] {
         let rows = try OutboxRows.pending(in: channel, limit: limit, db)
         let user = try String.fetchOne(
@@ -24,7 +25,7 @@ struct OwnMessages: Sendable {
         }
     }
 
-    /// Whether this device has sent a message, for as long as the journal keeps what has ended.
+    /// Whether this device has sent a message, for as long as the journal keeps ended entries.
     func sent(_ id: EntryID, _ db: Database) throws -> Bool {
         try Bool.fetchOne(
             db.cachedStatement(
@@ -35,7 +36,7 @@ struct OwnMessages: Sendable {
             arguments: [id.text, OutboxMachine.kind.name, channel.text]) ?? false
     }
 
-    /// Messages of the log with how far the others have come with one's own.
+    /// The log's messages, with the status of this user's own.
     func standing(of messages: [ChannelMessage], _ db: Database) throws -> [ChannelMessage] {
         guard messages.contains(where: \.isMine) else { return messages }
         let (delivered, read) = try ReceiptRows.furthest(in: channel, db)

@@ -1,14 +1,12 @@
 package import RepriseCore
 import RepriseJournal
 
-/// What becomes of a message that a reader could not handle: the journal's own rule for entries.
+/// The disposition of a message that a reader could not handle: the journal's own rule for entries.
 package struct Ending: Hashable, Sendable {
     package var state: ReaderStore.State
-    /// How long it waits, from the moment on at which that is written down: the calendar may be set
-    /// before.
+    /// How long it waits, from the moment of the write on: the calendar may be set before.
     package var wait: Duration
-    /// When that is over by the calendar as it was when the handler ended: a guess, until its row
-    /// is read.
+    /// The end of the wait by the calendar when the handler ended: a guess, until its row is read.
     package var due: WallTime
     package var reason: String
     /// Whether it counts towards the limit of attempts.
@@ -25,7 +23,7 @@ package struct Ending: Hashable, Sendable {
         self.isFailure = isFailure
     }
 
-    /// What an error means for a message that had failed so many times before.
+    /// The disposition after an error, of a message with so many earlier failures.
     package static func after(
         _ error: any Error, _ options: ReaderOptions, failures: Int, now: WallTime, jitter: Double
     ) -> Ending {

@@ -1,15 +1,15 @@
 package import RepriseCore
 
-/// What messages come to whose effect shares the transaction with the reader's cursor.
+/// The results of messages whose effect shares the transaction with the reader's cursor.
 ///
-/// All together; if that fails each alone, so that one message cannot hold up the others.
+/// All together; after a failure each alone, so that one message cannot hold up the others.
 package struct InsidePage {
     private let options: ReaderOptions
     private let now: WallTime
     private let jitter: () -> Double
-    /// Writes the effect of messages; what it wrote is undone if it throws.
+    /// Writes the effect of messages; rolled back if it throws.
     private let effect: ([Message]) throws -> Void
-    /// Whether the effect is to blame for an error, and not the disk.
+    /// Whether an error is the effect's fault, and not the disk's.
     private let isItsOwn: (any Error) -> Bool
 
     package init(
@@ -23,9 +23,9 @@ package struct InsidePage {
         self.isItsOwn = isItsOwn
     }
 
-    /// Applies a page, which is not empty, and says what is to be written with it.
+    /// Applies a page, which is not empty, and returns the write that belongs to it.
     ///
-    /// - Throws: what ends the whole transaction.
+    /// - Throws: an error that ends the whole transaction.
     package func apply(_ page: [Arrived]) throws -> ReaderWrite {
         var settlements: [ReaderWrite.Settlement] = []
         var last = page.last?.position ?? 0
@@ -37,9 +37,9 @@ package struct InsidePage {
         return ReaderWrite(settlements: settlements, cursor: last, handing: last)
     }
 
-    /// Applies a message again that had left the straight path.
+    /// Retries an exceptional message.
     ///
-    /// - Throws: what ends the whole transaction.
+    /// - Throws: an error that ends the whole transaction.
     package func retry(_ exceptional: ReaderStore.Exceptional) throws -> ReaderWrite.Settlement {
         do {
             try attempt([exceptional.arrived])
@@ -61,7 +61,7 @@ package struct InsidePage {
         var failures: [(Arrived, any Error)] = []
         for arrived in page {
             failures += try failed([arrived])
-            // In order, nothing comes after one that will be tried again.
+            // In an ordered reader nothing comes after a message that will be retried.
             if options.order == .ordered, let failure = failures.last,
                 ending(failure.1, failures: 0).state == .waiting
             {

@@ -3,10 +3,10 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// A reader whose effect shares the journal's transaction with its cursor: exactly once, whatever
-/// happens in between.
+/// A transactional reader, whose effect shares the journal's transaction with its cursor: exactly
+/// once, whatever happens in between.
 ///
-/// Nothing races here, so it is a straight loop; what a page comes to is decided by ``InsidePage``.
+/// Nothing races here, so it is a straight loop; ``InsidePage`` decides the result of a page.
 actor InsideReader: Reader {
     let line: ReaderLine
     private let effect: @Sendable (Database, [Message]) throws -> Void
@@ -26,7 +26,7 @@ actor InsideReader: Reader {
         do {
             try await readUntilCancelled()
         } catch is CancellationError where Task.isCancelled {
-            // Stopped while it wrote: that is in the journal, or it is not.
+            // Stopped during a write: the journal has all of it, or nothing.
         }
     }
 
@@ -53,11 +53,10 @@ actor InsideReader: Reader {
         applied(try await line.persist { try Self.apply(page, line, effect, $0) })
     }
 
-    /// Applies what has just come in the transaction that finds it: at the end of a channel most of
-    /// what a message costs are the reads around it.
+    /// Applies new arrivals in the transaction that finds them: at the end of a channel most of a
+    /// message's cost is the reads around it.
     ///
-    /// - Returns: whether there is nothing left to do; never while a message waits to be tried
-    ///   again.
+    /// - Returns: whether nothing is left to do; never while a message waits for a retry.
     private func applyWhatCame() async throws -> Bool {
         guard nextDue == nil, !Task.isCancelled else { return false }
         let (line, effect, cursor) = (line, effect, cursor)
@@ -129,10 +128,10 @@ actor InsideReader: Reader {
             }, isItsOwn: { isItsOwn($0, db) })
     }
 
-    /// Whether the effect is to blame, and not the disk.
+    /// Whether an error is the effect's fault, and not the disk's.
     ///
-    /// SQLite ends the whole transaction on some failures; whoever went on then would write an
-    /// effect without its cursor.
+    /// SQLite ends the whole transaction on some failures; continuing would write an effect without
+    /// its cursor.
     private static func isItsOwn(_ error: any Error, _ db: Database) -> Bool {
         guard db.isInsideTransaction else { return false }
         guard let error = error as? DatabaseError else { return true }

@@ -2,10 +2,10 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// A reader whose effect is outside of the journal: at least once, with a window of doubt that is
-/// written down.
+/// An at-least-once reader, whose effect is outside of the journal, with a recorded window of
+/// doubt.
 ///
-/// Performs what ``OutsideReaderMachine`` decides.
+/// Performs the decisions of ``OutsideReaderMachine``.
 actor OutsideReader: Reader {
     let line: ReaderLine
     private let isApplied: (@Sendable (EntryID) async throws -> Bool)?
@@ -57,7 +57,7 @@ actor OutsideReader: Reader {
         }
     }
 
-    /// - Returns: why it failed; nil if the effect has taken place.
+    /// - Returns: the error; nil if the effect has taken place.
     private func handOver(_ message: Message) async -> (any Error)? {
         line.handlerBegan(message.id)
         defer { line.handlerEnded() }
@@ -86,7 +86,7 @@ actor OutsideReader: Reader {
         line.through.announce(cursor)
     }
 
-    /// Once this task is cancelled the disk gets one more chance and no more.
+    /// Once this task is cancelled, the disk gets exactly one more attempt.
     private func finishWriting() async throws {
         guard let writing else { return }
         try await withTaskCancellationHandler {

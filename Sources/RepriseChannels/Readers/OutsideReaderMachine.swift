@@ -1,45 +1,44 @@
 package import RepriseCore
 
-/// Decides what a reader with an effect outside of the journal does next.
+/// Decides the next step of a reader with an effect outside of the journal.
 ///
-/// One thing after the other, as in a straight loop (what is due, a page, its messages), and beside
-/// it one write. A message is handed over only once the disk says that it may be in hand
-/// (`handing`); behind the handler the cursor follows. What lies between the two when the process
-/// dies is what nobody knows about.
+/// One step after the other, as in a straight loop (due messages, a page, its messages), with one
+/// concurrent write. A message is delivered only once the disk says that it may be in flight
+/// (`handing`); the cursor follows behind the handler. Messages between the two are in doubt when
+/// the process dies.
 ///
-/// In order nothing is handed over while one that was is to be tried again: ``isHeldUp``.
+/// In order, nothing is delivered while an earlier message waits for a retry: ``isHeldUp``.
 ///
-/// The driver asks for the ``next(at:wall:)`` step, performs it, reports how it went, and asks
-/// again. Only ``Step/write(_:)`` goes on meanwhile.
+/// The driver takes the ``next(at:wall:)`` step, performs it, reports the result, and asks again.
+/// Only ``Step/write(_:)`` runs concurrently.
 package struct OutsideReaderMachine: Sendable {
     package enum Step: Sendable {
-        /// Read what waits and is due; answered by `dueLoaded`.
+        /// Read the due messages; answered by `dueLoaded`.
         case loadDue(at: WallTime)
         /// Read the messages after this position; answered by `pageLoaded`.
         case loadPage(after: Int64)
-        /// Give it to the handler, but first ask whether it is applied if it was handed over
-        /// before; answered by `handled`.
+        /// Pass it to the handler, but first ask whether it is applied if it was delivered before;
+        /// answered by `handled`.
         case handOver(Arrived)
         /// Begin to write; answered by `written`, at any time.
         case write(ReaderWrite)
-        /// Nothing can be done before the write under way has ended.
+        /// Wait for the current write.
         case awaitWrite
-        /// Write down that this one, of those that left the straight path, is with its handler;
-        /// answered by `marked`.
+        /// Store that this exceptional message is with its handler; answered by `marked`.
         case mark(arrival: Int64)
-        /// Write down what became of it; answered by `settled`.
+        /// Store its result; answered by `settled`.
         case settle(ReaderWrite.Settlement)
-        /// Nothing to do until the channel has something new, or this moment; answered by `woke`.
+        /// Wait until the channel has something new, or until this moment; answered by `woke`.
         case wait(until: WallTime?)
-        /// It was told to stop, and nothing is in doubt.
+        /// It was told to stop, and no message is in doubt.
         case finish
     }
 
     private enum Phase: Sendable {
         case looking
         case working
-        /// The handler has an exception: at most one, so that a message that kills the process
-        /// cannot drag others along.
+        /// The handler has an exceptional message: at most one, so that a message that kills the
+        /// process cannot drag others along.
         case marking(ReaderStore.Exceptional)
         case marked(ReaderStore.Exceptional)
         case retrying(ReaderStore.Exceptional)
@@ -52,7 +51,7 @@ package struct OutsideReaderMachine: Sendable {
     private var isStopping = false
     /// Everything up to here is finished, or in `failures`; memory only.
     private var done: Int64
-    /// What the disk says.
+    /// The cursor on the disk.
     package private(set) var cursor: Int64
     private var handing: Int64
     private var failures: [ReaderWrite.Settlement] = []
@@ -60,15 +59,15 @@ package struct OutsideReaderMachine: Sendable {
     private var unwritten = 0
     private var lastWrite: Duration = .zero
     private var isWriteDue = false
-    /// Whether a message has been handled since it was last looked at what is due: else what fails
-    /// at once, again and again, would hold up the page.
+    /// Whether a message has been handled since the last look at due messages: otherwise a message
+    /// that always fails at once would hold up the page.
     private var looksAtDue = false
     private var page: [Arrived] = []
     private var index = 0
     private var due: ArraySlice<ReaderStore.Exceptional> = []
     private var nextDue: WallTime?
 
-    /// A slow handler's work is written down at least so often.
+    /// A slow handler's progress is stored at least this often.
     private static let pause: Duration = .milliseconds(20)
 
     package init(options: ReaderOptions, cursor: Int64) {
@@ -130,7 +129,7 @@ package struct OutsideReaderMachine: Sendable {
             writing == nil && (2 * unwritten >= options.window || now - lastWrite > Self.pause)
     }
 
-    /// The write that was begun is durable.
+    /// The started write is durable.
     package mutating func written() {
         guard let write = writing else { preconditionFailure("driver bug: nothing was written") }
         writing = nil
@@ -139,7 +138,7 @@ package struct OutsideReaderMachine: Sendable {
         for settlement in write.settlements { noteDue(settlement.ending) }
     }
 
-    /// That the message is with its handler is durable.
+    /// The mark that the message is with its handler is durable.
     package mutating func marked() {
         guard case .marking(let exceptional) = phase else {
             preconditionFailure("driver bug: marked in \(phase)")
@@ -147,19 +146,19 @@ package struct OutsideReaderMachine: Sendable {
         phase = .marked(exceptional)
     }
 
-    /// What became of an exception is durable.
+    /// The result of an exceptional message is durable.
     package mutating func settled() {
         guard case .settling(let settlement) = phase else {
             preconditionFailure("driver bug: settled in \(phase)")
         }
         noteDue(settlement.ending)
-        // In order the next that waits, if there is one, comes before everything else.
+        // In order, the next waiting message, if any, comes before everything else.
         phase = options.order == .ordered ? .looking : .working
     }
 
     package mutating func woke() { phase = .looking }
 
-    /// It is to come to its end: nothing more is handed over, and what was done is written down.
+    /// Starts the end: nothing more is delivered, and finished work is stored.
     package mutating func stopRequested() { isStopping = true }
 
     private mutating func noteDue(_ ending: Ending?) {
@@ -169,9 +168,9 @@ package struct OutsideReaderMachine: Sendable {
 
     // MARK: Decision
 
-    /// What to do now.
+    /// The next step.
     ///
-    /// `wall` is asked for only where something has left the straight path.
+    /// `wall` is read only for exceptional messages.
     package mutating func next(at now: Duration, wall: @autoclosure () -> WallTime) -> Step {
         switch phase {
         case .marking(let exceptional): return .mark(arrival: exceptional.arrived.arrival)
@@ -232,8 +231,8 @@ package struct OutsideReaderMachine: Sendable {
         nextDue.map { $0 <= now() } ?? false
     }
 
-    /// Brings the disk to where memory is, and releases the window: nothing is handed over next, so
-    /// nothing is in doubt.
+    /// Brings the disk to the state of memory, and releases the window: no delivery follows, so no
+    /// message is in doubt.
     private mutating func flush(at now: Duration) -> Step? {
         page = []
         index = 0
@@ -242,7 +241,7 @@ package struct OutsideReaderMachine: Sendable {
         return begin(handing: done, at: now)
     }
 
-    /// The last message of the page that may be in hand if everything up to `done` is written down.
+    /// The last message of the page that may be in flight once everything up to `done` is stored.
     private var windowEnd: Int64 {
         guard index < page.count else { return done }
         return page[min(index + options.window, page.count) - 1].position

@@ -4,24 +4,24 @@ import RepriseJournal
 import RepriseWire
 import Synchronization
 
-/// A running reader: hands over what the journal has, and waits for more.
+/// A running reader: delivers the journal's messages, and waits for more.
 protocol Reader: Sendable {
     var line: ReaderLine { get }
 
     /// Works until the task is cancelled.
     ///
-    /// - Throws: only what makes going on useless.
+    /// - Throws: only an error that makes a retry useless.
     func run() async throws
 }
 
-/// What every reader has, whatever its effect.
+/// The part that every reader has, whatever its effect.
 final class ReaderLine: Sendable {
     let store: ReaderStore
     let reader: Int64
     let options: ReaderOptions
-    /// Raised when the channel may have something new, or something is due.
+    /// Raised when the channel may have new messages, or one is due.
     let signal = Signal()
-    /// Everything up to here is durably finished or an exception.
+    /// Everything up to here is durably finished or exceptional.
     let through: Announcer<Int64>
     let timekeeper: any Timekeeper
     let jitter: @Sendable () -> Double
@@ -42,7 +42,7 @@ final class ReaderLine: Sendable {
         jitter = configuration.jitter
     }
 
-    /// Why the disk does not take or give what it is asked for; nil: it does.
+    /// Why the disk fails; nil: it does not.
     var trouble: RepriseError? {
         get { lastTrouble.withLock { $0 } }
         set {
@@ -54,7 +54,7 @@ final class ReaderLine: Sendable {
         }
     }
 
-    // MARK: How it is doing
+    // MARK: Status
 
     var state: ReaderState {
         if let trouble { return .stuck(trouble) }
@@ -80,11 +80,10 @@ final class ReaderLine: Sendable {
         if wasSlow { troubleChanged() }
     }
 
-    /// The reader runs no more.
+    /// The reader has ended.
     func stopWatching() { desk.withLock { $0.task }?.cancel() }
 
-    /// Looks once a deadline at most, and as long as there is something to look at: a message costs
-    /// no timer.
+    /// Checks once a deadline at most, and only while a handler runs: a message costs no timer.
     private func watchHandler(until first: Duration) async {
         var next: Duration? = first
         while let moment = next {
@@ -107,13 +106,13 @@ final class ReaderLine: Sendable {
 
     // MARK: The disk
 
-    /// Writes, and tries again while the disk cannot: nothing that was done may be forgotten.
+    /// Writes, and retries while the disk fails: no finished work may be forgotten.
     func persist<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T
     {
         try await patiently { [store] in try await store.journal.write(body) }
     }
 
-    /// Tries again while the disk cannot; throws what trying again does not mend.
+    /// Retries while the disk fails; throws errors that a retry cannot fix.
     func patiently<T: Sendable>(_ body: @Sendable () async throws -> T) async throws -> T {
         var failures = 0
         defer { if failures > 0 { trouble = nil } }
@@ -136,19 +135,18 @@ final class ReaderLine: Sendable {
         try await patiently { [store] in try await store.page(after: cursor) }
     }
 
-    /// What waits and is due; and when something is due next.
+    /// The due messages, and when the next one is due.
     func due(at now: WallTime) async throws -> ReaderStore.Due {
         try await patiently { [store, reader] in try await store.due(reader, now: now) }
     }
 
-    /// Waits until the signal is raised, or the calendar says `due`.
+    /// Waits until the signal is raised, or the calendar reaches `due`.
     func wait(until due: WallTime?) async {
         guard let due else { return await signal.wait() }
         // The moment is fixed here: a task that starts late, on a busy or frozen device, must not
         // add its delay.
         let now = timekeeper.uptime()
-        // A calendar that was set back must not make anything wait for longer than its longest
-        // backoff.
+        // A calendar that was set back must not make any wait longer than the longest backoff.
         let left = min(max(timekeeper.wall().duration(to: due), .zero), options.backoff.longest)
         let alarm = Task { [timekeeper, signal] in
             try await timekeeper.sleep(until: now + left)
@@ -159,12 +157,12 @@ final class ReaderLine: Sendable {
     }
 }
 
-/// What a reader's handler has in hand.
+/// The message that a reader's handler has in flight.
 private struct HandlerWatch: Sendable {
     /// And when that is too long.
     var inHand: (id: EntryID, until: Duration)?
-    /// What is there for longer than the deadline.
+    /// The message that exceeds the deadline.
     var slow: (id: EntryID, since: WallTime)?
-    /// Looks after it.
+    /// The task that checks it.
     var task: Task<Void, Never>?
 }

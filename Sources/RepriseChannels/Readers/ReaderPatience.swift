@@ -1,12 +1,11 @@
 import RepriseCore
 
-/// How a reader meets a disk that fails it: nothing that was done may be forgotten, so it tries
-/// again.
+/// A reader's retries after a disk failure: no finished work may be forgotten.
 package enum ReaderPatience {
     private static let backoff = Backoff(base: .milliseconds(100), longest: .seconds(30))
 
-    /// How long to wait before trying again, after so many failures in a row; nil: that would not
-    /// mend it.
+    /// The wait before the next attempt, after so many failures in a row; nil: a retry cannot fix
+    /// it.
     package static func wait(after error: any Error, failures: Int, jitter: Double) -> Duration? {
         guard let error = error as? RepriseError else { return nil }
         switch error.code {

@@ -3,10 +3,10 @@ package import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What left the straight path.
+/// Exceptional messages.
 extension ReaderRows {
-    /// Writes down what became of messages, and where the reader stands; `now` is the calendar as
-    /// of this transaction.
+    /// Stores the results of messages, and the reader's position; `now` is the calendar of this
+    /// transaction.
     package func write(
         _ write: ReaderWrite, of reader: Int64, now: WallTime, _ db: Database
     ) throws {
@@ -14,10 +14,10 @@ extension ReaderRows {
         try move(reader, cursor: write.cursor, handing: write.handing, db)
     }
 
-    /// Writes down what becomes of a message that was handed over, or removes it if it is finished.
+    /// Stores the disposition of a delivered message, or removes it if it is finished.
     ///
-    /// `now` is the calendar as of this transaction: one that was read before a jump would make it
-    /// wait as long as that.
+    /// `now` is the calendar of this transaction: one read before a jump would prolong the wait by
+    /// the jump.
     package func settle(
         _ settlement: ReaderWrite.Settlement, of reader: Int64, now: WallTime, _ db: Database
     ) throws {
@@ -50,7 +50,7 @@ extension ReaderRows {
         ).execute(arguments: [reader, arrival])
     }
 
-    /// What waits and is due, oldest first; and when something is due next.
+    /// The due messages, oldest first; and when the next one is due.
     package func due(_ reader: Int64, now: WallTime, _ db: Database) throws -> ReaderStore.Due {
         guard order == .arrival else { return try orderedDue(reader, now: now, db) }
         let rows = try Row.fetchAll(
@@ -102,7 +102,7 @@ extension ReaderRows {
         }
     }
 
-    /// Gives a message that is not with its handler another standing.
+    /// Changes the status of a message that is not with its handler.
     package func restate(
         _ id: EntryID, as state: ReaderStore.State, now: WallTime, _ db: Database
     ) throws {

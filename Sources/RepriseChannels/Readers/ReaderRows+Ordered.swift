@@ -8,10 +8,10 @@ import RepriseWire
 /// So they compare as one number, as arrivals do.
 package enum OrderedPosition {
     private static let sequenceBits: Int64 = 53
-    /// Epochs of a channel that an ordered reader can count.
+    /// The most epochs of a channel that an ordered reader can count.
     static let epochs = 1_024
 
-    /// `rank` is that of the epoch among those of its channel, oldest first.
+    /// `rank` is the epoch's rank among those of its channel, oldest first.
     package static func position(rank: Int, seq: Int64) -> Int64 {
         Int64(rank) << sequenceBits | seq
     }
@@ -20,7 +20,7 @@ package enum OrderedPosition {
 
     package static func seq(of position: Int64) -> Int64 { position & (1 << sequenceBits - 1) }
 
-    /// Up to which sequence of an epoch a reader is that stands at `position`.
+    /// The sequence of an epoch that a reader at `position` has reached.
     package static func seq(of position: Int64, inRank rank: Int) -> Int64 {
         let reached = Self.rank(of: position)
         return rank < reached ? .max : rank > reached ? 0 : seq(of: position)
@@ -31,7 +31,7 @@ package enum OrderedPosition {
 extension ReaderRows {
     /// The next messages after `cursor`, of one log, and none beyond a hole.
     ///
-    /// In a former epoch nothing comes any more that could fill a hole.
+    /// In a former epoch nothing can fill a hole any more.
     func orderedPage(after cursor: Int64, _ db: Database) throws -> [Arrived] {
         let logs = try logs(db)
         for (rank, log) in logs.enumerated().dropFirst(OrderedPosition.rank(of: cursor)) {
@@ -55,7 +55,7 @@ extension ReaderRows {
         return []
     }
 
-    /// What was with a handler when its process died.
+    /// The messages that were with a handler when its process died.
     func sequences(in window: (cursor: Int64, handing: Int64), _ db: Database) throws
         -> (condition: String, arguments: StatementArguments)
     {
@@ -71,7 +71,7 @@ extension ReaderRows {
         )
     }
 
-    /// The one that the reader stands at, if it has failed: nothing after it is handed over before.
+    /// The failed message at which the reader stands: nothing after it is delivered before.
     func orderedDue(_ reader: Int64, now: WallTime, _ db: Database) throws -> ReaderStore.Due {
         let row = try Row.fetchOne(
             db.cachedStatement(

@@ -3,11 +3,11 @@ package import RepriseCore
 import RepriseJournal
 package import RepriseWire
 
-/// The rows of one reader, in a transaction that somebody else has begun.
+/// The rows of one reader, in the caller's transaction.
 package struct ReaderRows: Sendable {
     package let channel: ChannelName
     package let name: String
-    /// The order in which it reads: what its cursor counts.
+    /// The order in which it reads, and which its cursor counts.
     package let order: ReaderOptions.Order
 
     package init(
@@ -20,11 +20,11 @@ package struct ReaderRows: Sendable {
 
     // MARK: Beginning
 
-    /// Takes the reader's place, or makes one at the beginning of the journal.
+    /// Resumes at the reader's position, or makes one at the beginning of the journal.
     ///
-    /// What a process that has died may have had in a handler becomes an exception: to be handed
-    /// over again with a second attempt, or unconfirmed. So the doubt is written down for each
-    /// message, and lasts exactly as long as it must.
+    /// A message that a dead process may have had in a handler becomes exceptional: delivered again
+    /// with a second attempt, or unconfirmed. So the doubt is stored for each message, and lasts
+    /// exactly as long as it must.
     package func begin(_ options: ReaderOptions, now: WallTime, _ db: Database) throws
         -> ReaderStore.Position
     {
@@ -108,7 +108,7 @@ package struct ReaderRows: Sendable {
         }
     }
 
-    // MARK: The straight path
+    // MARK: Pages
 
     /// The next messages after `cursor`, of one log: bounded in number and bytes.
     package func page(after cursor: Int64, _ db: Database) throws -> [Arrived] {
@@ -147,7 +147,7 @@ package struct ReaderRows: Sendable {
         return page
     }
 
-    /// What ``arrived(_:attempt:)`` reads; others follow from ``further`` on.
+    /// The columns of ``arrived(_:attempt:)``; others follow from ``further`` on.
     static let columns =
         "m.arrival, m.seq, m.id, m.time, m.body, m.sender, m.change, m.target, m.deleted"
     static let further = 9
@@ -182,7 +182,7 @@ package struct ReaderRows: Sendable {
         }
     }
 
-    /// The position of the newest message of the channel; 0 if there is none.
+    /// The position of the newest message of the channel; 0 without any.
     package func newest(_ db: Database) throws -> Int64 {
         guard order == .arrival else { return try newestOrdered(db) }
         let logs = try Row.fetchAll(

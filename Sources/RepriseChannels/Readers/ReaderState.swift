@@ -1,34 +1,33 @@
 public import RepriseCore
 import RepriseWire
 
-/// How a reader of a channel is doing.
+/// The state of a reader of a channel.
 ///
 /// A channel may be ``ChannelState/live`` while a reader is stuck: everything is in the journal,
-/// and what the reader has done is not.
+/// but the reader's progress is not.
 public enum ReaderState: Equatable, Sendable {
-    /// It hands over what comes, or waits for it.
+    /// It delivers new messages, or waits for them.
     case running
-    /// What its handler has done cannot be written to the journal: a full disk, say.
+    /// Its handler's results cannot be written to the journal, as with a full disk.
     ///
-    /// Nothing is lost: it is tried again, with growing pauses up to 30 s, and ``running`` follows.
-    /// Until then nothing more is handed over once its window of doubt is full, and
+    /// Nothing is lost: the write is retried, with growing pauses up to 30 s, and ``running``
+    /// follows. Until then nothing more is delivered once its window of doubt is full, and
     /// ``Channel/caughtUp()`` waits.
     case stuck(RepriseError)
     /// Its handler has had this message since then, for longer than ``ReaderOptions/deadline``.
     ///
-    /// It goes on, and so does this state until it returns: then ``running`` follows. Until then
-    /// the reader gets nothing else, and ``Channel/caughtUp()`` waits.
+    /// The handler continues, and so does this state until it returns: then ``running`` follows.
+    /// Until then the reader gets no other message, and ``Channel/caughtUp()`` waits.
     case slow(EntryID, since: WallTime)
 }
 
 extension Channel {
-    /// How the readers of this channel are doing, by their names; those of this process, running or
-    /// about to.
+    /// The states of this channel's readers, by name; those of this process, running or about to.
     public var readers: [String: ReaderState] { channels.readers.states(of: name) }
 
-    /// The same: first now, then whenever one of them is stuck or slow, or no longer so.
+    /// The readers' states: the current ones, then each change.
     ///
-    /// Who reads slowly gets the newest.
+    /// Buffers the newest value; older ones are dropped.
     public var readerStates: AsyncStream<[String: ReaderState]> {
         let readers = channels.readers
         return channels.watch(name) { [name] _ in readers.states(of: name) }
@@ -36,7 +35,7 @@ extension Channel {
 }
 
 extension Readers {
-    /// The first of them that is stuck or slow, in words.
+    /// The first stuck or slow reader, in words.
     func complaint(in channel: ChannelName) -> String? {
         for (name, state) in states(of: channel).sorted(by: { $0.key < $1.key }) {
             switch state {

@@ -2,13 +2,13 @@ package import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// A message as it lies in the journal.
+/// A message as stored in the journal.
 package struct Arrived: Hashable, Sendable {
     package var arrival: Int64
-    /// Where it is in the order in which its reader reads.
+    /// Its position in its reader's order.
     package var position: Int64
     package var message: Message
-    /// Why its row cannot be read, if it cannot: it ends as a dead letter, and the rest goes on.
+    /// Why its row is unreadable, if it is: it ends as a dead letter, and the rest goes on.
     package var damage: RepriseError?
 
     /// Without a position its reader reads by arrival.
@@ -24,7 +24,7 @@ package struct Arrived: Hashable, Sendable {
 
 /// The rows of one reader, in the journal.
 package struct ReaderStore: Sendable {
-    /// Where a reader stands.
+    /// A reader's position.
     package struct Position: Hashable, Sendable {
         package var reader: Int64
         package var cursor: Int64
@@ -35,10 +35,10 @@ package struct ReaderStore: Sendable {
         }
     }
 
-    /// A message that left the straight path.
+    /// A message that was not finished in order: it failed, or is in doubt.
     package struct Exceptional: Hashable, Sendable {
         package var arrived: Arrived
-        /// How often it had been handed over.
+        /// How often it had been delivered.
         package var attempts: Int
         package var failures: Int
 
@@ -49,11 +49,11 @@ package struct ReaderStore: Sendable {
         }
     }
 
-    /// What waits and is due.
+    /// The due messages.
     package struct Due: Hashable, Sendable {
         /// Oldest first, at most ``ReaderStore/dueLimit``.
         package var messages: [Exceptional]
-        /// When something is due after them.
+        /// When the next one after them is due.
         package var next: WallTime?
 
         package init(messages: [Exceptional], next: WallTime?) {

@@ -1,11 +1,11 @@
 package import RepriseCore
 
-/// What a reader writes down in one transaction: what became of messages, and where it stands.
+/// A reader's write in one transaction: the results of messages, and its position.
 package struct ReaderWrite: Hashable, Sendable {
-    /// What became of one message.
+    /// The result of one message.
     package struct Settlement: Hashable, Sendable {
         package var arrival: Int64
-        /// How often it has been handed over.
+        /// How often it has been delivered.
         package var attempts: Int
         package var failures: Int
         /// nil: it is finished.
@@ -18,18 +18,18 @@ package struct ReaderWrite: Hashable, Sendable {
             self.ending = ending
         }
 
-        /// Of a message that was handed over for the first time, and failed.
+        /// For a message whose first delivery failed.
         package init(arrival: Int64, first ending: Ending) {
             self.init(
                 arrival: arrival, attempts: 1, failures: ending.isFailure ? 1 : 0, ending: ending)
         }
     }
 
-    /// Of those that leave the straight path.
+    /// The results of exceptional messages.
     package var settlements: [Settlement]
-    /// All up to here is finished or has a settlement.
+    /// Everything up to here is finished or has a settlement.
     package var cursor: Int64
-    /// All up to here may be with a handler.
+    /// Everything up to here may be with a handler.
     package var handing: Int64
 
     package init(settlements: [Settlement], cursor: Int64, handing: Int64) {
@@ -38,14 +38,14 @@ package struct ReaderWrite: Hashable, Sendable {
         self.handing = handing
     }
 
-    /// When the first of those that wait is due.
+    /// When the first waiting message is due.
     package var soonest: WallTime? {
         settlements.lazy.compactMap(\.ending).filter { $0.state == .waiting }.map(\.due).min()
     }
 }
 
 extension ReaderStore.Exceptional {
-    /// What it comes to, once its handler has ended like this.
+    /// The result, once its handler has ended like this.
     package func settlement(after ending: Ending?) -> ReaderWrite.Settlement {
         .init(
             arrival: arrived.arrival, attempts: arrived.message.attempt,

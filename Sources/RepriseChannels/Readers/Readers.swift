@@ -11,7 +11,7 @@ final class Readers: Sendable {
         var name: String
     }
 
-    /// Where the effect of a reader takes place.
+    /// Where a reader's effect takes place.
     enum Effect: Sendable {
         case outside(
             isApplied: (@Sendable (EntryID) async throws -> Bool)?,
@@ -20,10 +20,10 @@ final class Readers: Sendable {
     }
 
     private struct State {
-        /// By channel, so that a message looks at nobody else's; nil while it is being made.
+        /// By channel, so that a message looks only at its own; nil while it is being made.
         var readers: [ChannelName: [String: (any Reader)?]] = [:]
         var tasks: [Key: Task<Void, any Error>] = [:]
-        /// Takes new readers to `run`, while that runs.
+        /// Passes new readers to `run`, while that runs.
         var newcomers: AsyncStream<Key>.Continuation?
 
         mutating func remove(_ key: Key) {
@@ -32,7 +32,7 @@ final class Readers: Sendable {
         }
     }
 
-    /// For those who look at a channel's messages without reading them one by one.
+    /// For observers of a channel's messages that do not read them one by one.
     let bells = ChannelBells()
     private let journal: Journal
     private let configuration: Channels.Configuration
@@ -90,7 +90,7 @@ final class Readers: Sendable {
         ReaderStore(journal: journal, channel: key.channel, name: key.name, order: order)
     }
 
-    /// Stops a reader and removes what the journal has of it.
+    /// Stops a reader and removes its rows.
     func forget(_ key: Key) async throws {
         let task = state.withLock { state in
             state.remove(key)
@@ -101,7 +101,7 @@ final class Readers: Sendable {
         try await store(key).forget()
     }
 
-    /// The channel may have something new.
+    /// The channel may have new messages.
     func signal(_ channel: ChannelName) {
         for line in lines(of: channel) { line.signal.raise() }
         bells.ring(channel)
@@ -117,7 +117,7 @@ final class Readers: Sendable {
         }
     }
 
-    /// How those of a channel are doing, by their names.
+    /// The states of a channel's readers, by name.
     func states(of channel: ChannelName) -> [String: ReaderState] {
         let readers = state.withLock { $0.readers[channel] ?? [:] }
         return readers.mapValues { reader in
@@ -125,7 +125,7 @@ final class Readers: Sendable {
         }
     }
 
-    /// Runs the readers, those there are and those that come, until the task is cancelled.
+    /// Runs the present and future readers until the task is cancelled.
     func run() async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Key.self)
         state.withLock { state in

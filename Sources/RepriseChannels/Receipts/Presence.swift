@@ -4,28 +4,28 @@ import RepriseJournal
 import RepriseWire
 import Synchronization
 
-/// Performs what ``ReceiptsMachine`` and ``TypingMachine`` decide: frames, one alarm, and what the
-/// server says about positions on its way into the journal.
+/// Performs the decisions of ``ReceiptsMachine`` and ``TypingMachine``: frames, one alarm, and the
+/// server's positions on their way into the journal.
 final class Presence: Sendable {
     private struct State {
         var receipts: ReceiptsMachine
         var typing: TypingMachine
         var user: UserID?
         var uplink: Uplink?
-        /// Of each channel, as the server has said on this connection.
+        /// By channel, as the server has told on this connection.
         var epochs: [ChannelName: Epoch] = [:]
-        /// Not yet written down: at most one for each channel.
+        /// Not stored yet: at most one for each channel.
         var news: [ChannelName: ReceiptNews] = [:]
-        /// Channels of which the journal has what this connection has said of positions.
+        /// Channels whose positions of this connection are in the journal.
         var placed: Set<ChannelName> = []
-        /// Whom the server has welcomed, until the journal knows it too.
+        /// The user that the server has welcomed, until the journal has it.
         var newUser: UserID?
         var isWriting = false
         var alarm: (due: Duration, task: Task<Void, Never>)?
         var typists: [ChannelName: Announcer<[UserID]>] = [:]
     }
 
-    /// How long a write that failed waits.
+    /// The waits after a failed write.
     private static let backoff = Backoff(base: .milliseconds(250), longest: .seconds(30))
 
     private let journal: Journal
@@ -56,7 +56,7 @@ final class Presence: Sendable {
             state.newUser = user
             state.typing.connected(as: user)
         }
-        // Lists tell one's own messages by it, in a channel without positions as well.
+        // Lists recognise this user's own messages by it, in a channel without positions as well.
         write()
     }
 
@@ -107,16 +107,16 @@ final class Presence: Sendable {
         write()
     }
 
-    /// Whether the journal has what the user has read elsewhere, as this connection says; a server
-    /// without users has nothing to say.
+    /// Whether the journal has the user's read positions of other devices, as this connection tells
+    /// them; a server without users tells none.
     func isPlaced(_ channel: ChannelName) -> Bool {
         state.withLock { state in
             state.uplink != nil && (state.user == nil || state.placed.contains(channel))
         }
     }
 
-    /// Whether nothing is awaited that moves the read position: it is what the journal says while
-    /// there is no connection.
+    /// Whether no pending event moves the read position: without a connection the journal's one is
+    /// valid.
     func knowsRead(_ channel: ChannelName) -> Bool {
         state.withLock { state in
             state.uplink == nil || state.user == nil || state.placed.contains(channel)
@@ -165,7 +165,7 @@ final class Presence: Sendable {
 
     // MARK: Effects
 
-    /// Changes something, sends what is to be sent now, and sets the alarm.
+    /// Changes the state, sends the resulting frames, and sets the alarm.
     private func change(_ body: (inout State, Duration) -> Void) {
         let now = timekeeper.uptime()
         state.withLock { state in
@@ -215,7 +215,7 @@ final class Presence: Sendable {
     private func note(
         _ channel: ChannelName, _ state: inout State, _ change: (inout ReceiptNews) -> Void
     ) {
-        // Without a subscription it says nothing about an epoch that we know.
+        // Without a subscription it belongs to no known epoch.
         guard let epoch = state.epochs[channel] else { return }
         var news = state.news[channel] ?? ReceiptNews(epoch: epoch)
         if news.epoch != epoch { news = ReceiptNews(epoch: epoch) }
@@ -223,7 +223,7 @@ final class Presence: Sendable {
         state.news[channel] = news
     }
 
-    /// What arrives while a transaction is being made shares the next one.
+    /// Arrivals during a transaction share the next one.
     private func write() {
         let begins = state.withLock { state in
             guard !state.isWriting, !state.news.isEmpty || state.newUser != nil else {
@@ -282,7 +282,7 @@ final class Presence: Sendable {
         }
     }
 
-    /// What could not be written is written with what comes next, or after a while.
+    /// A failed write is repeated with the next one, or after a while.
     private func giveBack(_ news: [ChannelName: ReceiptNews], _ user: UserID?) {
         state.withLock { state in
             state.newUser = state.newUser ?? user
@@ -313,7 +313,7 @@ final class Presence: Sendable {
     ) {
         change { state, _ in
             for (channel, standing) in standings {
-                // Another connection has begun, or another epoch: that tells us again.
+                // Another connection or epoch has begun: it tells the positions again.
                 guard let news = news[channel], state.epochs[channel] == news.epoch else {
                     continue
                 }

@@ -2,9 +2,9 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// What the journal knows about how far everybody has read, and received, a channel.
+/// The journal's rows of how far each user has read, and received, a channel.
 ///
-/// All of it belongs to an epoch: where another one stands it is void.
+/// They belong to an epoch: in another one they are void.
 enum ReceiptRows {
     static let schema = """
         -- One's own read position, what the server is known to have of one's own positions, and its count of what is unread.
@@ -37,7 +37,7 @@ enum ReceiptRows {
             arguments: [channel.text])
     }
 
-    /// Makes sure that there is a row of this epoch.
+    /// Makes sure that a row of this epoch exists.
     private static func begin(_ epoch: String, of channel: ChannelName, _ db: Database) throws {
         try db.cachedStatement(
             sql: """
@@ -48,7 +48,7 @@ enum ReceiptRows {
         ).execute(arguments: [channel.text, epoch])
     }
 
-    /// The user has read: never back.
+    /// The user has read: the position never goes back.
     ///
     /// - Returns: the position; nil if this device has no log of the channel.
     static func read(through seq: Int64, in channel: ChannelName, _ db: Database) throws -> Int64? {
@@ -60,9 +60,9 @@ enum ReceiptRows {
             arguments: [min(max(seq, 0), WireLimits.greatestSequence), channel.text])
     }
 
-    /// Writes down what the server has said, and where oneself stands by it.
+    /// Stores the server's positions, and this user's own among them.
     ///
-    /// - Returns: one's own standing.
+    /// - Returns: this user's own position.
     static func merge(
         _ news: ReceiptNews, of channel: ChannelName, as user: UserID?, _ db: Database
     ) throws -> ReceiptsMachine.Standing {
@@ -74,7 +74,7 @@ enum ReceiptRows {
                 arguments: [floor, channel.text])
         }
         if let unread = news.unread {
-            // A count of an older head never takes the place of one of a newer.
+            // A count of an older head never replaces one of a newer.
             try db.execute(
                 sql: """
                     UPDATE channelsReceipt SET unread = ?, head = ? WHERE channel = ? AND head <= ?
@@ -96,7 +96,7 @@ enum ReceiptRows {
             known: .init(read: try row?.integer(1) ?? 0, delivered: mine?.delivered ?? 0))
     }
 
-    /// What the journal has of a channel without a hole, if its log is of this epoch.
+    /// The journal's part of a channel without a hole, if its log is of this epoch.
     private static func durable(_ channel: ChannelName, epoch: String, _ db: Database) throws
         -> Int64
     {
@@ -113,7 +113,7 @@ enum ReceiptRows {
     private static func merge(
         _ position: ServerFrame.Position, epoch: String, of channel: ChannelName, _ db: Database
     ) throws {
-        // Room for as many as a server tells of: one that lies does not fill the disk.
+        // Room for as many users as a server reports: a dishonest one cannot fill the disk.
         try db.cachedStatement(
             sql: """
                 INSERT INTO channelsPosition (channel, user, epoch, read, delivered)
@@ -131,7 +131,7 @@ enum ReceiptRows {
         ])
     }
 
-    /// Where the other users stand, as far as this device was told.
+    /// The other users' positions, as far as this device knows them.
     static func positions(of channel: ChannelName, _ db: Database) throws
         -> [UserID: ServerFrame.Position]
     {
@@ -151,7 +151,7 @@ enum ReceiptRows {
         return positions
     }
 
-    /// How far the one of the others who has come furthest has come.
+    /// The furthest position among the others.
     static func furthest(in channel: ChannelName, _ db: Database) throws
         -> (delivered: Int64, read: Int64)
     {
@@ -180,8 +180,8 @@ enum ReceiptRows {
             read: try receipt.integer(0), joined: 0, floor: try receipt.integer(1))
     }
 
-    /// What the user has not read: counted here if the journal has all up to the head, else as the
-    /// server has counted.
+    /// The unread count: counted here if the journal has everything up to the head, otherwise the
+    /// server's count.
     static func unread(in channel: ChannelName, _ db: Database) throws -> Unread {
         let log = try Row.fetchOne(
             db.cachedStatement(
@@ -228,16 +228,16 @@ enum ReceiptRows {
     }
 }
 
-/// What the server has said about a channel's positions and was not written down yet.
+/// The server's positions of a channel that are not stored yet.
 struct ReceiptNews: Sendable {
     var epoch: Epoch
     var floor: Int64?
     var positions: [UserID: ServerFrame.Position] = [:]
     var unread: Unread?
-    /// Whether it was told where everybody stands: only then it takes receipts.
+    /// Whether the server has told all positions: only then it accepts receipts.
     var isOpen = false
 
-    /// - Returns: nothing is taken beyond what a server tells of.
+    /// - Returns: no more users are kept than a server reports.
     mutating func add(_ position: ServerFrame.Position) {
         guard let known = positions[position.user] else {
             if positions.count <= WireLimits.positions { positions[position.user] = position }
@@ -247,7 +247,7 @@ struct ReceiptNews: Sendable {
         positions[position.user]?.delivered = max(known.delivered, position.delivered)
     }
 
-    /// All of it, with what the server has said since.
+    /// All of it, with the server's later positions.
     func followed(by newer: ReceiptNews) -> ReceiptNews {
         var all = self
         for position in newer.positions.values { all.add(position) }

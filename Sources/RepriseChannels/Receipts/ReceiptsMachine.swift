@@ -2,16 +2,16 @@ package import RepriseWire
 
 /// Decides which receipts are sent when.
 ///
-/// A read position is sent as soon as there is a connection, a delivered position now and then,
-/// each until the server's echo has reached it. Nothing goes back, except with the epoch: a new one
+/// A read position is sent as soon as a connection exists, a delivered position now and then, each
+/// until the server's echo has reached it. Nothing goes back, except with the epoch: a new one
 /// makes all positions void.
 package struct ReceiptsMachine: Sendable {
     package struct Settings: Hashable, Sendable {
-        /// A delivered position is sent at most so often.
+        /// The shortest interval between delivered positions.
         package var interval: Duration
-        /// Once it has moved by so many sequences it is sent before that.
+        /// After so many sequences it is sent earlier.
         package var step: Int64
-        /// After how long without an echo it is sent again.
+        /// How long to wait for an echo before it is sent again.
         package var again: Duration
 
         package init(
@@ -23,12 +23,12 @@ package struct ReceiptsMachine: Sendable {
         }
     }
 
-    /// Where this device's user stands in a channel.
+    /// The positions of this device's user in a channel.
     package struct Standing: Hashable, Sendable {
         package var read: Int64
-        /// What is durable on this device without a hole.
+        /// The durable part on this device without a hole.
         package var delivered: Int64
-        /// What the server is known to have.
+        /// The positions that the server is known to have.
         package var known: Known
 
         package init(read: Int64 = 0, delivered: Int64 = 0, known: Known = Known()) {
@@ -50,10 +50,10 @@ package struct ReceiptsMachine: Sendable {
 
     private struct Line {
         var standing = Standing()
-        /// Whether the server takes receipts for it: it has answered our subscription on this
+        /// Whether the server accepts receipts for it: it has answered the subscription on this
         /// connection.
         var isOpen = false
-        /// What was sent on this connection and not echoed.
+        /// Sent on this connection and not echoed.
         var sent = Known()
         var sentAt: Duration?
     }
@@ -63,17 +63,17 @@ package struct ReceiptsMachine: Sendable {
 
     package init(settings: Settings = Settings()) { self.settings = settings }
 
-    /// When to call ``receipts(at:)`` without anything having happened; nil: never.
+    /// When to call ``receipts(at:)`` without any event; nil: never.
     package func due(at now: Duration) -> Duration? {
         lines.values.compactMap { due($0, at: now) }.min()
     }
 
     // MARK: Events
 
-    /// The server knows who we are and tells where everybody stands; `standing` is what the journal
-    /// has then.
+    /// The server has welcomed the user and told all positions; `standing` is the journal's state
+    /// then.
     ///
-    /// A commit that came meanwhile may have moved more than that.
+    /// A commit meanwhile may have moved more than that.
     package mutating func positionsReceived(_ channel: ChannelName, _ standing: Standing) {
         lines[channel, default: Line()].isOpen = true
         echoReceived(
@@ -90,10 +90,10 @@ package struct ReceiptsMachine: Sendable {
         }
     }
 
-    /// Nobody subscribes to it any more, or its epoch is another one.
+    /// It is no longer subscribed to, or has another epoch.
     package mutating func left(_ channel: ChannelName) { lines[channel] = nil }
 
-    /// The user has read, here: it is durable.
+    /// The user has read on this device: it is durable.
     package mutating func readMoved(_ channel: ChannelName, to seq: Int64) {
         lines[channel, default: Line()].standing.read.grow(to: seq)
     }
@@ -103,7 +103,7 @@ package struct ReceiptsMachine: Sendable {
         lines[channel, default: Line()].standing.delivered.grow(to: seq)
     }
 
-    /// The server has this of the user of this device, from whatever device.
+    /// The server has this position of the user, from any device.
     package mutating func echoReceived(_ channel: ChannelName, read: Int64, delivered: Int64) {
         guard var line = lines[channel] else { return }
         line.standing.known.read.grow(to: read)
@@ -116,7 +116,7 @@ package struct ReceiptsMachine: Sendable {
 
     // MARK: Decision
 
-    /// What to send now.
+    /// The receipts to send now.
     package mutating func receipts(at now: Duration) -> [ClientFrame.Receipt] {
         var receipts: [ClientFrame.Receipt] = []
         for channel in lines.keys.sorted() {

@@ -2,10 +2,10 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Writes messages, coverage and losses of a batch in the transaction that it is given.
+/// Writes the messages, coverage and losses of a batch in the given transaction.
 struct BatchWriter {
     let db: Database
-    /// As memory believes them; the disk must agree.
+    /// Memory's positions; the disk must agree.
     private(set) var positions: [ChannelName: LogPosition]
 
     init(db: Database, positions: [ChannelName: LogPosition]) {
@@ -13,8 +13,8 @@ struct BatchWriter {
         self.positions = positions
     }
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.internal` if the journal is not where memory
-    ///   believes it to be.
+    /// - Throws: ``RepriseCore/RepriseError`` `.internal` if the journal's positions differ from
+    ///   memory's.
     mutating func write(_ batch: StagedBatch) throws {
         for segment in batch.segments { try write(segment) }
     }
@@ -48,8 +48,8 @@ struct BatchWriter {
         positions[segment.channel] = position
     }
 
-    /// A new log: what is known to be missing of the former one is lost, and how much came after
-    /// that nobody knows.
+    /// A new log: the known missing part of the former one is lost; how much came after that is
+    /// unknown.
     private mutating func begin(_ epoch: Epoch, _ segment: StagedBatch.Segment) throws {
         let channel = segment.channel.text
         let former = positions[segment.channel]
@@ -87,7 +87,7 @@ struct BatchWriter {
         ).execute(arguments: [log, after, through, reason.rawValue])
     }
 
-    /// Compare and set: nobody else may have moved the log since memory last looked.
+    /// Compare and set: no other writer may have moved the log since memory last looked.
     private func save(
         _ segment: StagedBatch.Segment, duplicates: Int64, _ position: inout LogPosition
     ) throws {

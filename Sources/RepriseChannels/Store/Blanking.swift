@@ -1,16 +1,15 @@
 import GRDB
 import RepriseCore
 
-/// Takes the bodies of deleted messages out of the journal, in whatever order a message, its edits
+/// Removes the bodies of deleted messages from the journal, in whatever order a message, its edits
 /// and its deletion arrive.
 ///
 /// A message is deleted if its event said so, or if the log has a deletion of it. Then its body is
-/// blank and so are those of its edits: those that are there, and those that come.
+/// blank and so are those of its edits, present and future.
 struct Blanking {
     private let db: Database
     private let log: Int64
-    /// Nothing above this was deleted under a sequence of this log, so that hardly any event has to
-    /// be looked up.
+    /// No sequence of this log above this was deleted, so that hardly any event needs a look-up.
     private var newestTarget: Int64
 
     init(in log: Int64, _ db: Database) throws {
@@ -60,7 +59,7 @@ struct Blanking {
         try blank(seq)
     }
 
-    /// Blanks a message and its edits, as far as they are there.
+    /// Blanks a message and its edits, as far as they are stored.
     func blank(_ seq: Int64) throws {
         try blankEdits(of: seq, in: log)
         let arrival = try Int64.fetchOne(
@@ -76,7 +75,7 @@ struct Blanking {
                 WHERE arrival = ? AND deleted = 0
                 """
         ).execute(arguments: [arrival])
-        // Edits of former epochs name it by the sequence that it had then.
+        // Edits of former epochs name it by its sequence of that epoch.
         let names = try Row.fetchAll(
             db.cachedStatement(
                 sql: """

@@ -5,13 +5,13 @@ package import RepriseWire
 
 /// The channels' tables, as the driver uses them.
 package struct ChannelStore: Sendable {
-    /// What the journal has of a channel's current log.
+    /// The journal's state of a channel's current log.
     package struct Stored: Hashable, Sendable {
         package var position: LogPosition
         package var epoch: Epoch
         package var coverage: Coverage
         package var head: Int64
-        /// What the app has not finished loading.
+        /// The snapshot that the app has not finished loading.
         package var snapshot: SubscriptionMachine.Snapshot?
 
         package init(
@@ -30,8 +30,8 @@ package struct ChannelStore: Sendable {
 
     func device() async throws -> EntryID { try await journal.read(Self.device) }
 
-    /// - Returns: for each channel what the journal has of it; nil if the device has never been
-    ///   told of an epoch.
+    /// - Returns: for each channel its state in the journal; nil if the device has never been told
+    ///   of an epoch.
     func stored(_ channels: [ChannelName]) async throws -> [ChannelName: Stored?] {
         try await journal.read { db in
             var found: [ChannelName: Stored?] = [:]
@@ -42,8 +42,8 @@ package struct ChannelStore: Sendable {
         }
     }
 
-    /// Writes a batch, if the logs are where memory believes them to be; returns once it is
-    /// durable, with where they are now.
+    /// Writes a batch, if the logs are at memory's positions; returns once it is durable, with the
+    /// new positions.
     func write(
         _ batch: StagedBatch, at positions: [ChannelName: LogPosition]
     ) async throws -> [ChannelName: LogPosition] {
@@ -51,7 +51,7 @@ package struct ChannelStore: Sendable {
     }
 }
 
-/// The same in a transaction that somebody else has begun.
+/// The same in the caller's transaction.
 extension ChannelStore {
     package static func device(_ db: Database) throws -> EntryID {
         try EntryID(try String.fetchOne(db, sql: "SELECT id FROM channelsDevice") ?? "")

@@ -1,10 +1,10 @@
 package import GRDB
 package import RepriseCore
 
-/// What became of every message that was accepted (promise 5).
+/// The outcome of every accepted message (guarantee 5).
 ///
-/// `accepted` comes from the counter that the storing transaction increments, everything else is
-/// counted from the rows, the cursors and the exceptions: that they agree is a check that can fail.
+/// `accepted` is the counter that the storing transaction increments, the rest is counted from the
+/// rows, the cursors and the exceptions: so their equality is a check that can fail.
 package enum ChannelsLedger {
     package static func sum(_ db: Database) throws -> LedgerSum {
         var sum = LedgerSum()
@@ -21,7 +21,7 @@ package enum ChannelsLedger {
     }
 
     /// A message is pending until every reader has finished it, and without a reader for ever; then
-    /// it ended as the worst that befell it.
+    /// its worst outcome counts.
     private static func add(
         log: Int64, of channel: String, to sum: inout LedgerSum, _ db: Database
     ) throws {
@@ -52,7 +52,7 @@ package enum ChannelsLedger {
         sum.outcomes[.applied, default: 0] += passed - exceptions.reduce(0, +)
     }
 
-    /// What has left the journal.
+    /// The messages that have left the journal.
     private static func addRetired(to sum: inout LedgerSum, _ db: Database) throws {
         let rows = try Row.fetchAll(
             db, sql: "SELECT outcome, SUM(count) FROM channelsRetired GROUP BY outcome")
@@ -62,7 +62,7 @@ package enum ChannelsLedger {
         }
     }
 
-    /// How far every reader is: those that go by arrival, and those that go in order.
+    /// The positions of every reader: by arrival, and by order.
     struct Reached {
         var arrival: Int64
         var seq: Int64
@@ -101,7 +101,7 @@ package enum ChannelsLedger {
                     """), arguments: [log, reached.arrival, reached.seq]) ?? 0
     }
 
-    /// One line for what is known and one for what is not, for each channel and reason.
+    /// One line for known losses and one for unknown ones, for each channel and reason.
     private static func losses(_ db: Database) throws -> [LedgerSum.Loss] {
         try Row.fetchAll(
             db,

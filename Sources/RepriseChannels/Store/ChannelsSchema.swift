@@ -3,13 +3,13 @@ package import RepriseCore
 public import RepriseJournal
 
 extension Channels {
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
-    /// somebody else owns.
+    /// The tables of this feature, for `Journal.open` and for reading the ledger of a journal that
+    /// another process owns.
     ///
-    /// Messages stay as ``MessageRetention`` says by default.
+    /// Messages stay for the default ``MessageRetention``.
     public static let schema = schema(keeping: MessageRetention())
 
-    /// The tables of this door with a retention of the app's own.
+    /// The tables of this feature with a retention of the app's own.
     ///
     /// - Parameter retention: how long messages stay after their readers have finished them.
     /// - Returns: the tables, for `Journal.open`.
@@ -31,7 +31,7 @@ extension Channels {
                 return try prune(db, keeping: retention, at: now) || isMore
             },
             calendarMoved: { db, step in
-                // A wait keeps its length. Bounded, so that no sum is more than a column holds.
+                // A wait keeps its length. Bounded, so that no sum exceeds a column.
                 try db.execute(
                     sql: """
                         UPDATE channelsException
@@ -47,10 +47,9 @@ extension Channels {
 }
 
 extension Channels {
-    /// Removes a piece of what is past its retention, in a transaction that somebody else has
-    /// begun.
+    /// Removes a piece of the messages past their retention, in the caller's transaction.
     ///
-    /// - Returns: whether there may be more.
+    /// - Returns: whether more may be left.
     package static func prune(
         _ db: Database, keeping retention: MessageRetention, at now: WallTime
     ) throws -> Bool {
@@ -58,13 +57,13 @@ extension Channels {
     }
 }
 
-/// How messages and positions lie in the journal.
+/// The layout of messages and positions in the journal.
 ///
 /// A message's `arrival` is its rowid: the number of its log in the high bits and how many came
 /// before it in the low 40. So the messages of a log lie together in order of arrival, a reader
 /// pages through them without an index of their own, and an arrival in a later log of the same
-/// channel is greater than any in an earlier one. The only index is (log, seq). A row per log
-/// carries the coverage and the counters, written in the transaction that stores the messages.
+/// channel is greater than any in an earlier one. The only index is (log, seq). A row per log holds
+/// the coverage and the counters, written in the transaction that stores the messages.
 enum ChannelsTables {
     static let arrivalBits: Int64 = 40
 

@@ -2,12 +2,12 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// What the journal has of a channel's former epochs: a message that comes again under a new
-/// sequence is found by its id.
+/// The journal's messages of a channel's former epochs: the id finds a message that comes again
+/// under a new sequence.
 struct FormerMessages {
     enum Finding {
         case unknown
-        /// Had before; nil if it has left the journal since.
+        /// Received before; nil if it has left the journal since.
         case known(arrival: Int64?)
     }
 
@@ -30,8 +30,8 @@ struct FormerMessages {
                 sql: "SELECT arrival FROM channelsFormer WHERE channel = ? AND id = ?"),
             arguments: [event.channel.text, event.id.text])
         if let row { return .known(arrival: try row.optionalInteger(0)) }
-        // The ids of what was pruned are not kept, for they would grow for ever: it is told by its
-        // age instead.
+        // The ids of pruned messages are not kept, for they would grow for ever: the age decides
+        // instead.
         return event.time.milliseconds <= retired ? .known(arrival: nil) : .unknown
     }
 }

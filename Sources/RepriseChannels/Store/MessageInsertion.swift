@@ -3,11 +3,11 @@ import GRDBSQLite
 import RepriseCore
 import RepriseWire
 
-/// Inserts messages with one prepared statement, bound without copies, and applies what they do to
+/// Inserts messages with one prepared statement, bound without copies, and applies their changes to
 /// others.
 ///
-/// The one place that speaks to SQLite directly: binding through GRDB's values costs more than the
-/// insertion itself (Benchmarks), and catch-up is made of this.
+/// The only code that calls SQLite directly: binding through GRDB's values costs more than the
+/// insertion itself (Benchmarks), and catch-up consists of this.
 struct MessageInsertion {
     private static let blank = Array("null".utf8)
 
@@ -35,8 +35,8 @@ struct MessageInsertion {
         if isDeleted { try blanking.blank(event.seq) }  // its edits may have come before
     }
 
-    /// An event has come under a sequence of this log whose message lies in a former one, at
-    /// `arrival` if it is there still.
+    /// An event arrived under a sequence of this log whose message is in a former one, at `arrival`
+    /// if it is still stored.
     mutating func recognise(_ event: ServerFrame.Event, arrival: Int64?) throws {
         if let arrival {
             try db.cachedStatement(
@@ -48,7 +48,8 @@ struct MessageInsertion {
         if try isDeleted(event) { try blanking.blank(event.seq) }
     }
 
-    /// What it changes may come later, and not know it: the event itself is no row of this log.
+    /// Its target may arrive later, and must find the change: the event itself is no row of this
+    /// log.
     private func note(_ event: ServerFrame.Event, arrival: Int64?) throws {
         let change: (kind: Int64, target: Int64, arrival: Int64?)
         switch event.change {
@@ -98,7 +99,7 @@ struct MessageInsertion {
         var id = event.id.text
         var sender = event.from?.text ?? ""
         // The bytes are read within the closures only (SQLITE_STATIC): the statement is reset
-        // before they go.
+        // before they are freed.
         let code = id.withUTF8 { id in
             body.withUnsafeBytes { body in
                 sender.withUTF8 { sender in

@@ -2,15 +2,15 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// Removes messages that are past their retention, a bounded piece at a time, oldest first; what
-/// became of each stays counted.
+/// Removes messages past their retention, a bounded piece at a time, oldest first; their outcomes
+/// stay counted.
 struct Pruning {
-    /// How many messages go in one transaction.
+    /// The most messages removed in one transaction.
     static let piece = 500
 
     let retention: MessageRetention
 
-    /// - Returns: whether there may be more.
+    /// - Returns: whether more may be left.
     func prune(_ db: Database, at now: WallTime) throws -> Bool {
         let logs = try Row.fetchAll(
             db, sql: "SELECT id, channel, coverage FROM channelsLog ORDER BY channel, id DESC")
@@ -34,12 +34,13 @@ struct Pruning {
         var id: Int64
         var channel: String
         var isCurrent: Bool
-        /// Above a hole nothing goes: what fills it may be deleted by a message that would be gone.
+        /// Nothing above a hole is removed: a removed message could have deleted the one that fills
+        /// the hole.
         var end: Int64
         var least: Int
     }
 
-    /// - Returns: how many are gone.
+    /// - Returns: how many were removed.
     private func prune(_ log: Log, at now: WallTime, _ db: Database) throws -> Int {
         guard let young = try seq(ofNewest: log.least, in: log.id, db) else { return 0 }
         let surplus = try seq(ofNewest: retention.most, in: log.id, db) ?? 0
@@ -63,7 +64,7 @@ struct Pruning {
             let ids = try readers.map { try $0.integer(0) }
             guard let outcome = try outcome(of: arrival, readers: ids, db) else { continue }
             try remove(arrival, readers: ids, db)
-            // A time that lies ahead must not make what comes look old.
+            // A future time must not make later messages look old.
             gone.add(outcome, time: min(try row.integer(2), now.milliseconds))
         }
         try gone.write(log, db)
@@ -80,8 +81,8 @@ struct Pruning {
                     """), arguments: [log, count])
     }
 
-    /// What became of a message that every reader has passed; nil if one has it in hand or will be
-    /// given it again.
+    /// The outcome of a message that every reader has passed; nil if one has it in flight or will
+    /// get it again.
     private func outcome(of arrival: Int64, readers: [Int64], _ db: Database) throws -> Outcome? {
         guard !readers.isEmpty else { return .expired }  // nobody read it
         var outcome = Outcome.applied
@@ -106,7 +107,7 @@ struct Pruning {
                 sql: "DELETE FROM channelsException WHERE reader = ? AND arrival = ?"
             ).execute(arguments: [reader, arrival])
         }
-        // What was done to it under a sequence of any log, and what it did itself.
+        // Changes to it under a sequence of any log, and its own change.
         try db.cachedStatement(
             sql: """
                 DELETE FROM channelsFormerChange WHERE change IN (1, 2) AND (log, target) IN (
@@ -143,7 +144,7 @@ struct Pruning {
                         """
                 ).execute(arguments: [log.id, outcome.rawValue, count])
             }
-            // What goes from a former log lies above its holes too, and its ids are kept
+            // Removed messages of a former log lie above its holes too, and their ids are kept
             // (``FormerMessages``).
             guard log.isCurrent else { return }
             try db.cachedStatement(

@@ -29,7 +29,7 @@ extension Row {
         hasNull(atIndex: index) ? nil : try text(index)
     }
 
-    /// What a message does to another, from its two columns.
+    /// A message's change to another, from its two columns.
     func change(_ index: Int, target: Int) throws -> MessageChange<Int64>? {
         switch try optionalInteger(index) {
         case nil: return nil

@@ -2,7 +2,7 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// The snapshot of a log that the app has not finished loading, as it lies in the journal.
+/// The snapshot of a log that the app has not finished loading, as stored in the journal.
 enum SnapshotRow {
     static func write(
         _ change: StagedBatch.Segment.SnapshotChange, of log: Int64, _ db: Database

@@ -1,8 +1,8 @@
 package import RepriseWire
 
-/// What a batch of frames changes: written in one transaction, or not at all.
+/// The changes of a batch of frames: written in one transaction, or not at all.
 package struct StagedBatch: Sendable {
-    /// What changes in one log.
+    /// The changes in one log.
     ///
     /// A new epoch begins a new segment.
     package struct Segment: Sendable {
@@ -11,7 +11,7 @@ package struct StagedBatch: Sendable {
             package var reason: Gone.Reason
         }
 
-        /// What becomes of the snapshot that the app has to load.
+        /// The change of the snapshot that the app has to load.
         package enum SnapshotChange: Hashable, Sendable {
             case wanted(SubscriptionMachine.Snapshot)
             case taken
@@ -20,7 +20,7 @@ package struct StagedBatch: Sendable {
         package var channel: ChannelName
         /// Set if a new log begins here.
         package var epoch: Epoch?
-        /// What was known to be missing of the log before; nil if there was none.
+        /// The known missing part of the previous log; nil if it had none.
         package var formerMissing: [SequenceRange]?
         package var events: [ServerFrame.Event] = []
         package var losses: [Loss] = []
@@ -35,7 +35,7 @@ package struct StagedBatch: Sendable {
         package init(channel: ChannelName) { self.channel = channel }
     }
 
-    /// What a channel's machine had counted when the batch was cut.
+    /// The counters of a channel's machine when the batch was cut.
     package struct Revision: Hashable, Sendable {
         package var channel: ChannelName
         package var number: Int
@@ -54,19 +54,19 @@ package struct StagedBatch: Sendable {
         return segments.map(\.channel).filter { seen.insert($0).inserted }
     }
 
-    /// Takes a channel out.
+    /// Removes a channel.
     mutating func remove(_ channel: ChannelName) {
         segments.removeAll { $0.channel == channel }
         revisions.removeAll { $0.channel == channel }
     }
 }
 
-/// What memory believes about the current log of a channel; checked against the disk at each write.
+/// Memory's position of a channel's current log; checked against the disk at each write.
 package struct LogPosition: Hashable, Sendable {
     package var log: Int64
     package var version: Int64
     package var accepted: Int64
-    /// Whether there were epochs before, so that ids have to be compared.
+    /// Whether earlier epochs exist, so that ids have to be compared.
     package var hasFormer: Bool
 
     package init(log: Int64, version: Int64, accepted: Int64, hasFormer: Bool) {

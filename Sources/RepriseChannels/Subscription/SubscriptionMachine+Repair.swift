@@ -1,7 +1,7 @@
 import RepriseCore
 package import RepriseWire
 
-/// What the connection, the clock and the disk say; and how a hole is asked for.
+/// The events of the connection, the clock and the disk; and the request for a hole.
 extension SubscriptionMachine {
     package mutating func connected(at now: Duration) -> [Action] {
         isAttached = false
@@ -14,7 +14,7 @@ extension SubscriptionMachine {
         return requestSnapshot()
     }
 
-    /// Somebody wants a channel that the server has refused: it may say something else now.
+    /// A caller wants a channel that the server has refused: its answer may differ now.
     package mutating func wantedAgain(at now: Duration) -> [Action] {
         guard case .refused = mode else { return [] }
         return connected(at: now)
@@ -29,7 +29,7 @@ extension SubscriptionMachine {
         return show(waiting)
     }
 
-    /// A timer that fires late or early re-arms; only what the clock says counts.
+    /// A timer that fires late or early re-arms; only the clock counts.
     package mutating func timerFired(at now: Duration) -> [Action] {
         timerDue = nil
         switch mode {
@@ -56,8 +56,8 @@ extension SubscriptionMachine {
         return settle(at: now, jitter: jitter)
     }
 
-    /// A commit has failed and nothing later was written: what the disk has is the truth, and the
-    /// rest is asked for again.
+    /// A commit has failed and nothing later was written: the disk is the truth, and the rest is
+    /// requested again.
     package mutating func commitFailed(
         epoch: Epoch?, coverage: Coverage, head: Int64, snapshot: Snapshot? = nil,
         at now: Duration
@@ -72,7 +72,7 @@ extension SubscriptionMachine {
         case .offline, .refused: return []
         case .catchingUp, .live, .resting, .awaitingSnapshot: break
         }
-        // The connection may be in an epoch that the disk has not heard of.
+        // The connection may be in an epoch that the disk does not have.
         isAttached = false
         isAskingForEpoch = false
         lastProgress = now
@@ -94,7 +94,7 @@ extension SubscriptionMachine {
         coverage.complement(through: head).reduce(0) { $0 + $1.count }
     }
 
-    /// Opens a catch-up: asks for everything that the coverage does not hold.
+    /// Opens a catch-up: requests everything outside the coverage.
     mutating func ask(_ state: ChannelState, at now: Duration) -> [Action] {
         if mode == .live { lastProgress = now }
         lastActivity = now
@@ -103,14 +103,14 @@ extension SubscriptionMachine {
         return [.subscribe(epoch: epoch, coverage: coverage)] + show(state) + arm()
     }
 
-    /// `sync_complete` has come.
+    /// `sync_complete` has arrived.
     ///
-    /// Live, if it is true; if it is not, the holes are asked for again.
+    /// Live, if it is true; otherwise the holes are requested again.
     mutating func settle(at now: Duration, jitter: Double) -> [Action] {
         guard case .catchingUp(var catchUp) = mode else { return [] }
         guard hasHole else {
-            // Traffic goes on meanwhile: only what led here must be durable, `committed` comes back
-            // with it.
+            // Traffic continues meanwhile: only the changes up to here must be durable; `committed`
+            // calls this again.
             let reachedBy = catchUp.reachedBy ?? revision
             catchUp.reachedBy = reachedBy
             mode = .catchingUp(catchUp)
@@ -124,7 +124,7 @@ extension SubscriptionMachine {
         guard below > 0, let before = missingWhenAnswered, below >= before else {
             return ask(.repairing(missing: missing), at: now)
         }
-        // Asked, answered, and nothing came: do not spin.
+        // Requested, answered, and nothing arrived: do not spin.
         fruitless += 1
         let wait = settings.askAgain.delay(failures: fruitless, jitter: jitter)
         mode = .resting(until: now + wait, wasRefused: false)
@@ -159,7 +159,7 @@ extension SubscriptionMachine {
 
     // MARK: Timer and state
 
-    /// Asks for a timer, unless one that is early enough is running.
+    /// Sets a timer, unless an early enough one is running.
     mutating func arm() -> [Action] {
         let due: Duration
         switch mode {

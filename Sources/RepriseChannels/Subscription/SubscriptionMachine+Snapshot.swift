@@ -1,12 +1,12 @@
 package import RepriseWire
 
 extension SubscriptionMachine {
-    /// What the app has to load, because messages of it will never come.
+    /// The state that the app has to load, because its messages will never arrive.
     package struct Snapshot: Hashable, Sendable {
-        /// What the app loads must contain everything up to here; the subscription goes on after
+        /// The loaded state must contain everything up to here; the subscription continues after
         /// it.
         package var position: Int64
-        /// What was missing; of the former log, if that was replaced.
+        /// The missing sequences; those of the former log, if that was replaced.
         ///
         /// As many as a row holds: the ledger has all.
         package var lost: [SequenceRange]
@@ -22,7 +22,7 @@ extension SubscriptionMachine {
         package var lostCount: Int64 { lost.reduce(0) { $0 + $1.count } }
     }
 
-    /// The app loads a snapshot from now on when something is lost; and the one that it has not
+    /// The app loads a snapshot from now on when messages are lost; and the one that it has not
     /// finished.
     package mutating func snapshotsWanted() -> [Action] {
         takesSnapshots = true
@@ -36,8 +36,8 @@ extension SubscriptionMachine {
         }
     }
 
-    /// The first of what retention has taken away was told: with it all the rest that is missing
-    /// below the floor is lost.
+    /// The first part that retention has removed was reported: then all missing sequences below the
+    /// floor are lost.
     mutating func beginSnapshot(lost first: [SequenceRange], told range: SequenceRange) -> [Action]
     {
         let position = max(newestTarget ?? 0, range.through)
@@ -49,7 +49,7 @@ extension SubscriptionMachine {
         return (rest.isEmpty ? [] : [.recordLoss(rest, .retention)]) + beginLoading(snapshot)
     }
 
-    /// Position first: nothing is asked of the app before that is durable.
+    /// Position first: the app is not asked before that is durable.
     mutating func beginLoading(_ snapshot: Snapshot) -> [Action] {
         self.snapshot = snapshot
         revision += 1
@@ -70,11 +70,10 @@ extension SubscriptionMachine {
         return state + [.requestSnapshot(snapshot)]
     }
 
-    /// The app could not load it: perhaps it is of a log that is no more, and of that only the
-    /// server knows.
+    /// The app could not load it: perhaps its log no longer exists, which only the server knows.
     ///
-    /// Nobody tells a device that waits for its app: it has no subscription. So it asks with what
-    /// it will have, for which nothing has to be sent but the epoch.
+    /// The server tells nothing to a device that waits for its app: it has no subscription. So it
+    /// asks with its future coverage, to which the server need send nothing but the epoch.
     package mutating func snapshotFailed() -> [Action] {
         guard case .awaitingSnapshot = mode, let snapshot, isSnapshotRequested, !isAskingForEpoch
         else { return [] }
@@ -84,8 +83,8 @@ extension SubscriptionMachine {
         return [.subscribe(epoch: epoch, coverage: claimed)]
     }
 
-    /// The app has loaded it and stored it durably: what came before its position is accounted for,
-    /// and the rest is asked for.
+    /// The app has loaded it and stored it durably: everything before its position is accounted
+    /// for, and the rest is requested.
     package mutating func snapshotTaken(_ taken: Snapshot, at now: Duration) -> [Action] {
         guard snapshot == taken else { return [] }  // another has taken its place
         snapshot = nil
@@ -102,18 +101,18 @@ extension SubscriptionMachine {
         return [.settleSnapshot] + ask(.subscribing, at: now)
     }
 
-    /// What it shows while there is no connection.
+    /// The state shown without a connection.
     var waiting: ChannelState {
         guard takesSnapshots, let snapshot else { return .subscribing }
         return .beyondRetention(lost: snapshot.lostCount)
     }
 
-    /// Whether what is missing is being sent, or asked for.
+    /// Whether missing messages are being sent, or requested.
     var isCatchingUp: Bool {
         if case .catchingUp = mode { true } else { false }
     }
 
-    /// Asks once more for what is missing, because it is wanted in another order of channels.
+    /// Requests the missing messages again, because another order of channels is wanted.
     mutating func askedAgain(at now: Duration) -> [Action] {
         guard case .catchingUp(let open) = mode else { return [] }
         return ask(open.isRepair ? .repairing(missing: missing) : .subscribing, at: now)

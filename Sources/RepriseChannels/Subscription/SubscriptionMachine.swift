@@ -1,13 +1,13 @@
 package import RepriseCore
 package import RepriseWire
 
-/// The device's side of one channel: what is asked for, what is kept, and when the device may say
-/// that it has everything.
+/// The device's side of one channel: what is requested, what is stored, and when the device has
+/// everything.
 ///
 /// `offline → catchingUp → live`, and back to `catchingUp` whenever a hole is found. An event is
-/// judged against the coverage alone, so any order of delivery is right. Only the server's
+/// checked against the coverage alone, so any order of delivery is right. Only the server's
 /// `sync_complete` together with a coverage that reaches its target, both durable, leads to `live`;
-/// time leads to nothing but asking again.
+/// time only leads to another request.
 package struct SubscriptionMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         package var inactivity: Duration
@@ -24,29 +24,29 @@ package struct SubscriptionMachine: Sendable {
         }
     }
 
-    /// What is to be done with an event.
+    /// What to do with an event.
     package enum Verdict: Hashable, Sendable {
         /// Store it together with the coverage that now holds it.
         case store
-        /// It is there already.
+        /// It is a duplicate.
         case ignoreDuplicate
-        /// It cannot be applied now; nothing claims it, so it will be asked for again.
+        /// It cannot be applied now; the coverage excludes it, so it will be requested again.
         case leave
     }
 
     package enum Action: Hashable, Sendable {
-        /// Ask for all that the coverage does not hold.
+        /// Request everything outside the coverage.
         case subscribe(epoch: Epoch?, coverage: Coverage)
-        /// Positions of the epoch before are void: a new log begins here. `missing` is what was
-        /// known to be missing in the former log, nil if there was none.
+        /// Positions of the previous epoch are void: a new log begins here. `missing` is the known
+        /// missing part of the former log, nil if it had none.
         case startEpoch(Epoch, missing: [SequenceRange]?)
-        /// These will never come, and somebody should have got them.
+        /// These will never arrive, and the device should have got them.
         case recordLoss([SequenceRange], Gone.Reason)
-        /// Write down, with the rest of this batch, that the app has to load a snapshot.
+        /// Store, with the rest of this batch, that the app has to load a snapshot.
         case recordSnapshot(Snapshot)
-        /// Have the app load it: that it has to is durable. Answered by `snapshotTaken`.
+        /// Have the app load it: the request is durable. Answered by `snapshotTaken`.
         case requestSnapshot(Snapshot)
-        /// Write down, with the rest of this batch, that it has done so.
+        /// Store, with the rest of this batch, that it is loaded.
         case settleSnapshot
         /// Nothing more of the channel is wanted for now.
         case unsubscribe
@@ -56,17 +56,17 @@ package struct SubscriptionMachine: Sendable {
     }
 
     struct CatchUp: Hashable {
-        /// Whether it mends a hole in what had been complete.
+        /// Whether it repairs a hole in a complete log.
         var isRepair: Bool
-        /// Whether the server's `subscribed` has come.
+        /// Whether the server's `subscribed` has arrived.
         var isAnswered = false
-        /// Whether `sync_complete` has come for the target.
+        /// Whether `sync_complete` has arrived for the target.
         var isComplete = false
         /// The head up to which the server answers.
         var target: Int64 = 0
-        /// How many sequences were missing when it began.
+        /// How many sequences were missing at the start.
         var total: Int64 = 0
-        /// The revision with which nothing was missing any more, once that is so.
+        /// The revision since which nothing is missing, once that is so.
         var reachedBy: Int?
     }
 
@@ -74,47 +74,47 @@ package struct SubscriptionMachine: Sendable {
         case offline
         case catchingUp(CatchUp)
         case live
-        /// Waits before it asks again, because the last answer brought nothing or was a refusal for
-        /// now.
+        /// Waits before another request, because the last answer brought nothing or was a temporary
+        /// refusal.
         case resting(until: Duration, wasRefused: Bool)
-        /// The app loads a snapshot; the subscription goes on from its position.
+        /// The app loads a snapshot; the subscription continues from its position.
         case awaitingSnapshot
-        /// The server said no, and would say it again.
+        /// The server refused, and would refuse again.
         case refused
     }
 
     package internal(set) var epoch: Epoch?
     package internal(set) var coverage: Coverage
-    /// The newest sequence that anybody has told of.
+    /// The newest sequence known.
     package internal(set) var knownHead: Int64
     /// Counts the changes that must become durable.
     package internal(set) var revision = 0
 
     let settings: Settings
     var mode = Mode.offline
-    /// Whether `subscribed` has come on this connection; an event before it belongs to nobody knows
-    /// which epoch.
+    /// Whether `subscribed` has arrived on this connection; the epoch of an earlier event is
+    /// unknown.
     var isAttached = false
     var durableRevision = 0
     var timerDue: Duration?
     var lastActivity: Duration = .zero
     var lastProgress: Duration = .zero
     var sawActivity = false
-    /// How much was missing below the target when this was last looked at.
+    /// How much was missing below the target at the last look.
     var lastMissing: Int64 = 0
     /// How much was missing below the target when the answer to the last request began.
     var missingWhenAnswered: Int64?
-    /// Where the log ended as the server said last, beyond which all has come live; nil if it has
-    /// not said yet.
+    /// The log's end as the server last reported it, beyond which everything arrived live; nil
+    /// before the first report.
     var newestTarget: Int64?
-    /// What retention had taken away as the server said last.
+    /// The floor of retention as the server last reported it.
     var newestFloor: Int64 = 0
     /// Requests in a row that brought nothing.
     var fruitless = 0
     /// Lost to retention on this connection.
     var lostToRetention: Int64 = 0
     var shown = ChannelState.closed
-    /// Whether the app loads a snapshot when something is lost.
+    /// Whether the app loads a snapshot when messages are lost.
     package internal(set) var takesSnapshots = false
     /// The one that it has not finished loading.
     package internal(set) var snapshot: Snapshot?
@@ -126,10 +126,10 @@ package struct SubscriptionMachine: Sendable {
     var isAskingForEpoch = false
 
     /// - Parameters:
-    ///   - epoch: of the newest log that the journal has.
-    ///   - coverage: what of it is durable.
-    ///   - head: the newest sequence known of.
-    ///   - snapshot: what the app has not finished loading.
+    ///   - epoch: the epoch of the newest log in the journal.
+    ///   - coverage: its durable part.
+    ///   - head: the newest sequence known.
+    ///   - snapshot: the snapshot that the app has not finished loading.
     ///   - settings: durations.
     package init(
         epoch: Epoch? = nil, coverage: Coverage = Coverage(), head: Int64 = 0,
@@ -164,10 +164,10 @@ package struct SubscriptionMachine: Sendable {
         }
     }
 
-    /// All frames that had arrived have been read; looks at what they add up to.
+    /// All arrived frames have been read; evaluates them together.
     ///
-    /// Holes are looked for here and not at each event: what arrives together in the wrong order
-    /// leaves none.
+    /// Holes are looked for here and not at each event: frames that arrive together in the wrong
+    /// order leave none.
     package mutating func batchRead(at now: Duration, jitter: Double) -> [Action] {
         guard sawActivity else { return [] }
         sawActivity = false
@@ -177,14 +177,14 @@ package struct SubscriptionMachine: Sendable {
             return hasHole ? ask(.repairing(missing: missing), at: now) : []
         case .catchingUp(let catchUp):
             noteProgress(at: now)
-            // Past its `sync_complete` nothing more is on its way that could fill a hole.
+            // After `sync_complete` nothing that could fill a hole is on its way.
             if catchUp.isComplete { return settle(at: now, jitter: jitter) }
             return show(progress(of: catchUp))
         case .offline, .resting, .awaitingSnapshot, .refused: return []
         }
     }
 
-    // MARK: What the server says
+    // MARK: The server's frames
 
     package mutating func subscribedReceived(
         _ subscribed: ServerFrame.Subscribed, at now: Duration
@@ -238,8 +238,7 @@ package struct SubscriptionMachine: Sendable {
         let loss = Action.recordLoss(news, gone.reason)
         guard gone.reason == .retention else { return [loss] }
         lostToRetention += news.reduce(0) { $0 + $1.count }
-        // Whatever is asked for at this moment: the rest of an answer may come behind its
-        // `sync_complete`.
+        // Even during a request: the rest of an answer may come behind its `sync_complete`.
         if takesSnapshots { return [loss] + beginSnapshot(lost: news, told: gone.range) }
         return [loss] + show(.beyondRetention(lost: lostToRetention))
     }

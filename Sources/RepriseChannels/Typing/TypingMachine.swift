@@ -1,16 +1,16 @@
 package import RepriseWire
 
-/// Decides when to say that the user types, and who else does.
+/// Decides when to report that the user types, and which others do.
 ///
 /// Nothing of it is durable, and all of it ends with the connection. No timer runs while nobody
 /// types.
 package struct TypingMachine: Sendable {
     package struct Settings: Hashable, Sendable {
-        /// How often somebody who goes on typing says so.
+        /// The interval of reports while the user types.
         package var again: Duration
-        /// After how long without a key the user has stopped.
+        /// How long without a key until the user has stopped.
         package var pause: Duration
-        /// After how long without a word somebody else has stopped.
+        /// How long without a report until another user has stopped.
         package var expiry: Duration
 
         package init(
@@ -25,18 +25,19 @@ package struct TypingMachine: Sendable {
 
     package enum Action: Hashable, Sendable {
         case send(ChannelName, isTyping: Bool)
-        /// Who types now, in the order in which they began.
+        /// The users who type now, in the order in which they began.
         case show(ChannelName, [UserID])
     }
 
-    /// The most people that one channel shows; who begins when so many do is not shown.
+    /// The most users that one channel shows; further ones are not shown.
     package static let shown = 20
 
     private struct Mine { var saidAt: Duration; var keyAt: Duration }
     private struct Other { let user: UserID; var until: Duration }
 
     private let settings: Settings
-    /// Who the server takes us for; nil: there is no connection, or a server that does not ask.
+    /// The user that the server takes this device for; nil: no connection, or a server without
+    /// users.
     private var user: UserID?
     private var mine: [ChannelName: Mine] = [:]
     private var others: [ChannelName: [Other]] = [:]
@@ -61,7 +62,7 @@ package struct TypingMachine: Sendable {
         return take()
     }
 
-    /// A channel is not subscribed to any more: it brings no word about anybody.
+    /// A channel is no longer subscribed to: it delivers no reports.
     package mutating func left(_ channel: ChannelName) -> [Action] {
         mine[channel] = nil
         if others.removeValue(forKey: channel) != nil { actions.append(.show(channel, [])) }
@@ -72,7 +73,7 @@ package struct TypingMachine: Sendable {
 
     /// A key was pressed.
     package mutating func typed(in channel: ChannelName, at now: Duration) -> [Action] {
-        // Nobody would hear it, and later it is not true any more.
+        // No peer would receive it, and later it is no longer true.
         guard user != nil else { return [] }
         if let saidAt = mine[channel]?.saidAt, now - saidAt < settings.again {
             mine[channel]?.keyAt = now
@@ -83,7 +84,7 @@ package struct TypingMachine: Sendable {
         return take()
     }
 
-    /// The text was sent or thrown away.
+    /// The text was sent or discarded.
     package mutating func stopped(in channel: ChannelName) -> [Action] {
         guard mine.removeValue(forKey: channel) != nil else { return [] }
         actions.append(.send(channel, isTyping: false))
@@ -99,7 +100,7 @@ package struct TypingMachine: Sendable {
         guard let user, other != user else { return [] }  // another device of the same user
         var list = others[channel] ?? []
         let index = list.firstIndex { $0.user == other }
-        // A server cannot make somebody type for ever.
+        // A server cannot make a user type for ever.
         let until = now + min(max(expires, .zero), settings.expiry)
         switch (index, isTyping) {
         case (let index?, true):

@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// Asks the system which addresses a name has.
+/// Resolves the addresses of a name through the system.
 package enum HostLookUp {
-    /// A look-up blocks a thread; so many at a time, and the others wait.
+    /// A look-up blocks a thread, so only so many run at a time; the others wait.
     private static let queue: OperationQueue = {
         let queue = OperationQueue()
         queue.name = "reprise.look-up"
@@ -11,8 +11,7 @@ package enum HostLookUp {
         return queue
     }()
 
-    /// A look-up cannot be called off: who has waited long enough is cancelled, and leaves it
-    /// alone.
+    /// A look-up cannot be cancelled: at the timeout the caller is cancelled and abandons it.
     ///
     /// - Returns: addresses as numbers, in the system's order.
     /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`; `CancellationError`.
@@ -23,7 +22,7 @@ package enum HostLookUp {
                 waiting.withLock { $0 = continuation }
                 if Task.isCancelled { resume(waiting, .failure(CancellationError())) }
                 queue.addOperation {
-                    // Who does not wait any more needs no answer.
+                    // A caller that has stopped waiting needs no answer.
                     guard waiting.withLock({ $0 != nil }) else { return }
                     resume(waiting, Result { try look(host) })
                 }

@@ -2,23 +2,23 @@ import Foundation
 
 /// An IP address, as numbers.
 package struct NetworkAddress: Hashable, Sendable {
-    /// Who is behind an address, as far as that matters for who may be asked.
+    /// The kind of network behind an address, as far as it decides which may be contacted.
     package enum Place: Hashable, Sendable {
         case world
-        /// A network of somebody's own: RFC 1918, RFC 6598, RFC 4193, RFC 2544.
+        /// A private network: RFC 1918, RFC 6598, RFC 4193, RFC 2544.
         case privateNetwork
-        /// This machine, this link, everybody, nobody, or the metadata of a cloud's machine.
+        /// This machine, this link, broadcast, multicast, unassigned, or a cloud's metadata.
         case never(String)
     }
 
-    /// Addresses that begin alike and are set apart for a purpose.
+    /// Addresses with a common prefix that are reserved for a purpose.
     package struct Block: Hashable, Sendable {
         let first: NetworkAddress
-        /// How many bits are alike.
+        /// The prefix length in bits.
         let length: Int
         let place: Place
 
-        /// Makes a block of what the registries write: `192.0.2.0/24`.
+        /// Makes a block from the registries' notation: `192.0.2.0/24`.
         init(_ text: String, _ place: Place) {
             let parts = text.split(separator: "/")
             guard parts.count == 2, let first = NetworkAddress(String(parts[0])),
@@ -59,12 +59,12 @@ package struct NetworkAddress: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Who is behind it; of an IPv6 address that holds one of IPv4, who is behind that.
+    /// The place behind it; for an IPv6 address that embeds IPv4, the place behind that one.
     package var place: Place {
         if let inner, let address = NetworkAddress(bytes: inner) { return address.place }
         let own = (bytes.count == 4 ? Self.four : Self.six).first { $0.contains(self) }?.place
         if let own { return own }
-        // Of IPv6 only 2000::/3 is given to anybody.
+        // Of IPv6 only 2000::/3 is allocated.
         return bytes.count == 4 || bytes[0] & 0xe0 == 0x20 ? .world : .never("nobody")
     }
 
@@ -77,11 +77,11 @@ package struct NetworkAddress: Hashable, Sendable {
         Block("::ffff:0:0/96", .world), Block("64:ff9b::/96", .world),
     ]
 
-    /// IANA's IPv4 Special-Purpose Address Registry (RFC 6890, RFC 8190), the groups of RFC 5771,
-    /// and one address that only machines of a cloud reach.
+    /// IANA's IPv4 Special-Purpose Address Registry (RFC 6890, RFC 8190), the multicast of RFC
+    /// 5771, and one address that only cloud machines reach.
     ///
-    /// Those that the registry calls globally reachable are in it, too: nobody's service is there,
-    /// and the nearest of them may be in a private network.
+    /// Blocks that the registry calls globally reachable are listed too: they host no service, and
+    /// the nearest instance may be in a private network.
     private static let four: [Block] = [
         Block("0.0.0.0/8", .never("the unspecified address")),
         Block("10.0.0.0/8", .privateNetwork),
@@ -104,8 +104,8 @@ package struct NetworkAddress: Hashable, Sendable {
         Block("240.0.0.0/4", .never("no machine")),
     ]
 
-    /// IANA's IPv6 Special-Purpose Address Registry, likewise, with the groups, the former
-    /// site-local addresses and the former ones that hold IPv4.
+    /// IANA's IPv6 Special-Purpose Address Registry, likewise, with multicast, the former
+    /// site-local addresses and the former ones that embed IPv4.
     private static let six: [Block] = [
         Block("::/128", .never("the unspecified address")),
         Block("::1/128", .never("this machine")),
@@ -119,7 +119,7 @@ package struct NetworkAddress: Hashable, Sendable {
         Block("2620:4f:8000::/48", .never("a name server that knows nothing")),
         Block("3fff::/20", .never("nobody: it is for documentation")),
         Block("5f00::/16", .never("a router")),
-        // Where a cloud's machine asks for its own secrets over IPv6.
+        // A cloud machine fetches its own secrets here over IPv6.
         Block("fd00:ec2::/32", .never("a cloud's metadata")),
         Block("fc00::/7", .privateNetwork),
         Block("fe80::/10", .never("the link itself")),

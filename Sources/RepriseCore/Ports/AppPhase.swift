@@ -1,18 +1,18 @@
-/// What the system has made of the app.
+/// The phase of the app's life cycle.
 package enum AppPhase: Sendable, Equatable {
     case foreground
     /// The app may run for so long.
     case background(granted: Duration)
 }
 
-/// A part of the client that takes part in the app's life.
+/// A part of the client that follows the app's life cycle.
 ///
-/// To be told and to use the time are two steps, so that all parts can be told of a change before
-/// anybody hears of the next one.
+/// Two steps, notification and work, so that all parts learn of a change before any learns of the
+/// next.
 package protocol AppLifeFollower: Sendable {
-    /// Takes in what is so from now on, without waiting for anything.
+    /// Takes the new phase, without waiting.
     ///
-    /// - Returns: what is left to do, which takes time and ends early if the app's life goes on
+    /// - Returns: the work that is left; it takes time, and ends early if the phase changes
     ///   meanwhile.
     func enter(_ phase: AppPhase) -> @Sendable () async -> Void
 }

@@ -9,16 +9,16 @@ public protocol BackgroundScheduler: Sendable {
     ///   `.refused` (`notPermitted`), `.unavailable`.
     func submit(_ request: BackgroundRequest) async throws
 
-    /// Takes a request back (`cancel(taskRequestWithIdentifier:)`).
+    /// Cancels a request (`cancel(taskRequestWithIdentifier:)`).
     func cancel(_ id: String) async throws
 
-    /// What waits (`getPendingTaskRequests`).
+    /// The requests that wait (`getPendingTaskRequests`).
     func pending() async throws -> [BackgroundRequest]
 }
 
 /// A request for time in the background, shaped after `BGTaskRequest`.
 public struct BackgroundRequest: Hashable, Sendable, Codable, Identifiable {
-    /// What kind of time.
+    /// The kind of background time.
     public enum Kind: Hashable, Sendable, Codable {
         /// A short refresh (`BGAppRefreshTaskRequest`).
         case refresh
@@ -28,9 +28,9 @@ public struct BackgroundRequest: Hashable, Sendable, Codable, Identifiable {
 
     /// The app's name for the task, declared beforehand.
     public var id: String
-    /// What kind of time.
+    /// The kind of background time.
     public var kind: Kind
-    /// Not before; nil as soon as the system likes (`earliestBeginDate`).
+    /// Not earlier than this; nil: as soon as the system likes (`earliestBeginDate`).
     public var earliest: WallTime?
 
     /// Makes a request.
@@ -41,13 +41,13 @@ public struct BackgroundRequest: Hashable, Sendable, Codable, Identifiable {
     }
 }
 
-/// The time that the system gives for a request, shaped after `BGTask`.
+/// The time that the system grants for a request, shaped after `BGTask`.
 public protocol BackgroundSlot: Sendable {
     /// The request's id.
     var id: String { get }
-    /// Returns when the system takes the time back (`expirationHandler`): what is not complete then
-    /// soon ends with the process.
+    /// Returns when the system takes the time back (`expirationHandler`): incomplete work soon ends
+    /// with the process.
     func expired() async
-    /// Says that it is done (`setTaskCompleted(success:)`). A second call does nothing.
+    /// Reports completion (`setTaskCompleted(success:)`). A second call does nothing.
     func complete(success: Bool) async
 }

@@ -1,21 +1,21 @@
-/// What a device has to offer to work that can wait.
+/// The conditions of a device for deferrable work.
 public struct DeviceConditions: Hashable, Sendable, Codable {
-    /// Whether anything can be reached (`NWPath.status`).
+    /// Whether a network is reachable (`NWPath.status`).
     public var network: Bool
-    /// Whether the network is not paid for by volume (`NWPath.isExpensive`, `isConstrained`).
+    /// Whether the network is unmetered (`NWPath.isExpensive`, `isConstrained`).
     public var unmetered: Bool
     /// Whether it is charging or full (`UIDevice.batteryState`).
     public var charging: Bool
-    /// How many bytes can be written (`volumeAvailableCapacityForOpportunisticUsage`).
+    /// How many bytes are free to write (`volumeAvailableCapacityForOpportunisticUsage`).
     public var freeBytes: Int64
 
     /// Describes a device.
     ///
     /// - Parameters:
-    ///   - network: whether anything can be reached.
-    ///   - unmetered: whether the network is not paid for by volume.
+    ///   - network: whether a network is reachable.
+    ///   - unmetered: whether the network is unmetered.
     ///   - charging: whether it is charging or full.
-    ///   - freeBytes: how many bytes can be written.
+    ///   - freeBytes: how many bytes are free to write.
     public init(
         network: Bool = true, unmetered: Bool = true, charging: Bool = true,
         freeBytes: Int64 = .max
@@ -27,10 +27,10 @@ public struct DeviceConditions: Hashable, Sendable, Codable {
     }
 }
 
-/// Says what the device has to offer, as a platform implements it: `NWPathMonitor`, `UIDevice`,
+/// Reports the device's conditions, as a platform implements it: `NWPathMonitor`, `UIDevice`,
 /// `URLResourceValues`.
 public protocol DeviceStatus: Sendable {
-    /// How it is now, then each change; ends with the task that reads it. A slow reader gets the
-    /// newest.
+    /// The current conditions, then each change; ends with the task that reads it. A slow reader
+    /// gets the newest.
     var conditions: AsyncStream<DeviceConditions> { get }
 }

@@ -1,27 +1,27 @@
 /// The app's own store, as far as routes need it.
 public protocol EntityStore: Sendable {
-    /// Returns when the store is loaded and can be asked.
+    /// Returns when the store is loaded and can be queried.
     ///
-    /// What waits for it waits until then; if this throws it is called again, with a backoff, until
-    /// it succeeds.
+    /// Dependent work waits until then. If it throws, it is called again, with a backoff, until it
+    /// succeeds.
     func load() async throws
 
     /// Looks an entity up, whatever its state; called only after ``load()`` has returned.
     ///
-    /// - Parameter route: where it should lead. Its part need not be looked at.
-    /// - Returns: what is known of it.
-    /// - Throws: whatever the store throws; then it is asked again, with a backoff.
+    /// - Parameter route: the destination. Its part can be ignored.
+    /// - Returns: the store's finding.
+    /// - Throws: whatever the store throws; then it is called again, with a backoff.
     func find(_ route: Route) async throws -> EntityFinding
 }
 
-/// What a store knows about an id.
+/// The store's finding for an id.
 public enum EntityFinding: Hashable, Sendable {
-    /// It is there.
+    /// The entity exists.
     case found(Entity)
-    /// It was there: the store has kept a tombstone.
+    /// It was deleted: the store keeps a tombstone.
     case deleted(when: WallTime?)
-    /// Another one has taken its place.
+    /// Another entity has replaced it.
     case replaced(by: Entity)
-    /// The store has never heard of it.
+    /// The store has never known it.
     case unknown
 }

@@ -1,6 +1,7 @@
-/// Asks over HTTP, as a platform implements it: `URLSession` on Apple systems, SwiftNIO on Linux.
+/// Fetches over HTTP, as a platform implements it: `URLSession` on Apple systems, SwiftNIO on
+/// Linux.
 public protocol HTTPFetcher: Sendable {
-    /// Asks for a resource.
+    /// Fetches a resource.
     ///
     /// - Parameters:
     ///   - url: `http://` or `https://`.
@@ -12,7 +13,7 @@ public protocol HTTPFetcher: Sendable {
     func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer
 }
 
-/// What came back.
+/// The answer to a request.
 public struct HTTPAnswer: Hashable, Sendable {
     /// As in RFC 9110 §15.
     public var status: Int

@@ -3,31 +3,30 @@ public import Foundation
 /// Speaks HTTP with bodies that need not fit into memory: `URLSession` on Apple systems, SwiftNIO
 /// on Linux.
 ///
-/// It follows no redirect: who asks decides whether it may go there.
+/// It follows no redirect: the caller decides whether to.
 public protocol HTTPTransport: Sendable {
-    /// Sends a request and hands the answer over as it comes.
+    /// Sends a request and passes the answer on as it arrives.
     ///
     /// - Parameters:
-    ///   - request: what to ask.
-    ///   - head: is called once, with the status and the headers; it may throw to end the exchange.
-    ///   - chunk: is called with each piece of the body, in order, before the next is read from the
+    ///   - request: the request.
+    ///   - head: called once, with the status and the headers; it may throw to end the exchange.
+    ///   - chunk: called with each piece of the body, in order, before the next is read from the
     ///     network.
     /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.untrusted`, `.badConfiguration`,
-    ///   `.malformed` (a body that ends before the length that was announced, an encoding that was
-    ///   not asked for), `CancellationError`, and what `head` and `chunk` throw.
+    ///   `.malformed` (a body shorter than announced, an encoding that was not requested),
+    ///   `CancellationError`, and the errors of `head` and `chunk`.
     func exchange(
         _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
         chunk: @Sendable ([UInt8]) async throws -> Void
     ) async throws
 
-    /// The same, and says meanwhile how much of a file has gone.
+    /// The same, and reports meanwhile how much of the body is sent.
     ///
-    /// A transport that has only the other one need not have this: then nothing is said.
+    /// A transport need not implement this; then no progress is reported.
     ///
     /// - Parameters:
-    ///   - request: what to ask.
-    ///   - sent: is called with the bytes of the body that have gone so far, before more of it is
-    ///     read.
+    ///   - request: the request.
+    ///   - sent: called with the bytes of the body sent so far, before more of it is read.
     ///   - head: as above.
     ///   - chunk: as above.
     /// - Throws: as above.
@@ -39,7 +38,7 @@ public protocol HTTPTransport: Sendable {
 }
 
 extension HTTPTransport {
-    /// Says nothing of what has gone.
+    /// Reports no progress.
     public func exchange(
         _ request: HTTPCall, sent: @escaping @Sendable (Int64) async -> Void,
         head: @Sendable (HTTPHead) async throws -> Void,
@@ -49,9 +48,9 @@ extension HTTPTransport {
     }
 }
 
-/// What is asked.
+/// A request.
 public struct HTTPCall: Hashable, Sendable, Codable {
-    /// What goes with it.
+    /// The body of a request.
     public enum Body: Hashable, Sendable, Codable {
         /// Nothing.
         case none
@@ -67,14 +66,14 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     public var url: String
     /// Names and values.
     public var headers: [String: String]
-    /// What goes with it.
+    /// The body.
     public var body: Body
-    /// How long nothing may come or go.
+    /// The timeout without any byte in or out.
     public var patience: Duration
-    /// Where to connect to instead of looking up the host's name again, as numbers.
+    /// The numeric address to connect to instead of resolving the host's name again.
     ///
-    /// Whoever has looked at the address is not led elsewhere by a second answer. A transport that
-    /// cannot do that (`URLSession`) does without.
+    /// After an address was checked, a second look-up cannot lead elsewhere. A transport without
+    /// this ability (`URLSession`) ignores it.
     public var address: String?
 
     /// Makes a request.
@@ -83,9 +82,9 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     ///   - method: as in RFC 9110 §9.
     ///   - url: `http://` or `https://`.
     ///   - headers: names and values.
-    ///   - body: what goes with it.
-    ///   - patience: how long nothing may come or go.
-    ///   - address: where to connect to, if the host's name shall not be looked up.
+    ///   - body: the body.
+    ///   - patience: the timeout without any byte in or out.
+    ///   - address: the address to connect to, if the host's name must not be resolved.
     public init(
         method: String = "GET", url: String, headers: [String: String] = [:], body: Body = .none,
         patience: Duration = .seconds(30), address: String? = nil
@@ -99,14 +98,14 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     }
 }
 
-/// The beginning of an answer.
+/// The status and headers of an answer.
 public struct HTTPHead: Hashable, Sendable, Codable {
     /// As in RFC 9110 §15.
     public var status: Int
-    /// By their names in lower case; of several with one name they are joined by a comma.
+    /// By their names in lower case; values of one name are joined by a comma.
     public var headers: [String: String]
 
-    /// Makes the beginning of an answer, as a platform or a test does.
+    /// Makes a head, as a platform or a test does.
     public init(status: Int, headers: [String: String]) {
         self.status = status
         self.headers = headers

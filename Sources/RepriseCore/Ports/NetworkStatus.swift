@@ -1,25 +1,25 @@
-/// The way to the network, as a platform sees it.
+/// The network path, as a platform sees it.
 public struct NetworkPath: Hashable, Sendable {
-    /// Whether anything can be reached.
+    /// Whether a network is reachable.
     public var isUsable: Bool
-    /// What it goes over (`wifi`, `cellular`, …), so that a change from one to the other is seen;
-    /// nil if that is not known.
+    /// The interface (`wifi`, `cellular`, …), so that a change between two is noticed; nil if
+    /// unknown.
     public var interface: String?
 
-    /// Describes a way.
+    /// Describes a path.
     ///
     /// - Parameters:
-    ///   - isUsable: whether anything can be reached.
-    ///   - interface: what it goes over.
+    ///   - isUsable: whether a network is reachable.
+    ///   - interface: the interface.
     public init(isUsable: Bool, interface: String? = nil) {
         self.isUsable = isUsable
         self.interface = interface
     }
 }
 
-/// Says when the network goes and comes, as a platform implements it: `NWPathMonitor` on Apple
+/// Reports when the network goes and comes, as a platform implements it: `NWPathMonitor` on Apple
 /// systems.
 public protocol NetworkStatus: Sendable {
-    /// How it is now, then each change; ends with the task that reads it.
+    /// The current path, then each change; ends with the task that reads it.
     var paths: AsyncStream<NetworkPath> { get }
 }

@@ -1,12 +1,12 @@
-/// What a notification shows and carries, shaped after `UNMutableNotificationContent`.
+/// The content of a notification, shaped after `UNMutableNotificationContent`.
 public struct NotificationContent: Hashable, Sendable, Codable {
-    /// How much it asks of a person's attention, shaped after `UNNotificationInterruptionLevel`.
+    /// The interruption level, shaped after `UNNotificationInterruptionLevel`.
     public enum Interruption: String, Hashable, Sendable, Codable, CaseIterable {
-        /// Into the list alone: the screen stays dark and nothing is heard.
+        /// Into the list alone: the screen stays dark and no sound plays.
         case passive
         /// As the person has set it.
         case active
-        /// Also while the person has asked for silence, where the app may.
+        /// Breaks through Focus, where the app may.
         case timeSensitive = "time-sensitive"
         /// Always, where the app may.
         case critical
@@ -20,16 +20,15 @@ public struct NotificationContent: Hashable, Sendable, Codable {
     public var body = ""
     /// The number on the app's icon from now on; 0 removes it, nil leaves it.
     public var badge: Int?
-    /// Whether it is heard.
+    /// Whether it plays a sound.
     public var sound = false
-    /// How much it asks of a person's attention; nil is as the system has it,
-    /// ``Interruption/active``.
+    /// The interruption level; nil: the system's default, ``Interruption/active``.
     public var interruption: Interruption?
     /// Notifications of one thread are shown as a group (`threadIdentifier`).
     public var thread = ""
     /// Names a ``NotificationCategory`` and so its actions; empty for none.
     public var category = ""
-    /// What the app put in, a JSON object as UTF-8 (`userInfo`); at most 4,096 bytes in a push.
+    /// The app's own data, a JSON object as UTF-8 (`userInfo`); at most 4,096 bytes in a push.
     public var info: [UInt8] = Array("{}".utf8)
 
     /// Content to fill in.

@@ -1,18 +1,18 @@
-/// What an app asks the system to show, shaped after `UNNotificationRequest`.
+/// A request to show a notification, shaped after `UNNotificationRequest`.
 public struct NotificationRequest: Hashable, Sendable, Codable, Identifiable {
-    /// The app's name for it; adding another of this name replaces it, also if it is shown already.
+    /// The app's name for it; adding another of this name replaces it, even if it is already shown.
     public var id: String
-    /// What it shows.
+    /// The content.
     public var content: NotificationContent
-    /// When; nil at once, or because it is a remote notification.
+    /// The trigger; nil: at once, or a remote notification.
     public var trigger: NotificationTrigger?
 
     /// Makes a request.
     ///
     /// - Parameters:
     ///   - id: the app's name for it.
-    ///   - content: what it shows.
-    ///   - trigger: when; nil at once.
+    ///   - content: the content.
+    ///   - trigger: the trigger; nil: at once.
     public init(id: String, content: NotificationContent, trigger: NotificationTrigger? = nil) {
         self.id = id
         self.content = content
@@ -22,7 +22,7 @@ public struct NotificationRequest: Hashable, Sendable, Codable, Identifiable {
 
 /// A notification that was shown or is about to be, shaped after `UNNotification`.
 public struct DeliveredNotification: Hashable, Sendable, Codable {
-    /// What was asked for.
+    /// The request.
     public var request: NotificationRequest
     /// When it was delivered, by the device's calendar.
     public var date: WallTime
@@ -37,24 +37,24 @@ public struct DeliveredNotification: Hashable, Sendable, Codable {
     }
 }
 
-/// What a person did with a notification, shaped after `UNNotificationResponse`.
+/// A person's response to a notification, shaped after `UNNotificationResponse`.
 public struct NotificationResponse: Hashable, Sendable, Codable {
-    /// What was chosen.
+    /// The chosen action.
     public enum Action: Hashable, Sendable, Codable {
         /// The notification itself was tapped (`UNNotificationDefaultActionIdentifier`).
         case open
         /// It was dismissed (`UNNotificationDismissActionIdentifier`); sent only for a category
-        /// that asks for it.
+        /// that requests it.
         case dismiss
         /// An action of its category.
         case button(String)
-        /// An action that asks for a text (`UNTextInputNotificationResponse`).
+        /// An action with text input (`UNTextInputNotificationResponse`).
         case text(String, answer: String)
     }
 
     /// The notification.
     public var notification: DeliveredNotification
-    /// What was chosen.
+    /// The chosen action.
     public var action: Action
 
     /// Makes a response, as a platform or a test does.
@@ -63,10 +63,11 @@ public struct NotificationResponse: Hashable, Sendable, Codable {
         self.action = action
     }
 
-    /// The identity by which the same tap through two entrances of the app is one entry.
+    /// The identity that makes one entry of the same tap arriving through two entry points of the
+    /// app.
     ///
-    /// Request, time of delivery and action: one that is shown again under its name can be tapped
-    /// again.
+    /// Request, delivery time and action: a notification that is shown again under its name can be
+    /// tapped again.
     public var tapID: EntryID {
         let action =
             switch action {

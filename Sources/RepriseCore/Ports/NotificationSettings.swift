@@ -1,8 +1,8 @@
-/// What a person allows, shaped after `UNNotificationSettings`.
+/// A person's permissions, shaped after `UNNotificationSettings`.
 public struct NotificationSettings: Hashable, Sendable, Codable {
-    /// The answer to the question for permission, shaped after `UNAuthorizationStatus`.
+    /// The authorization status, shaped after `UNAuthorizationStatus`.
     public enum Authorization: String, Hashable, Sendable, Codable, CaseIterable {
-        /// Nobody was asked yet.
+        /// Not requested yet.
         case notDetermined
         /// Not allowed.
         case denied
@@ -12,7 +12,7 @@ public struct NotificationSettings: Hashable, Sendable, Codable {
         case provisional
     }
 
-    /// The answer to the question for permission.
+    /// The authorization status.
     public var authorization: Authorization
     /// Whether banners are allowed.
     public var alerts: Bool
@@ -51,18 +51,18 @@ public struct PresentationOptions: OptionSet, Hashable, Sendable, Codable {
     public static let badge = Self(rawValue: 8)
 }
 
-/// The actions of a sort of notification, shaped after `UNNotificationCategory`.
+/// The actions of a kind of notification, shaped after `UNNotificationCategory`.
 public struct NotificationCategory: Hashable, Sendable, Codable, Identifiable {
     /// One button, shaped after `UNNotificationAction`.
     public struct Action: Hashable, Sendable, Codable, Identifiable {
         /// The app's name for it.
         public var id: String
-        /// What stands on it.
+        /// Its label.
         public var title: String
-        /// Whether it brings the app to the foreground; else the app runs for a moment in the
+        /// Whether it brings the app to the foreground; otherwise the app runs briefly in the
         /// background.
         public var opensApp: Bool
-        /// Whether it asks for a text (`UNTextInputNotificationAction`).
+        /// Whether it has text input (`UNTextInputNotificationAction`).
         public var asksForText: Bool
 
         /// Makes an action.
@@ -78,7 +78,7 @@ public struct NotificationCategory: Hashable, Sendable, Codable, Identifiable {
     public var id: String
     /// The buttons.
     public var actions: [Action]
-    /// Whether the app hears of a dismissal (`customDismissAction`).
+    /// Whether the app is told of a dismissal (`customDismissAction`).
     public var reportsDismissal: Bool
 
     /// Makes a category.

@@ -2,10 +2,10 @@ public import Foundation
 
 /// When a local notification fires, shaped after `UNNotificationTrigger` and its kinds.
 public enum NotificationTrigger: Hashable, Sendable, Codable {
-    /// So long after it was added (`UNTimeIntervalNotificationTrigger`); one that repeats waits at
+    /// So long after it was added (`UNTimeIntervalNotificationTrigger`); a repeating one waits at
     /// least 60 seconds.
     case after(seconds: Double, repeats: Bool)
-    /// When the calendar matches these components (`UNCalendarNotificationTrigger`); in the
-    /// device's time zone where they name none.
+    /// When the calendar matches these components (`UNCalendarNotificationTrigger`), in the
+    /// device's time zone if they name none.
     case calendar(DateComponents, repeats: Bool)
 }

@@ -5,11 +5,11 @@
 public protocol Socket: Sendable {
     /// Waits for frames and returns all that have arrived, in order, at least one.
     ///
-    /// What arrives while nobody reads waits in the transport, which stops reading from the network
-    /// at its bound (1 MiB): memory does not grow with a backlog.
+    /// Unread frames wait in the transport, which stops reading from the network at its bound (1
+    /// MiB): memory does not grow with a backlog.
     ///
     /// - Returns: whole text frames as UTF-8 bytes; nil when the connection has ended.
-    /// - Throws: ``SocketFailure`` when it ended other than by a close frame.
+    /// - Throws: ``SocketFailure`` when it ended without a close frame.
     func receive() async throws -> [[UInt8]]?
 
     /// Sends text frames in order; returns when the transport has taken them.
@@ -18,8 +18,8 @@ public protocol Socket: Sendable {
     /// - Throws: ``SocketFailure`` when the connection has ended.
     func send(_ frames: [[UInt8]]) async throws
 
-    /// Ends the connection; frames that wait are sent first, for at most a second. A second call
-    /// does nothing.
+    /// Ends the connection; queued frames are sent first, for at most a second. A second call does
+    /// nothing.
     ///
     /// - Parameter code: RFC 6455 §7.4.
     func close(code: UInt16) async
@@ -27,17 +27,17 @@ public protocol Socket: Sendable {
     /// The close code that the peer sent, once the connection has ended.
     var closeCode: UInt16? { get async }
 
-    /// Asks the peer for a sign of life (RFC 6455 §5.5.2); returns when it has come.
+    /// Sends a ping (RFC 6455 §5.5.2); returns at the pong.
     ///
-    /// A transport that cannot ask need not implement it; then a connection that may be dead is
-    /// made anew.
+    /// A transport that cannot ping need not implement it; then a suspect connection is replaced.
     ///
-    /// - Throws: ``SocketFailure`` when the connection has ended, or when the transport cannot ask.
+    /// - Throws: ``SocketFailure`` when the connection has ended, or when the transport cannot
+    ///   ping.
     func ping() async throws
 }
 
 extension Socket {
-    /// Says that this transport cannot ask.
+    /// This transport cannot ping.
     public func ping() async throws { throw SocketFailure("This transport has no ping.") }
 }
 
@@ -46,9 +46,9 @@ public protocol SocketDialer: Sendable {
     /// Opens a WebSocket connection (RFC 6455).
     ///
     /// - Parameters:
-    ///   - url: `ws://` or `wss://` with host, port and path; `http` and `https` are taken for
-    ///     them.
-    ///   - protocol: the subprotocol to ask for; a server that does not choose it is not ours.
+    ///   - url: `ws://` or `wss://` with host, port and path; `http` and `https` are accepted as
+    ///     synonyms.
+    ///   - protocol: the subprotocol to request; a server that does not choose it is not Reprise.
     ///   - maximumFrameBytes: a larger frame closes the connection with 1009.
     /// - Returns: the open connection.
     /// - Throws: ``RepriseError`` `.unreachable`, `.notReprise`, `.timedOut`.
@@ -57,12 +57,12 @@ public protocol SocketDialer: Sendable {
 
 /// Why a connection ended without a close frame.
 public struct SocketFailure: Error, Sendable, CustomStringConvertible {
-    /// What the transport said.
+    /// The transport's reason.
     public let reason: String
 
     /// Makes a failure.
     public init(_ reason: String) { self.reason = reason }
 
-    /// What the transport said.
+    /// The transport's reason.
     public var description: String { reason }
 }

@@ -1,16 +1,16 @@
 /// The system's notification centre for one app, shaped after `UNUserNotificationCenter`.
 ///
-/// It outlives the app: what is added fires although the app is dead.
+/// It outlives the app: an added request fires although the app is dead.
 ///
 /// - SeeAlso: `UserNotifications` in Apple's documentation; `docs/phone.md` has the rules and their
 ///   sources.
 public protocol UserNotifications: Sendable {
-    /// What the person allows now (`getNotificationSettings`).
+    /// The person's current settings (`getNotificationSettings`).
     func settings() async throws -> NotificationSettings
 
-    /// Asks the person, the first time; then answers as before (`requestAuthorization`).
+    /// Asks the person the first time; then returns the same answer (`requestAuthorization`).
     ///
-    /// - Parameter provisional: asks nobody, and delivers quietly
+    /// - Parameter provisional: does not ask, and delivers quietly
     ///   (`UNAuthorizationOptions.provisional`).
     /// - Returns: whether it is allowed.
     /// - Throws: ``RepriseError`` `.unreachable`.
@@ -25,13 +25,13 @@ public protocol UserNotifications: Sendable {
     /// The requests that have not fired (`getPendingNotificationRequests`).
     func pending() async throws -> [NotificationRequest]
 
-    /// What stands in the notification centre (`getDeliveredNotifications`).
+    /// The notifications in the notification centre (`getDeliveredNotifications`).
     func delivered() async throws -> [DeliveredNotification]
 
-    /// Takes requests back; unknown ids are passed over.
+    /// Removes pending requests; unknown ids are ignored.
     func removePending(_ ids: [String]) async throws
 
-    /// Takes notifications out of the notification centre; unknown ids are passed over.
+    /// Removes notifications from the notification centre; unknown ids are ignored.
     func removeDelivered(_ ids: [String]) async throws
 
     /// Sets the number on the icon (`setBadgeCount`); 0 removes it.
@@ -41,24 +41,23 @@ public protocol UserNotifications: Sendable {
     func setCategories(_ categories: [NotificationCategory]) async throws
 }
 
-/// What the system asks of an app about notifications, shaped after
-/// `UNUserNotificationCenterDelegate`.
+/// The app's callbacks for notifications, shaped after `UNUserNotificationCenterDelegate`.
 public protocol NotificationHandler: Sendable {
-    /// How to show what has arrived while the app is in the foreground (`willPresent`).
+    /// How to show a notification that arrives while the app is in the foreground (`willPresent`).
     func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions
 
-    /// A person did something with a notification (`didReceive`).
+    /// A person responded to a notification (`didReceive`).
     ///
-    /// Returns when it is recorded, and only then the platform calls the system's completion
-    /// handler. The same response may come through a scene's connection options too:
-    /// ``NotificationResponse/tapID`` is then the same.
+    /// Returns when it is recorded; only then the platform calls the system's completion handler.
+    /// The same response may also arrive in a scene's connection options, with the same
+    /// ``NotificationResponse/tapID``.
     ///
-    /// - Throws: if it could not be recorded; the system's completion handler is called all the
-    ///   same, because it never asks again.
+    /// - Throws: if it could not be recorded; the system's completion handler is still called,
+    ///   because the system never asks again.
     func received(_ response: NotificationResponse) async throws
 
-    /// A push came that wakes the app without showing anything (`didReceiveRemoteNotification`), or
-    /// with it.
+    /// A push arrived that wakes the app (`didReceiveRemoteNotification`), with or without showing
+    /// a notification.
     ///
     /// - Parameter info: the payload, a JSON object as UTF-8.
     func receivedPush(_ info: [UInt8]) async

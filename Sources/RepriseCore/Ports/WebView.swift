@@ -1,15 +1,15 @@
 /// Makes web views: `WKWebView` on Apple systems, headless Chromium on the phone.
 public protocol WebViewHost: Sendable {
-    /// Makes a web view and loads a page into it; returns when the page has been loaded.
+    /// Makes a web view and loads a page into it; returns when the page is loaded.
     ///
-    /// - Parameter page: what to load.
+    /// - Parameter page: the page to load.
     /// - Returns: the web view, which lives until ``HostedWebView/close()``.
     /// - Throws: ``RepriseError`` `.unavailable`, `.timedOut`.
     func open(_ page: HostedWebPage) async throws -> any HostedWebView
 }
 
-/// A page that the app itself serves (`WebPage` and `WebView` are Apple's since iOS 26), as
-/// `WKURLSchemeHandler` does: nothing of it comes over the network.
+/// A page that the app itself serves, as `WKURLSchemeHandler` does: nothing comes over the network.
+/// (`WebPage` and `WebView` are Apple's names since iOS 26.)
 public struct HostedWebPage: Hashable, Sendable {
     /// One file of a page.
     public struct File: Hashable, Sendable {
@@ -27,7 +27,7 @@ public struct HostedWebPage: Hashable, Sendable {
 
     /// The files by their paths, as in `/index.html`; the page begins with `/`.
     public var files: [String: File]
-    /// The content security policy that every file is served with.
+    /// The content security policy of every file.
     public var policy: String
 
     /// Makes a page.
@@ -43,14 +43,14 @@ public protocol HostedWebView: Sendable {
     /// (`callAsyncJavaScript(_:arguments:in:in:)`); returns when it has returned.
     ///
     /// - Parameter message: JSON as UTF-8, at most 4 MiB.
-    /// - Throws: ``RepriseError`` `.closed` if the page has gone, `.timedOut` after 10 seconds,
+    /// - Throws: ``RepriseError`` `.closed` if the page is gone, `.timedOut` after 10 seconds,
     ///   `.malformed` if the page has thrown.
     func send(_ message: [UInt8]) async throws
 
-    /// What the page says and what becomes of it, in order; read by one task.
+    /// The page's messages and the end of its process, in order; read by one task.
     ///
-    /// The page says something by `window.webkit.messageHandlers.reprise.postMessage(text)`
-    /// (`WKScriptMessageHandler`). At most 1,024 wait unread; a page that says more is treated as
+    /// The page sends by `window.webkit.messageHandlers.reprise.postMessage(text)`
+    /// (`WKScriptMessageHandler`). At most 1,024 wait unread; a page that sends more is treated as
     /// ``WebViewEvent/terminated(_:)``.
     var events: AsyncStream<WebViewEvent> { get }
 
@@ -61,10 +61,10 @@ public protocol HostedWebView: Sendable {
     func close() async
 }
 
-/// What happened in a web view.
+/// An event of a web view.
 public enum WebViewEvent: Hashable, Sendable {
-    /// The page said something: UTF-8, at most 1 MiB. A message of a frame within the page, or of
-    /// another page, never comes here.
+    /// The page sent a message: UTF-8, at most 1 MiB. Messages of a frame within the page, or of
+    /// another page, are ignored.
     case message([UInt8])
     /// The page's process died, or the web view is gone (`webViewWebContentProcessDidTerminate`):
     /// the reason, for people.

@@ -1,12 +1,12 @@
-/// A thing of the app's own that a route can lead to, as the app's store has it now.
+/// An object of the app that a route can lead to, in its current state.
 public struct Entity: Hashable, Sendable, Codable, Identifiable {
     /// Whether it is in use.
     public enum State: String, Hashable, Sendable, Codable, CaseIterable {
         /// It is in use.
         case active
-        /// Put aside for a while.
+        /// Set aside for a while.
         case paused
-        /// Put aside for good, and kept.
+        /// Set aside for good, and kept.
         case archived
     }
 
@@ -14,7 +14,7 @@ public struct Entity: Hashable, Sendable, Codable, Identifiable {
     public struct Part: Hashable, Sendable, Codable, Identifiable {
         /// As in ``Route/part``.
         public var id: String
-        /// For people.
+        /// The title, for people.
         public var title: String
 
         /// Describes a part.
@@ -26,11 +26,11 @@ public struct Entity: Hashable, Sendable, Codable, Identifiable {
 
     /// As in ``Route/id``.
     public var id: String
-    /// For people.
+    /// The title, for people.
     public var title: String
     /// Whether it is in use.
     public var state: State
-    /// Whose it is; nil: there is only one person.
+    /// Its owner; nil: the app has only one person.
     public var owner: String?
     /// Its parts.
     public var parts: [Part]
@@ -39,9 +39,9 @@ public struct Entity: Hashable, Sendable, Codable, Identifiable {
     ///
     /// - Parameters:
     ///   - id: as in ``Route/id``.
-    ///   - title: for people.
+    ///   - title: the title, for people.
     ///   - state: whether it is in use.
-    ///   - owner: whose it is.
+    ///   - owner: its owner.
     ///   - parts: its parts.
     public init(
         id: String, title: String, state: State = .active, owner: String? = nil, parts: [Part] = []

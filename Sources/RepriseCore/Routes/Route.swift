@@ -1,26 +1,26 @@
-/// What a tap leads to: an entity of the app, and perhaps a part of it.
+/// The destination of a tap: an entity of the app, and perhaps a part of it.
 ///
 /// Reminders, banners, pushes and deep links all carry one.
 public struct Route: Hashable, Sendable, Codable {
-    /// What sort of entity, as in `goal` or `channel`: 1 to 64 bytes.
+    /// The sort of entity, as in `goal` or `channel`: 1 to 64 bytes.
     public var sort: String
-    /// Which one, as the app's store knows it: 1 to 128 bytes.
+    /// The entity's id in the app's store: 1 to 128 bytes.
     public var id: String
-    /// The part of it, as a question of a goal: 1 to 128 bytes; nil: the entity as a whole.
+    /// A part of the entity, as a question of a goal: 1 to 128 bytes; nil: the entity as a whole.
     public var part: String?
-    /// Whose it is, where several people use a device: 1 to 256 bytes; nil: nobody said.
+    /// Its owner, where several people use a device: 1 to 256 bytes; nil: unspecified.
     public var owner: String?
-    /// Whether it is only tried: it rings and leads somewhere, and nothing of it is stored.
+    /// Whether it is a test: it rings and leads somewhere, and stores nothing.
     public var isTest: Bool
 
-    /// Names a place.
+    /// Makes a route.
     ///
     /// - Parameters:
-    ///   - sort: what sort of entity.
-    ///   - id: which one.
-    ///   - part: the part of it.
-    ///   - owner: whose it is.
-    ///   - isTest: whether it is only tried.
+    ///   - sort: the sort of entity.
+    ///   - id: the entity's id.
+    ///   - part: a part of the entity.
+    ///   - owner: its owner.
+    ///   - isTest: whether it is a test.
     public init(
         sort: String, id: String, part: String? = nil, owner: String? = nil, isTest: Bool = false
     ) {

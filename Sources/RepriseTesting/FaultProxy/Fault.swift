@@ -1,5 +1,5 @@
 extension FaultProxy {
-    /// The way that bytes go.
+    /// The direction of bytes.
     public enum Direction: String, Hashable, Sendable, CaseIterable {
         /// From the device to the server.
         case toServer
@@ -7,36 +7,36 @@ extension FaultProxy {
         case toClient
     }
 
-    /// Something that happens to one connection when the byte behind the first ``afterBytes`` of a
-    /// direction comes.
+    /// A fault of one connection, triggered by the byte behind the first ``afterBytes`` of a
+    /// direction.
     public struct Fault: Hashable, Sendable {
-        /// What happens.
+        /// The kind of fault.
         public enum Kind: Hashable, Sendable {
-            /// What follows arrives so much later.
+            /// Later bytes arrive so much later.
             case delay(Duration)
-            /// What follows goes at most so fast.
+            /// Later bytes go at most so fast.
             case throttle(bytesPerSecond: Int)
             /// The next 1,024 bytes are written in pieces of so many, a millisecond apart.
             case split(bytes: Int)
-            /// What follows is held for so long; other connections overtake it.
+            /// Later bytes are held for so long; other connections overtake them.
             case hold(Duration)
-            /// Nothing that follows is forwarded, and nobody is told; with `both` the other
-            /// direction falls silent too.
+            /// Later bytes are not forwarded, without any notice; with `both` the other direction
+            /// falls silent too.
             case halfOpen(both: Bool)
-            /// What follows is thrown away, and both sides see the end (FIN): most often in the
-            /// middle of a frame.
+            /// Later bytes are dropped, and both sides see the end (FIN): most often in the middle
+            /// of a frame.
             case truncate
-            /// Both sides see the end (FIN), behind all that had come.
+            /// Both sides see the end (FIN), behind everything received.
             case finish
-            /// Both sides are cut off (RST), what is on its way included.
+            /// Both sides are reset (RST), including bytes on their way.
             case reset
-            /// So many bytes are thrown away and the rest goes on: no real network does so.
+            /// So many bytes are dropped and the rest is forwarded: no real network does this.
             case lose(bytes: Int)
         }
 
-        /// What happens.
+        /// The kind of fault.
         public var kind: Kind
-        /// To bytes on their way to whom.
+        /// The direction of the bytes.
         public var direction: Direction
         /// Behind how many bytes of this direction.
         public var afterBytes: Int
@@ -44,8 +44,8 @@ extension FaultProxy {
         /// Makes a fault.
         ///
         /// - Parameters:
-        ///   - kind: what happens.
-        ///   - direction: to bytes on their way to whom.
+        ///   - kind: the kind of fault.
+        ///   - direction: the direction of the bytes.
         ///   - afterBytes: behind how many bytes of this direction.
         public init(_ kind: Kind, _ direction: Direction, afterBytes: Int = 0) {
             self.kind = kind
@@ -54,9 +54,9 @@ extension FaultProxy {
         }
     }
 
-    /// What a proxy has done, in numbers.
+    /// The counters of a proxy.
     public struct Report: Hashable, Sendable {
-        /// A kind of fault that was met.
+        /// A kind of fault that occurred.
         public enum Met: String, Hashable, Sendable, CaseIterable {
             /// A connection was refused.
             case refused
@@ -70,29 +70,29 @@ extension FaultProxy {
             case held
             /// A direction of a connection fell silent without an end.
             case halfOpened
-            /// A connection ended although more had come, which was thrown away.
+            /// A connection ended, and further bytes were dropped.
             case truncated
             /// A connection was ended with FIN.
             case finished
             /// A connection was ended with RST.
             case reset
-            /// Bytes were taken out of the middle.
+            /// Bytes were dropped from the middle.
             case lost
         }
 
         /// How many connections were accepted, the refused ones included.
         public var connections = 0
-        /// How often each kind was met; those that were not are not there.
+        /// How often each kind occurred; other kinds are absent.
         public var met: [Met: Int] = [:]
         /// How many bytes were forwarded.
         public var bytes: [Direction: Int] = [.toServer: 0, .toClient: 0]
-        /// The most bytes that one direction of one connection has waited with.
+        /// The most bytes that waited in one direction of one connection.
         public var mostWaiting = 0
 
-        /// Nothing yet.
+        /// An empty report.
         public init() {}
 
-        /// How often a kind was met.
+        /// How often a kind occurred.
         public subscript(_ kind: Met) -> Int { met[kind] ?? 0 }
     }
 }

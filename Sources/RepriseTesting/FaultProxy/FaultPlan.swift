@@ -1,27 +1,27 @@
 extension FaultProxy {
-    /// The faults that each connection meets, in the order in which connections come.
+    /// The faults of each connection, in the order of connecting.
     ///
     /// ```swift
     /// FaultProxy.Plan(seed: 7)                 // anything; the same seed is the same plan
     /// FaultProxy.Plan([
     ///     .init([.init(.truncate, .toClient, afterBytes: 900)]),
     ///     .refused,
-    /// ])                                       // the third connection and later ones are left alone
+    /// ])                                       // the third connection and later have no faults
     /// ```
     public struct Plan: Hashable, Sendable {
-        /// What one connection meets.
+        /// The faults of one connection.
         public struct Connection: Hashable, Sendable {
-            /// Whether it is not taken at all.
+            /// Whether it is refused.
             public var isRefused = false
-            /// What happens to it, in any order.
+            /// Its faults, in any order.
             public var faults: [Fault] = []
 
-            /// Makes one that is taken.
+            /// Makes an accepted connection.
             ///
-            /// - Parameter faults: what happens to it.
+            /// - Parameter faults: its faults.
             public init(_ faults: [Fault] = []) { self.faults = faults }
 
-            /// One that is not taken.
+            /// A refused connection.
             public static let refused: Connection = {
                 var connection = Connection()
                 connection.isRefused = true
@@ -39,9 +39,9 @@ extension FaultProxy {
         /// A plan without a fault.
         public static let none = Plan([])
 
-        /// Takes a plan as it is written.
+        /// Makes a plan from a list.
         ///
-        /// - Parameter connections: what the first ones meet; later ones are left alone.
+        /// - Parameter connections: the faults of the first connections; later ones have none.
         public init(_ connections: [Connection]) { source = .written(connections) }
 
         /// Draws a plan: of ten connections about one is refused and eight end badly.
@@ -50,7 +50,7 @@ extension FaultProxy {
         ///
         /// - Parameters:
         ///   - seed: the same seed is the same plan, for ever.
-        ///   - connections: how many meet faults; later ones are left alone.
+        ///   - connections: how many have faults; later ones have none.
         ///   - reach: behind how many bytes of a direction an end comes; short lives are as likely
         ///     as long ones.
         public init(
@@ -59,9 +59,9 @@ extension FaultProxy {
             source = .drawn(seed: seed, connections: connections, reach: reach)
         }
 
-        /// What a connection meets.
+        /// The faults of a connection.
         ///
-        /// - Parameter number: counted from 0 in the order of their coming.
+        /// - Parameter number: counted from 0 in the order of connecting.
         /// - Returns: always the same for the same plan.
         public func connection(_ number: Int) -> Connection {
             switch source {

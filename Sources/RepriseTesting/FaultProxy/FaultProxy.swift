@@ -10,7 +10,7 @@ import RepriseCore
 /// // … publish and read while connections are delayed, split, truncated, cut, left half open …
 /// await proxy.heal()
 /// try await general.caughtUp()
-/// #expect(proxy.report[.truncated] > 0)  // the fault was really met
+/// #expect(proxy.report[.truncated] > 0)  // the fault did occur
 /// ```
 ///
 /// It listens on a free port of the loopback and forwards to another. Faults come from a ``Plan``,
@@ -18,26 +18,25 @@ import RepriseCore
 /// ``halfOpen(_:)``, ``hold()`` and the others. It knows no protocol, keeps at most 64 KiB of a
 /// connection in each direction, and is one thread with plain sockets.
 ///
-/// What is the same in every run of a seed: which connection meets which faults, behind which byte
-/// of it. What is not: how the kernel cuts the bytes between into reads, when threads run, what a
-/// reset takes from bytes on their way, and so how many connections are made and which bytes go
-/// through which.
+/// The same in every run of a seed: which connection has which faults, behind which of its bytes.
+/// Not the same: how the kernel splits the bytes into reads, when threads run, how many bytes on
+/// their way a reset drops, and so how many connections are made and which bytes go through which.
 public final class FaultProxy: Sendable {
     /// Why it could not be started.
     public struct StartFailure: Error, CustomStringConvertible {
-        /// What the system said.
+        /// The system's error.
         public let description: String
     }
 
     /// How a connection is ended.
     public enum Ending: Hashable, Sendable, CaseIterable {
-        /// At once, with RST to both sides: what is on its way may be lost.
+        /// At once, with RST to both sides: bytes on their way may be lost.
         case reset
-        /// With FIN to both sides, behind what has come.
+        /// With FIN to both sides, behind the received bytes.
         case finish
     }
 
-    /// Where it listens, on 127.0.0.1.
+    /// The port on 127.0.0.1.
     public let port: Int
     private let mailbox: ProxyMailbox
     private let tally = ProxyTally()
@@ -46,7 +45,7 @@ public final class FaultProxy: Sendable {
     ///
     /// - Parameters:
     ///   - server: the port to forward to, on 127.0.0.1; it need not be open yet.
-    ///   - plan: the faults that connections meet.
+    ///   - plan: the faults of connections.
     /// - Throws: ``StartFailure``.
     public init(to server: Int, plan: Plan = .none) throws {
         let listener = try TCPSocket.listen()
@@ -61,55 +60,54 @@ public final class FaultProxy: Sendable {
 
     deinit { mailbox.stop() }
 
-    /// The address as clients take it.
+    /// The address for clients.
     public var url: String { "http://127.0.0.1:\(port)" }
 
-    /// What it has done until now.
+    /// Its counters until now.
     public var report: Report { tally.report }
 
-    // MARK: Faults by hand, to the connections that are open now
+    // MARK: Manual faults of the open connections
 
     /// Ends the open connections.
     ///
-    /// - Parameter ending: how.
+    /// - Parameter ending: the kind of end.
     public func cut(_ ending: Ending = .reset) async {
         await perform { $0.cut(ending) }
     }
 
-    /// Forwards nothing more on the open connections, and ends them for nobody: what a device finds
-    /// after sleep.
+    /// Forwards nothing more on the open connections, and ends none: the state after a device's
+    /// sleep.
     ///
-    /// There is no way back; such a connection stays silent until ``cut(_:)`` or ``stop()``.
+    /// It is irreversible; such a connection stays silent until ``cut(_:)`` or ``stop()``.
     ///
-    /// - Parameter directions: which way nothing is forwarded.
+    /// - Parameter directions: the silent directions.
     public func halfOpen(_ directions: Set<Direction> = Set(Direction.allCases)) async {
         await perform { $0.halfOpen(directions) }
     }
 
-    /// Keeps back what the open connections carry until ``release()``; connections made later
-    /// overtake them.
+    /// Holds the bytes of the open connections until ``release()``; connections made later overtake
+    /// them.
     public func hold() async { await perform { $0.hold() } }
 
-    /// Lets go what was held, also where the sender has hung up meanwhile.
+    /// Releases held bytes, even if the sender has closed meanwhile.
     public func release() async { await perform { $0.release() } }
 
-    /// Throws bytes out of the middle of each open connection, the next that come: no real network
-    /// does so.
+    /// Drops the next bytes from the middle of each open connection: no real network does this.
     ///
     /// It shows that a test can fail.
     ///
     /// - Parameters:
     ///   - bytes: how many.
-    ///   - direction: on their way to whom.
+    ///   - direction: their direction.
     public func lose(_ bytes: Int, _ direction: Direction) async {
         await perform { $0.lose(bytes, direction) }
     }
 
-    // MARK: Faults by hand, to all connections from now on
+    // MARK: Manual faults of all connections from now on
 
-    /// Lets everything arrive so much later, in both directions.
+    /// Delays all bytes by so much, in both directions.
     ///
-    /// A delay longer than it takes to send 64 KiB slows down as well.
+    /// A delay longer than the time to send 64 KiB also throttles.
     ///
     /// - Parameter delay: zero for none.
     public func delay(_ delay: Duration) async { await perform { $0.delay(delay) } }
@@ -121,20 +119,20 @@ public final class FaultProxy: Sendable {
         await perform { $0.throttle(bytesPerSecond) }
     }
 
-    /// Refuses new connections, with RST, or takes them again.
+    /// Refuses new connections, with RST, or accepts them again.
     ///
     /// - Parameter isRefusing: whether to refuse.
     public func refuse(_ isRefusing: Bool = true) async { await perform { $0.refuse(isRefusing) } }
 
-    /// Ends all faults: connections from now on are left alone, open ones lose what is still
-    /// planned for them, and what was held goes on.
+    /// Ends all faults: new connections have none, open ones lose their planned faults, and held
+    /// bytes go on.
     ///
-    /// What is half open stays so, as in a real network.
+    /// Half-open connections stay so, as in a real network.
     public func heal() async { await perform { $0.heal() } }
 
-    /// Ends the open connections with RST and listens no more.
+    /// Ends the open connections with RST and stops listening.
     ///
-    /// The last reference to the proxy does the same.
+    /// Releasing the last reference to the proxy does the same.
     public func stop() async {
         mailbox.stop()
         await perform { _ in }

@@ -1,10 +1,10 @@
-/// Decides about one direction of a connection: what may be written when, and what happens behind
-/// which byte.
+/// Decides about one direction of a connection: which bytes may be written when, and which fault
+/// happens behind which byte.
 ///
-/// Pure: takes bytes and the time, says what to do. `open → ending → finished`; a stalled stream
+/// Pure: takes bytes and the time, returns actions. `open → ending → finished`; a stalled stream
 /// never ends.
 struct FaultyStream {
-    /// What the connection has to do beyond this direction.
+    /// An action of the connection beyond this direction.
     enum Action: Equatable {
         case met(FaultProxy.Report.Met)
         case stallOther
@@ -12,7 +12,7 @@ struct FaultyStream {
         case resetBoth
     }
 
-    /// No more is kept than this; beyond it the sender has to wait.
+    /// The most bytes kept; beyond it the sender has to wait.
     static let bound = 65_536
     /// How many bytes a `split` lasts.
     static let splitBytes = 1_024
@@ -22,7 +22,7 @@ struct FaultyStream {
         let due: Duration
     }
 
-    /// How many bytes have come.
+    /// How many bytes have been received.
     private(set) var received = 0
     /// How many bytes wait to be written.
     private(set) var waiting = 0
@@ -34,7 +34,7 @@ struct FaultyStream {
     private(set) var endsWithReset = false
     /// Whether the destination has been told of the end, or cannot be told.
     private(set) var isFinished = false
-    /// Held by hand.
+    /// Held manually.
     var isHeld = false
     private var heldUntil: Duration = .zero
     private var isEnding = false
@@ -46,7 +46,7 @@ struct FaultyStream {
     private var bytesPerSecond: Int?
     private var piece: (bytes: Int, left: Int)?
     private var losing = 0
-    /// Nothing is written before, because of the speed.
+    /// Nothing is written before, because of the throttle.
     private var earliest: Duration = .zero
 
     init(_ faults: [FaultProxy.Fault] = []) {
@@ -60,13 +60,13 @@ struct FaultyStream {
         !isSourceEnded && !isStalled && (isSwallowing || waiting < Self.bound)
     }
 
-    /// Whether everything has been written behind which the end comes.
+    /// Whether everything before the end has been written.
     var mayFinish: Bool { isEnding && !isFinished && waiting == 0 && !isStalled }
 
-    /// Whether nothing will happen in this direction any more.
+    /// Whether this direction is finished.
     var isOver: Bool { isFinished && isSourceEnded }
 
-    // MARK: What comes
+    // MARK: Input
 
     mutating func bytesReceived(_ bytes: ArraySlice<UInt8>, at now: Duration) -> [Action] {
         guard !isSwallowing, !isStalled, !isEnding else { return [] }
@@ -131,7 +131,7 @@ struct FaultyStream {
         }
     }
 
-    // MARK: Faults, also by hand
+    // MARK: Faults, also manual
 
     mutating func set(delay: Duration) -> [Action] {
         self.delay = max(delay, .zero)
@@ -148,20 +148,20 @@ struct FaultyStream {
         return [.met(.lost)]
     }
 
-    /// Nothing is forwarded any more; what waits is lost on its way.
+    /// Nothing is forwarded any more; waiting bytes are lost.
     mutating func stall() {
         isStalled = true
         drop()
     }
 
-    /// Ends behind what waits; what still comes is read and thrown away, because closing a socket
-    /// with unread bytes would send RST and take away what was written.
+    /// Ends behind the waiting bytes; later bytes are read and dropped, because closing a socket
+    /// with unread bytes would send RST and discard the written ones.
     mutating func finish() {
         isEnding = true
         isSwallowing = true
     }
 
-    /// The destination takes nothing any more.
+    /// The destination accepts nothing any more.
     mutating func abandon() {
         finish()
         isFinished = true
@@ -170,7 +170,7 @@ struct FaultyStream {
 
     mutating func finished() { isFinished = true }
 
-    /// No fault is left but those that cannot be undone.
+    /// Removes all faults but the irreversible ones.
     mutating func heal() {
         faults = []
         delay = .zero
@@ -188,15 +188,15 @@ struct FaultyStream {
         waiting = 0
     }
 
-    // MARK: What goes
+    // MARK: Output
 
-    /// When something may be written; nil if nothing waits, or only for a hand.
+    /// When bytes may be written; nil if none wait, or only for a manual release.
     var due: Duration? {
         guard waiting > 0, !isHeld else { return nil }
         return max(chunks[first].due, earliest, heldUntil)
     }
 
-    /// What may be written now.
+    /// The bytes that may be written now.
     func ready(at now: Duration) -> ArraySlice<UInt8>? {
         guard let due, due <= now else { return nil }
         var most = chunks[first].bytes.count
@@ -205,7 +205,7 @@ struct FaultyStream {
         return chunks[first].bytes.prefix(most)
     }
 
-    /// So much of what was ready has been written.
+    /// So many of the ready bytes have been written.
     mutating func written(_ count: Int, at now: Duration) {
         waiting -= count
         chunks[first].bytes = chunks[first].bytes.dropFirst(count)

@@ -9,7 +9,7 @@ final class ProxiedConnection {
     private let tally: ProxyTally
     private var streams: [FaultProxy.Direction: FaultyStream]
     private var isConnecting = true
-    /// Both sockets are closed; it is to be forgotten.
+    /// Both sockets are closed; it can be forgotten.
     private(set) var isClosed = false
 
     init(client: TCPSocket, server: TCPSocket, faults: [FaultProxy.Fault], tally: ProxyTally) {
@@ -30,7 +30,7 @@ final class ProxiedConnection {
         direction == .toServer ? server : client
     }
 
-    /// Changes the stream of a direction, and does what follows from it.
+    /// Changes the stream of a direction, and performs the resulting actions.
     func change(
         _ direction: FaultProxy.Direction,
         _ body: (inout FaultyStream) -> [FaultyStream.Action]
@@ -66,7 +66,7 @@ final class ProxiedConnection {
 
     // MARK: Input and output
 
-    /// What to wait for: nothing from a socket of which nothing is wanted, or its end would wake us
+    /// The events to wait for: none of a socket that is not read, or its end would wake the loop
     /// for ever.
     func interests(at now: Duration) -> [pollfd] {
         var result: [pollfd] = []
@@ -92,14 +92,14 @@ final class ProxiedConnection {
         !isConnecting && streams[direction]?.ready(at: now) != nil
     }
 
-    /// When there is something to do although no socket says so.
+    /// When to act although no socket is ready.
     var due: Duration? { isConnecting ? nil : streams.values.compactMap(\.due).min() }
 
-    /// Moves what can be moved now.
+    /// Moves the bytes that can be moved now.
     func turn(at now: Duration, _ buffer: UnsafeMutableRawBufferPointer, serverIsReady: Bool) {
         if isConnecting {
             guard serverIsReady else { return }
-            // Whoever dialled us learns that there is no server.
+            // The client learns that the server is absent.
             guard server.isConnected else { return close { $0.reset() } }
             isConnecting = false
         }
@@ -123,7 +123,7 @@ final class ProxiedConnection {
         case .end: streams[direction]?.sourceEnded(byReset: false)
         case .failed:
             streams[direction]?.sourceEnded(byReset: true)
-            // Nobody is there to take what goes the other way.
+            // The other direction has no receiver.
             streams[direction == .toServer ? .toClient : .toServer]?.abandon()
         }
     }

@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// The proxy's thread: waits for sockets, for time and for what is asked of it by hand.
+/// The proxy's thread: waits for sockets, for time and for commands.
 final class ProxyLoop {
     /// More connections at once are refused.
     private static let maximumConnections = 512
@@ -53,9 +53,9 @@ final class ProxyLoop {
         for command in lastWords + mailbox.shut() { command(self) }
     }
 
-    /// Sleeps until something can be done.
+    /// Sleeps until an event.
     ///
-    /// - Returns: the connections, and whether the server's socket of each has something to say.
+    /// - Returns: the connections, and whether the server's socket of each is ready.
     private func wait() -> [(ProxiedConnection, Bool)] {
         let now = clock.uptime()
         var polled = [
@@ -69,7 +69,7 @@ final class ProxyLoop {
         }
     }
 
-    /// Milliseconds, rounded up; what is due already waits for a socket instead.
+    /// Milliseconds, rounded up; due work waits for a socket instead.
     private func timeout(at now: Duration) -> Int32 {
         guard let due = connections.compactMap(\.due).filter({ $0 > now }).min() else { return -1 }
         let (seconds, attoseconds) = (due - now).components
@@ -112,7 +112,7 @@ final class ProxyLoop {
         }
     }
 
-    // MARK: By hand
+    // MARK: Commands
 
     func cut(_ ending: FaultProxy.Ending) {
         for connection in connections where !connection.isClosed {

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What others want of the proxy's thread, and a pipe that wakes it.
+/// Commands for the proxy's thread, and a pipe that wakes it.
 final class ProxyMailbox: Sendable {
     typealias Command = @Sendable (ProxyLoop) -> Void
 
@@ -12,7 +12,7 @@ final class ProxyMailbox: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Readable when there is something to do.
+    /// Readable when commands wait.
     let wakeDescriptor: Int32
     private let bell: Int32
 
@@ -49,7 +49,7 @@ final class ProxyMailbox: Sendable {
         ring()
     }
 
-    /// For the thread: what to do, and whether to go on.
+    /// For the thread: the commands, and whether to go on.
     func take() -> (commands: [Command], isStopping: Bool) {
         var bytes: (UInt64, UInt64) = (0, 0)
         while read(wakeDescriptor, &bytes, 16) > 0 {}
@@ -59,7 +59,7 @@ final class ProxyMailbox: Sendable {
         }
     }
 
-    /// For the thread, at its end: nothing is taken any more.
+    /// For the thread, at its end: no command is accepted any more.
     func shut() -> [Command] {
         state.withLock { state in
             state.isClosed = true
@@ -74,7 +74,7 @@ final class ProxyMailbox: Sendable {
     }
 }
 
-/// The report, written by the proxy's thread and read by anybody.
+/// The report, written by the proxy's thread and read by any other.
 final class ProxyTally: Sendable {
     private let current = Mutex(FaultProxy.Report())
 

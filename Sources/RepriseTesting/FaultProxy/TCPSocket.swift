@@ -1,12 +1,11 @@
 import Foundation
 
-/// The few calls on sockets that the proxy needs, the same on Linux and on Apple systems; nothing
-/// here blocks.
+/// The few socket calls of the proxy, the same on Linux and on Apple systems; none blocks.
 struct TCPSocket: Sendable {
-    /// What became of a read or a write.
+    /// The result of a read or a write.
     enum Outcome: Equatable {
         case bytes(Int)
-        /// Later.
+        /// Try later.
         case wait
         /// The peer has ended its side.
         case end
@@ -32,7 +31,7 @@ struct TCPSocket: Sendable {
         return socket
     }
 
-    /// Begins to connect; the socket is writable when that is done.
+    /// Starts to connect; the socket is writable when that is done.
     static func connect(to port: Int) -> TCPSocket? {
         guard let socket = try? make() else { return nil }
         let result = socket.withAddress(port: port) { connectSocket(socket.descriptor, $0, $1) }
@@ -57,13 +56,13 @@ struct TCPSocket: Sendable {
         .init(description: "\(call): \(String(cString: strerror(errno)))")
     }
 
-    /// A child that a test starts must not inherit it, and small writes are to leave one by one.
+    /// A child process of a test must not inherit it, and small writes leave one by one.
     private func tuned() -> TCPSocket {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         set(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
-        // Else the kernel would take megabytes from a sender although nobody reads at the other
-        // end.
+        // Otherwise the kernel would take megabytes from a sender although the other end does not
+        // read.
         set(SOL_SOCKET, SO_RCVBUF, Int32(FaultyStream.bound))
         set(SOL_SOCKET, SO_SNDBUF, Int32(FaultyStream.bound))
         #if !os(Linux)
@@ -88,7 +87,7 @@ struct TCPSocket: Sendable {
         return Int(UInt16(bigEndian: address.sin_port))
     }
 
-    /// Whether a connection that was begun is there; false if it failed.
+    /// Whether a started connection succeeded; false if it failed.
     var isConnected: Bool {
         var error: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)

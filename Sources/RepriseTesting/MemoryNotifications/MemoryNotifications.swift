@@ -2,23 +2,23 @@ public import Foundation
 public import RepriseCore
 import Synchronization
 
-/// The system's notification centre in memory: it rings by clocks that a test moves, keeps 64
-/// pending requests, and refuses on demand.
+/// The system's notification centre in memory: it rings by a test's clocks, keeps 64 pending
+/// requests, and refuses on demand.
 ///
 /// ```swift
 /// let time = ManualTimekeeper()
 /// let system = MemoryNotifications(clock: time)
-/// let app = system.connect()                      // what the app is given, as `any UserNotifications`
+/// let app = system.connect()                      // for the app, as `any UserNotifications`
 /// try await app.add(request)
 /// time.advance(by: .seconds(3_600))
 /// #expect(system.delivered.map(\.request.id) == ["a"])
 /// ```
 ///
-/// It outlives the app: an app that is killed leaves its requests, and the next one connects anew.
+/// It outlives the app: the requests of a killed app stay, and its next process connects again.
 public final class MemoryNotifications: Sendable {
-    /// Which of more than 64 pending requests are kept: nobody has written it down, so try both.
+    /// Which of more than 64 pending requests are kept: undocumented, so try both.
     public enum BeyondLimit: String, Sendable, CaseIterable {
-        /// Those that ring soonest.
+        /// Those that ring earliest.
         case soonestKept
         /// Those that were added last.
         case latestAddedKept
@@ -57,9 +57,9 @@ public final class MemoryNotifications: Sendable {
     /// Makes a notification centre.
     ///
     /// - Parameters:
-    ///   - clock: what it rings by.
-    ///   - zone: the device's.
-    ///   - authorization: what the person allows.
+    ///   - clock: the clock it rings by.
+    ///   - zone: the device's zone.
+    ///   - authorization: the person's permission.
     ///   - beyond: which of more than 64 are kept.
     public init(
         clock: ManualTimekeeper, zone: TimeZone = .gmt,
@@ -75,10 +75,10 @@ public final class MemoryNotifications: Sendable {
 
     // MARK: The app
 
-    /// What one process of an app talks to.
+    /// Makes the connection of one process of an app.
     ///
     /// - Parameter changes: after so many changes (requests added, calls of remove) the process is
-    ///   dead: what it asks from then on has no effect and is never answered. Nil: it lives.
+    ///   dead: its later calls have no effect and are never answered. Nil: it lives.
     /// - Returns: the connection.
     public func connect(dyingAfter changes: Int? = nil) -> MemoryNotificationsConnection {
         MemoryNotificationsConnection(system: self, changes: changes)
@@ -86,16 +86,17 @@ public final class MemoryNotifications: Sendable {
 
     // MARK: The person and the device
 
-    /// What the person allows from now on.
+    /// Sets the person's permission.
     ///
-    /// What is pending stays, and does not ring while nothing is allowed.
+    /// Pending requests stay, and do not ring while nothing is allowed.
     ///
-    /// - Parameter authorization: what is allowed.
+    /// - Parameter authorization: the permission.
     public func allow(_ authorization: NotificationSettings.Authorization) {
         with { $0.settings.authorization = authorization }
     }
 
-    /// The device is in another time zone: what names none rings by the wall clock there.
+    /// Moves the device to another time zone: a request without a zone rings by the wall clock
+    /// there.
     ///
     /// - Parameter zone: the new one.
     public func travel(to zone: TimeZone) {
@@ -112,15 +113,15 @@ public final class MemoryNotifications: Sendable {
 
     /// Refuses some requests from now on.
     ///
-    /// - Parameter refuse: the error for a request that is refused; nil: it is taken.
+    /// - Parameter refuse: returns the error for a refused request; nil: it is accepted.
     public func refuse(_ refuse: @escaping @Sendable (NotificationRequest) -> RepriseError?) {
         with { $0.refuse = refuse }
     }
 
-    /// Answers every call with this error from now on; nil: with what is true.
+    /// Answers every call with this error from now on; nil: normally.
     public func fail(_ fault: RepriseError?) { with { $0.fault = fault } }
 
-    /// Makes a request pending, as another part of the app does; nothing is refused.
+    /// Makes a request pending, as another part of the app does; none is refused.
     ///
     /// - Parameter request: with a trigger.
     public func plant(_ request: NotificationRequest) {
@@ -134,8 +135,7 @@ public final class MemoryNotifications: Sendable {
         }
     }
 
-    /// Makes a request pending although its time has come, as a system does that is late; it rings
-    /// in an hour.
+    /// Makes an overdue request pending, as a late system does; it rings in an hour.
     ///
     /// - Parameter request: with a trigger.
     public func plantLate(_ request: NotificationRequest) {
@@ -148,9 +148,9 @@ public final class MemoryNotifications: Sendable {
         }
     }
 
-    // MARK: What it has
+    // MARK: Its state
 
-    /// The requests that have not rung, soonest first.
+    /// The requests that have not rung, earliest first.
     public var pending: [NotificationRequest] {
         with { state in
             state.pending.values.sorted {
@@ -165,19 +165,19 @@ public final class MemoryNotifications: Sendable {
         with { state in state.pending.compactMapValues(\.due) }
     }
 
-    /// What stands in the notification centre.
+    /// The notifications in the notification centre.
     public var delivered: [DeliveredNotification] { with { $0.delivered } }
 
     /// The number on the app's icon.
     public var badge: Int { with { $0.badge } }
 
-    /// Each number that was set, oldest first; at most 1,000.
+    /// Each badge number that was set, oldest first; at most 1,000.
     public var badges: [Int] { with { $0.badges } }
 
-    /// A push is shown, as the system does while the app is not in the foreground; it takes the
-    /// place of one with the same name.
+    /// Shows a push, as the system does while the app is not in the foreground; it replaces one
+    /// with the same name.
     ///
-    /// - Parameter request: what the push shows.
+    /// - Parameter request: the content of the push.
     public func push(_ request: NotificationRequest) {
         let now = clock.now
         with { state in
@@ -190,14 +190,14 @@ public final class MemoryNotifications: Sendable {
         }
     }
 
-    /// The person puts a notification away, or taps it.
+    /// Removes a notification, as when the person dismisses or taps it.
     ///
     /// - Parameter id: its name.
     public func putAway(_ id: String) {
         with { state in state.delivered.removeAll { $0.request.id == id } }
     }
 
-    /// All that ever rang, whether it stands there still or not.
+    /// All notifications that ever rang, removed ones included.
     public var rung: [DeliveredNotification] { with { $0.rung } }
 
     /// The ids of requests that were dropped because there were more than 64.
@@ -215,8 +215,7 @@ public final class MemoryNotifications: Sendable {
     }
 
     private static func ring(_ state: inout State, at now: WallTime) {
-        // Its time was past in the zone that the device has come to: it is to come again if the
-        // calendar is set back.
+        // Its time had passed in the device's new zone: it rings again if the calendar is set back.
         for (id, pending) in state.pending where pending.due == nil {
             state.pending[id]?.due = due(pending.request, after: now, in: state.zone)
         }

@@ -1,7 +1,7 @@
 public import RepriseCore
 import Synchronization
 
-/// What one process of an app talks to, until it is killed; see ``MemoryNotifications``.
+/// The connection of one process of an app, until it is killed; see ``MemoryNotifications``.
 public final class MemoryNotificationsConnection: Sendable {
     private struct State {
         /// How many changes are left until the process is dead; nil: it lives.
@@ -18,8 +18,7 @@ public final class MemoryNotificationsConnection: Sendable {
         state = Mutex(State(left: changes))
     }
 
-    /// The process is dead: nothing that it asks from now on has an effect, and nothing is
-    /// answered.
+    /// Kills the process: its later calls have no effect and are never answered.
     public func kill() { state.withLock { $0.left = 0 } }
 
     /// Whether the process is dead.
@@ -31,7 +30,7 @@ public final class MemoryNotificationsConnection: Sendable {
     /// How many changes wait.
     public var held: Int { state.withLock { $0.held.count } }
 
-    /// Lets changes go.
+    /// Releases waiting changes.
     public func release() {
         let held = state.withLock { state in
             state.isHeld = false
@@ -43,7 +42,7 @@ public final class MemoryNotificationsConnection: Sendable {
 
     private func check() async throws {
         guard isDead else { return }
-        // Nobody answers; the task that asks ends with its process.
+        // No answer comes; the calling task ends with its process.
         while true { try await Task.sleep(for: .seconds(3_600)) }
     }
 
@@ -70,15 +69,15 @@ public final class MemoryNotificationsConnection: Sendable {
 }
 
 extension MemoryNotificationsConnection: UserNotifications {
-    /// What the person allows now.
+    /// The person's current settings.
     public func settings() async throws -> NotificationSettings {
         try await check()
         try truth()
         return system.with { $0.settings }
     }
 
-    /// Answers as ``MemoryNotifications/allow(_:)`` has said; a person who was not asked yet says
-    /// yes.
+    /// Answers with the permission of ``MemoryNotifications/allow(_:)``; a person who was not asked
+    /// yet says yes.
     public func requestAuthorization(provisional: Bool) async throws -> Bool {
         try await check()
         try truth()
@@ -103,14 +102,14 @@ extension MemoryNotificationsConnection: UserNotifications {
         return system.pending
     }
 
-    /// What stands in the notification centre.
+    /// The notifications in the notification centre.
     public func delivered() async throws -> [DeliveredNotification] {
         try await check()
         try truth()
         return system.delivered
     }
 
-    /// Takes requests back.
+    /// Removes pending requests.
     public func removePending(_ ids: [String]) async throws {
         try await change()
         try truth()
@@ -120,7 +119,7 @@ extension MemoryNotificationsConnection: UserNotifications {
         }
     }
 
-    /// Takes notifications out of the notification centre.
+    /// Removes notifications from the notification centre.
     public func removeDelivered(_ ids: [String]) async throws {
         try await change()
         try truth()
@@ -137,7 +136,7 @@ extension MemoryNotificationsConnection: UserNotifications {
         system.with { state in MemoryNotifications.set(count, &state) }
     }
 
-    /// Does nothing: nobody looks at buttons.
+    /// Does nothing: buttons have no effect here.
     public func setCategories(_ categories: [NotificationCategory]) async throws {
         try await check()
     }

@@ -2,7 +2,7 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// What a client asks, and what it is answered.
+/// A client's requests, and the answers.
 extension MemoryServer {
     func receive(_ frame: ClientFrame, from id: Int) {
         state.withLock { state in
@@ -27,7 +27,8 @@ extension MemoryServer {
 
     // MARK: Tokens
 
-    /// Whether it may be said: a token has to be a user's, and on a connection that of one user.
+    /// Whether the frame is allowed: its token must be a user's, and on a connection that of one
+    /// user.
     private func isKnown(_ frame: ClientFrame, from id: Int, _ state: inout State) -> Bool {
         let token: AccessToken?
         switch frame {
@@ -152,7 +153,7 @@ extension MemoryServer {
         if faults.completion == .after { push([complete], to: id, &state) }
     }
 
-    /// The events of a catch-up, up to where a fault ends it.
+    /// The events of a catch-up, up to a fault's end.
     private func send(
         _ frames: [ServerFrame], _ events: [ServerFrame], to id: Int, _ state: inout State
     ) {
@@ -213,7 +214,7 @@ extension MemoryServerFaults.Order {
     }
 }
 
-/// A generator that can be seeded, so that a test that failed fails again.
+/// A seedable generator, so that a failed test fails again.
 private struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -2,8 +2,8 @@ public import RepriseCore
 public import RepriseWire
 import Synchronization
 
-/// A server in memory for an app's own tests: it is the dialer too, speaks the wire, and can be as
-/// bad as servers are.
+/// An in-memory server for an app's own tests: it is the dialer too, speaks the wire protocol, and
+/// can misbehave as real servers do.
 ///
 /// ```swift
 /// let server = MemoryServer()
@@ -12,8 +12,8 @@ import Synchronization
 /// let reprise = try await Reprise.open(at: folder, server: "http://memory", dialer: server)
 /// ```
 ///
-/// Nothing waits here and nothing is lost unless ``faults`` say so. It asks for tokens if it is
-/// given some:
+/// It neither delays nor loses messages unless ``faults`` say so. It requires tokens if it is given
+/// some:
 ///
 /// ```swift
 /// let server = MemoryServer(tokens: [try AccessToken("YWRh.Yg.1"): try UserID("ada")])
@@ -22,7 +22,7 @@ public final class MemoryServer: SocketDialer {
     struct Log {
         var epoch: Epoch
         var events: [ServerFrame.Event] = []
-        /// All up to here is gone.
+        /// Everything up to here is removed.
         var floor: Int64 = 0
         var head: Int64 { events.last?.seq ?? floor }
     }
@@ -38,7 +38,7 @@ public final class MemoryServer: SocketDialer {
         var logs: [ChannelName: Log] = [:]
         var faults = MemoryServerFaults()
         var connections: [Int: Connection] = [:]
-        /// Who listens to what, by connection.
+        /// Subscribed channels, by connection.
         var subscriptions: [Int: Set<ChannelName>] = [:]
         var silent: Set<Int> = []
         var requests: [ClientFrame.Subscription] = []
@@ -46,9 +46,9 @@ public final class MemoryServer: SocketDialer {
         var dialled = 0
         var epochs = 1
         var time: Int64 = 1
-        /// Whose each is; nil: none is asked for.
+        /// The user of each token; nil: none is required.
         var tokens: [AccessToken: UserID]?
-        /// Who has said hello, by connection.
+        /// The user of each greeted connection.
         var users: [Int: UserID] = [:]
         var greeted: [UserID?] = []
         var refused = 0
@@ -56,36 +56,36 @@ public final class MemoryServer: SocketDialer {
 
     let state = Mutex(State())
 
-    /// Whom it takes for a user who shows no token.
+    /// The user of a client that shows no token.
     let user: UserID?
 
-    /// Makes a server without any message, which asks for no tokens.
+    /// Makes a server without any message, which requires no tokens.
     ///
-    /// - Parameter user: whom it takes every client for; nil: it does not know users.
+    /// - Parameter user: the user of every client; nil: a server without users.
     public init(user: UserID? = nil) { self.user = user }
 
-    /// Makes a server without any message, which asks for tokens as a server with `--dev` or
+    /// Makes a server without any message, which requires tokens as a server with `--dev` or
     /// `--keys` does.
     ///
-    /// - Parameter tokens: those that it takes, and whose each is. A client that shows another, or
+    /// - Parameter tokens: the accepted tokens and their users. A client that shows another, or
     ///   none, is refused for good.
     public init(tokens: [AccessToken: UserID]) {
         user = nil
         state.withLock { $0.tokens = tokens }
     }
 
-    /// The tokens that it takes, and whose each is; nil: it asks for none.
+    /// The accepted tokens and their users; nil: none is required.
     ///
-    /// A connection that is open stays open whatever is changed here.
+    /// An open connection stays open whatever is changed here.
     public var tokens: [AccessToken: UserID]? {
         get { state.withLock { $0.tokens } }
         set { state.withLock { $0.tokens = newValue } }
     }
 
-    /// Whom it has welcomed, in order; nil: somebody of whom it knows no name.
+    /// The welcomed users, in order; nil: a client without a user.
     public var greeted: [UserID?] { state.withLock { $0.greeted } }
 
-    /// How often it has refused a client for its token, or for having none.
+    /// How often it has refused a client for a wrong or missing token.
     public var refused: Int { state.withLock { $0.refused } }
 
     deinit {
@@ -98,22 +98,22 @@ public final class MemoryServer: SocketDialer {
         set { state.withLock { $0.faults = newValue } }
     }
 
-    /// What clients have asked for, in order.
+    /// The clients' subscription requests, in order.
     public var requests: [ClientFrame.Subscription] { state.withLock { $0.requests } }
 
-    /// How often somebody has dialled.
+    /// How often it was dialled.
     public var dialled: Int { state.withLock { $0.dialled } }
 
     // MARK: The log
 
-    /// Stores a message and sends it to everybody who is subscribed.
+    /// Stores a message and sends it to all subscribers.
     ///
     /// - Parameters:
     ///   - json: one JSON value.
-    ///   - channel: its channel; it is made if it is not there.
+    ///   - channel: its channel; it is made if it is absent.
     ///   - id: its identity; storing the same id again changes nothing.
-    ///   - sender: who is said to have published it.
-    ///   - change: what it does to an earlier message, by sequence.
+    ///   - sender: its author.
+    ///   - change: its change to an earlier message, by sequence.
     /// - Returns: its sequence.
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     @discardableResult
@@ -154,7 +154,7 @@ public final class MemoryServer: SocketDialer {
         return event.seq
     }
 
-    /// Stores many messages, their bodies numbers, as one that came before anybody subscribed.
+    /// Stores many messages with numbers as bodies, as if sent before any subscription.
     ///
     /// - Parameters:
     ///   - channel: their channel.
@@ -177,11 +177,11 @@ public final class MemoryServer: SocketDialer {
         }
     }
 
-    /// Takes the oldest messages away, as a server's retention does.
+    /// Removes the oldest messages, as a server's retention does.
     ///
     /// - Parameters:
     ///   - channel: the channel.
-    ///   - sequence: all up to here.
+    ///   - sequence: everything up to here.
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func trim(_ channel: String, through sequence: Int64) throws {
         let name = try ChannelName(channel)
@@ -233,7 +233,7 @@ public final class MemoryServer: SocketDialer {
         for connection in forget() { connection.socket.end(code: code) }
     }
 
-    /// Ends every connection without a word.
+    /// Ends every connection without a close frame.
     public func cut() { for connection in forget() { connection.socket.cut() } }
 
     private func forget() -> [Connection] {
@@ -246,7 +246,7 @@ public final class MemoryServer: SocketDialer {
         }
     }
 
-    /// Sends a heartbeat with the heads of all channels, as far as ``faults`` let it be true.
+    /// Sends a heartbeat with the heads of all channels, falsified as ``faults`` say.
     public func heartbeat() {
         state.withLock { state in
             let lie = state.faults.headOffset
@@ -261,7 +261,7 @@ public final class MemoryServer: SocketDialer {
         }
     }
 
-    /// Sends a frame to every connection, whatever it says.
+    /// Sends a frame to every connection, whatever its content.
     public func send(_ frame: ServerFrame) {
         state.withLock { state in
             for id in state.connections.keys.sorted() { push([frame], to: id, &state) }

@@ -1,6 +1,6 @@
 /// How a ``MemoryServer`` misbehaves; by default it does not.
 public struct MemoryServerFaults: Hashable, Sendable {
-    /// In which order the events of a catch-up come.
+    /// The order of a catch-up's events.
     public enum Order: Hashable, Sendable {
         /// By sequence.
         case sequence
@@ -12,7 +12,7 @@ public struct MemoryServerFaults: Hashable, Sendable {
         case streams(Int, seed: UInt64)
     }
 
-    /// When `sync_complete` comes.
+    /// When `sync_complete` is sent.
     public enum Completion: Hashable, Sendable {
         /// After the last event.
         case after
@@ -22,24 +22,23 @@ public struct MemoryServerFaults: Hashable, Sendable {
         case never
     }
 
-    /// In which order the events of a catch-up come.
+    /// The order of a catch-up's events.
     public var order = Order.sequence
-    /// How often each event comes.
+    /// How often each event is sent.
     public var repeats = 1
-    /// When `sync_complete` comes.
+    /// When `sync_complete` is sent.
     public var completion = Completion.after
-    /// What is added to every head that is told: the server lies.
+    /// Added to every reported head: the server lies.
     public var headOffset: Int64 = 0
     /// After so many events of a catch-up the connection is closed with ``closeCode``; once.
     public var closesAfter: Int?
-    /// What it is closed with; nil: it is cut without a word.
+    /// The close code; nil: it is cut without a close frame.
     public var closeCode: UInt16?
-    /// After so many events of a catch-up the connection stays open and nothing comes any more;
-    /// once.
+    /// After so many events of a catch-up the connection stays open and silent; once.
     public var silentAfter: Int?
     /// Every so many events of a catch-up one is left out.
     public var skipsEach: Int?
 
-    /// A server that does everything right.
+    /// A server without faults.
     public init() {}
 }

@@ -1,6 +1,6 @@
 /// The fields of a form.
 extension CatalogueReader {
-    /// Which settings a type has beside those of all fields.
+    /// The settings of each type, besides those of all fields.
     private static let settings: [String: [String]] = [
         "email": ["maximumLength"], "text": ["maximumLength"], "multiline": ["maximumLength"],
         "number": ["minimum", "maximum"], "choice": ["options"], "choices": ["options"],

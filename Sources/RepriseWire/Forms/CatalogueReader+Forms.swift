@@ -1,9 +1,9 @@
-/// What a catalogue consists of, from the top down.
+/// The parts of a catalogue, from the top down.
 extension CatalogueReader {
     mutating func catalogue(_ value: Value) -> Content {
         var content = Content()
         let known = ["$schema", "format", "version", "frequency", "predicates", "forms"]
-        // Of another format nothing else can be judged.
+        // A catalogue of another format cannot be checked further.
         guard let members = members(of: value) else { return content }
         guard
             member("format", of: members, isNeeded: true, { $0.word($1, of: ["forms/1"]) }) != nil
@@ -88,7 +88,7 @@ extension CatalogueReader {
         return event.map { ($0, delay ?? 0) }
     }
 
-    // MARK: What a person sees
+    // MARK: Visible content
 
     private mutating func look(of members: Members) {
         _ = member("text", of: members) { $0.text($1, 0...FormsLimits.textCharacters) }
@@ -101,7 +101,7 @@ extension CatalogueReader {
     private mutating func image(_ value: Value) -> Void? {
         guard let members = members(of: value, known: ["url", "alt"]) else { return nil }
         _ = member("url", of: members, isNeeded: true) { $0.picture($1) }
-        // Empty for a picture that says nothing.
+        // Empty for a decorative picture.
         _ = member("alt", of: members, isNeeded: true) {
             $0.text($1, 0...FormsLimits.textCharacters)
         }

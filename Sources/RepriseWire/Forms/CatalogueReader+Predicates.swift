@@ -1,11 +1,11 @@
-/// Predicates: the one part of a catalogue that nests in itself.
+/// Predicates: the only recursive part of a catalogue.
 extension CatalogueReader {
     private static let operators = [
         "equals", "notEquals", "lessThan", "atMost", "greaterThan", "atLeast", "exists", "missing",
         "contains", "startsWith", "endsWith", "in",
     ]
 
-    /// The `where` of a trigger, with what it uses.
+    /// The `where` of a trigger, with the predicates that it uses.
     mutating func condition(_ value: Value, _ named: NamedPredicates) -> Void? {
         var shape = PredicateShape()
         predicate(value, depth: 1, &shape)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Single values; each notes what is wrong with it and is nil then.
+/// Single values; each reader notes a problem and returns nil for an invalid one.
 extension CatalogueReader {
     /// A text of so many characters.
     mutating func text(
@@ -52,7 +52,7 @@ extension CatalogueReader {
         id(value, atMost: FormsLimits.eventCharacters)
     }
 
-    /// One of some words.
+    /// One of the given words.
     mutating func word(_ value: Value, of words: [String]) -> String? {
         guard value.kind == .string, let text = try? scanner.string(value), words.contains(text)
         else {
@@ -62,7 +62,7 @@ extension CatalogueReader {
         return text
     }
 
-    /// A double has 17 digits that matter: whoever sends hundreds means something else.
+    /// A double has 17 significant digits: a number with hundreds is an error.
     private static let numberBytes = 400
 
     /// A number that a program of any language can hold.
@@ -105,7 +105,7 @@ extension CatalogueReader {
         return word == UInt8(ascii: "t")
     }
 
-    /// Properties of an event, of which only the size is our business.
+    /// Properties of an event, of which only the size is checked.
     mutating func properties(_ value: Value) -> Bool? {
         guard value.kind == .object else {
             note("Properties are an object: {…}.", at: value)
@@ -124,7 +124,7 @@ extension CatalogueReader {
 
     private static let unsafeSchemes = ["javascript", "data", "vbscript", "file", "blob"]
 
-    /// Where a button leads: any scheme that opens something, none that runs something.
+    /// A button's target: any scheme that opens something, none that runs code.
     mutating func deepLink(_ value: Value) -> String? {
         guard let url = text(value, 1...FormsLimits.urlCharacters) else { return nil }
         let scheme = url.prefix { $0 != ":" }
@@ -190,7 +190,7 @@ extension CatalogueReader {
         }
     }
 
-    /// No space and no control character, which browsers drop and other readers do not.
+    /// No space and no control character, which browsers drop and other readers keep.
     private static func isPlain(_ url: String) -> Bool {
         url.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f }
     }

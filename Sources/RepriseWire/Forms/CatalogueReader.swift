@@ -1,14 +1,14 @@
 import RepriseCore
 
-/// Walks over a catalogue and notes all that is wrong, up to the bound.
+/// Reads a catalogue and notes all problems, up to the bound.
 ///
-/// The text is checked as JSON first, so that the walk meets values only. It goes down by the
-/// format's own structure, never into what it does not know, and predicates, the only part that
-/// nests in itself, are bounded: nothing that is sent can exhaust the stack.
+/// The text is checked as JSON first, so that only valid values are read. It descends by the
+/// format's own structure, never into unknown members, and predicates, the only recursive part, are
+/// bounded: no input can exhaust the stack.
 struct CatalogueReader {
     typealias Value = JSONScanner.Value
 
-    /// What a catalogue that is right says.
+    /// The content of a valid catalogue.
     struct Content {
         var version = ""
         var frequency: FormsCatalogue.Frequency?
@@ -47,14 +47,14 @@ struct CatalogueReader {
         var reader = CatalogueReader(bytes)
         let content = reader.wholeText().map { reader.catalogue($0) } ?? Content()
         guard reader.found.isEmpty else {
-            // Named predicates are judged after the triggers: a person reads from the top.
+            // Named predicates are checked after the triggers: a person reads from the top.
             throw FormsCatalogueFailure(
                 reader.found.sorted { $0.offset < $1.offset }.map(\.problem))
         }
         return content
     }
 
-    /// The one value of the text; nil if it is no JSON.
+    /// The one value of the text; nil if it is not JSON.
     private mutating func wholeText() -> Value? {
         var walker = scanner
         do {
@@ -70,7 +70,7 @@ struct CatalogueReader {
 
     // MARK: Problems
 
-    /// Whether there is no room for another problem; then nothing more is looked at.
+    /// Whether the list of problems is full; then nothing more is checked.
     var isFull: Bool { found.count >= FormsLimits.problems }
 
     /// Notes a problem of the value at the current path.
@@ -78,7 +78,7 @@ struct CatalogueReader {
         note(message, at: value.range.lowerBound)
     }
 
-    /// Notes a problem of a place that was passed before.
+    /// Notes a problem of an earlier place.
     mutating func note(_ message: String, at place: Place) {
         guard !isFull else { return }
         found.append(
@@ -93,7 +93,7 @@ struct CatalogueReader {
         note(message, at: Place(offset: offset, pointer: pointer))
     }
 
-    /// Where a value at the current path is.
+    /// The place of a value at the current path.
     func place(of value: Value) -> Place {
         Place(offset: value.range.lowerBound, pointer: pointer)
     }
@@ -112,7 +112,7 @@ struct CatalogueReader {
         }.joined()
     }
 
-    // MARK: Going down
+    // MARK: Descending
 
     /// Calls `body` one step further down.
     mutating func within<Result>(
@@ -123,7 +123,7 @@ struct CatalogueReader {
         return body(&self)
     }
 
-    /// The members of an object; notes what is no object, and what is there twice.
+    /// The members of an object; notes a value that is not an object, and duplicate members.
     mutating func members(of value: Value) -> Members? {
         guard value.kind == .object else {
             note("An object is expected: {…}.", at: value)
@@ -142,14 +142,14 @@ struct CatalogueReader {
         return members
     }
 
-    /// The members of an object that may have these; notes all others.
+    /// The members of an object with these known names; notes all others.
     mutating func members(of value: Value, known: [String]) -> Members? {
         guard let members = members(of: value) else { return nil }
         refuse(allBut: known, of: members)
         return members
     }
 
-    /// Notes members that nobody knows: likely a slip, and it would change silently what is shown.
+    /// Notes unknown members: probably a mistake, which would silently change the form.
     mutating func refuse(allBut known: [String], of members: Members) {
         for name in members.names where !known.contains(name) {
             guard let value = members.values[name] else { continue }
@@ -178,7 +178,7 @@ struct CatalogueReader {
         return elements
     }
 
-    /// Reads a member; notes that it is missing where it is needed.
+    /// Reads a member; notes a required one that is missing.
     mutating func member<Result>(
         _ name: String, of members: Members, isNeeded: Bool = false,
         _ read: (inout CatalogueReader, Value) -> Result?
@@ -205,7 +205,7 @@ struct CatalogueReader {
 }
 
 extension String {
-    /// For messages: what somebody else has written, but not all of it.
+    /// For messages: the beginning of an author's text.
     var shortened: String {
         unicodeScalars.count <= FormsLimits.idCharacters
             ? self : String(String.UnicodeScalarView(unicodeScalars.prefix(61))) + "…"

@@ -1,5 +1,5 @@
-/// A catalogue of forms (`forms/1`) that keeps all rules of `docs/forms.md`, and the bytes it came
-/// as.
+/// A catalogue of forms (`forms/1`) that follows all rules of `docs/forms.md`, and its original
+/// bytes.
 ///
 /// ```swift
 /// do {
@@ -10,10 +10,10 @@
 /// }
 /// ```
 ///
-/// The forms are shown by the page, which reads the bytes. Here stands what the others need to
-/// know: whose caps to keep, and what to list.
+/// The page shows the forms, and reads the bytes. The properties here serve the host and the tool:
+/// the caps to apply, and the forms to list.
 package struct FormsCatalogue: Hashable, Sendable {
-    /// How often something may be shown.
+    /// A cap on how often a form may be shown.
     package struct Frequency: Hashable, Sendable {
         /// So many times.
         package let most: Int
@@ -21,17 +21,17 @@ package struct FormsCatalogue: Hashable, Sendable {
         package let seconds: Int64
     }
 
-    /// What the host and the tool have to know of a form.
+    /// The properties of a form that the host and the tool need.
     package struct Form: Hashable, Sendable {
         /// Unique in its catalogue.
         package let id: String
-        /// What stands above it.
+        /// Its title.
         package let title: String
         /// Higher is shown first.
         package let priority: Int
-        /// The names of the events that its triggers wait for, in their order, each once.
+        /// The names of its triggers' events, in their order, each once.
         package let events: [String]
-        /// The longest that an event waits for its time after it has happened, in seconds.
+        /// The longest delay of a trigger after its event, in seconds.
         package let longestDelay: Int64
         /// How often it may be shown; nil for no cap of its own.
         package let frequency: Frequency?
@@ -41,9 +41,9 @@ package struct FormsCatalogue: Hashable, Sendable {
         package let until: Int64?
     }
 
-    /// As it came.
+    /// The original bytes.
     package let bytes: [UInt8]
-    /// What its author calls it.
+    /// The author's version.
     package let version: String
     /// How often any form may be shown; nil for no cap.
     package let frequency: Frequency?
@@ -54,7 +54,7 @@ package struct FormsCatalogue: Hashable, Sendable {
 
     /// Checks a catalogue.
     ///
-    /// Takes time and memory in proportion to the bytes, whatever they are.
+    /// Takes time and memory in proportion to the bytes, whatever their content.
     ///
     /// - Parameter bytes: JSON text.
     /// - Throws: ``FormsCatalogueFailure``.

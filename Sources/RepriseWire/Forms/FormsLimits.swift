@@ -1,5 +1,4 @@
-/// The bounds of a catalogue of forms, which server, tool and device keep; `docs/limits.md` lists
-/// them.
+/// The bounds of a catalogue of forms, for server, tool and device; `docs/limits.md` lists them.
 ///
 /// Characters are Unicode code points.
 package enum FormsLimits {
@@ -19,7 +18,7 @@ package enum FormsLimits {
     package static let buttons = 8
     /// The most actions of a button.
     package static let actions = 8
-    /// The most characters of a text that a person reads, and of a value that is compared.
+    /// The most characters of a visible text, and of a compared value.
     package static let textCharacters = 4_000
     /// The most characters of an id, a version, or the name of a predicate or a field.
     package static let idCharacters = 64
@@ -36,7 +35,7 @@ package enum FormsLimits {
     package static let predicateDepth = 16
     /// The most predicates of a trigger, `use` followed.
     package static let predicateNodes = 256
-    /// The most values that `in` compares with.
+    /// The most values in an `in` comparison.
     package static let choices = 256
     /// The longest delay, in seconds.
     package static let delaySeconds: Int64 = 86_400

@@ -1,4 +1,4 @@
-/// One thing that is wrong with a catalogue, and where.
+/// A problem of a catalogue, with its place.
 package struct FormsProblem: Hashable, Sendable, CustomStringConvertible {
     /// Counted from 1.
     package let line: Int
@@ -13,7 +13,7 @@ package struct FormsProblem: Hashable, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    /// As a compiler says it, without the file.
+    /// In the format of a compiler's message, without the file.
     package var description: String {
         "\(line): \(message)" + (pointer.isEmpty ? "" : " (\(pointer))")
     }

@@ -1,9 +1,9 @@
-/// How large a predicate is, without what it uses.
+/// The size of a predicate, without those it uses.
 struct PredicateShape {
-    /// The name of another predicate that stands in it.
+    /// A use of another predicate by name.
     struct Use {
         let name: String
-        /// Of the place where it is used.
+        /// The depth of the place of use.
         let depth: Int
         let place: CatalogueReader.Place
     }
@@ -18,10 +18,10 @@ struct PredicateShape {
     }
 }
 
-/// The predicates that have names, and how large each is with all that it uses.
+/// The named predicates, and the size of each with all that it uses.
 ///
-/// Doubling by `use` makes 2ⁿ of n predicates, so nothing is expanded: sizes are added up from
-/// those that use nothing on, each once.
+/// Doubling by `use` makes 2ⁿ of n predicates, so nothing is expanded: sizes are added up once
+/// each, starting with those that use nothing.
 struct NamedPredicates {
     struct Size {
         var depth: Int
@@ -30,7 +30,7 @@ struct NamedPredicates {
 
     private var shapes: [String: PredicateShape] = [:]
     private var sizes: [String: Size] = [:]
-    /// The names of one cycle, in the order of its way from the least on; nil if there is none.
+    /// The names of one cycle, in order from the least name on; nil without a cycle.
     private(set) var cycle: [String]?
     /// In the order of the catalogue.
     private(set) var tooDeep: [String] = []
@@ -49,19 +49,19 @@ struct NamedPredicates {
 
     func knows(_ name: String) -> Bool { shapes[name] != nil }
 
-    /// With all that it uses; what is unknown or in a cycle adds nothing.
+    /// With all that it uses; unknown ones and cycles add nothing.
     func size(of shape: PredicateShape) -> Size {
         var size = Size(depth: shape.depth, nodes: shape.nodes)
         for use in shape.uses {
             guard let used = sizes[use.name] else { continue }
             size.depth = max(size.depth, use.depth + used.depth)
-            // Bounded, because sums of sums grow beyond any number.
+            // Bounded, because sums of sums exceed any number.
             size.nodes = min(size.nodes + used.nodes, FormsLimits.predicateNodes + 1)
         }
         return size
     }
 
-    /// Whether something that it uses is too deep by itself, and was said to be.
+    /// Whether a predicate that it uses is too deep by itself, and was reported.
     func isTooDeep(_ shape: PredicateShape) -> Bool { shape.uses.contains { isTooDeep($0.name) } }
 
     private func isTooDeep(_ name: String) -> Bool {
@@ -90,7 +90,7 @@ struct NamedPredicates {
         return ready
     }
 
-    /// Every one of `left` uses another of them, so whoever goes on and on meets a name again.
+    /// Each of `left` uses another of them, so following the uses reaches a name twice.
     private static func cycle(_ left: [String], _ shapes: [String: PredicateShape]) -> [String]? {
         let isLeft = Set(left)
         guard var name = left.first else { return nil }
@@ -105,7 +105,7 @@ struct NamedPredicates {
             name = next.name
         }
         let cycle = way[(places[name] ?? 0)...]
-        // From the least name on, so that everybody who looks says the same.
+        // From the least name on, so that the result is the same everywhere.
         let start = cycle.indices.min { cycle[$0] < cycle[$1] } ?? cycle.startIndex
         return Array(cycle[start...] + cycle[..<start])
     }

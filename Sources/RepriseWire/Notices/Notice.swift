@@ -1,45 +1,45 @@
 public import RepriseCore
 
-/// A message, as far as it decides about what a person is shown.
+/// The properties of a message that decide how it is shown.
 public struct Notice: Hashable, Sendable, Identifiable {
-    /// What brought it here.
+    /// The path on which it arrived.
     public enum Source: String, Hashable, Sendable, CaseIterable {
-        /// A push, which the system or the service extension has at hand.
+        /// A push, handled by the system or the service extension.
         case push
-        /// The socket, as it was published.
+        /// The socket, live.
         case live
-        /// The socket, afterwards.
+        /// The socket, in a catch-up.
         case catchUp
     }
 
-    /// The message's id: whatever brought it, it is one notice.
+    /// The message's id: one notice, whatever its path.
     public let id: EntryID
-    /// Where it was published.
+    /// Its channel.
     public var channel: ChannelName
-    /// Its sequence there.
+    /// Its sequence in the channel.
     public var seq: Int64
-    /// Who published it; nil: a server without accounts did not say.
+    /// Its author; nil: a server without accounts.
     public var sender: UserID?
-    /// Whether it names the person who is signed in.
+    /// Whether it mentions the signed-in user.
     public var isMention: Bool
     /// Whether it was deleted since.
     public var isDeleted: Bool
     /// When it was published.
     public var published: WallTime
-    /// What brought it here.
+    /// The path on which it arrived.
     public var source: Source
 
     /// Describes a message.
     ///
     /// - Parameters:
     ///   - id: the message's id.
-    ///   - channel: where it was published.
-    ///   - seq: its sequence there.
-    ///   - sender: who published it.
-    ///   - isMention: whether it names the person who is signed in.
+    ///   - channel: its channel.
+    ///   - seq: its sequence in the channel.
+    ///   - sender: its author.
+    ///   - isMention: whether it mentions the signed-in user.
     ///   - isDeleted: whether it was deleted since.
     ///   - published: when it was published.
-    ///   - source: what brought it here.
+    ///   - source: the path on which it arrived.
     public init(
         id: EntryID, channel: ChannelName, seq: Int64, sender: UserID?, isMention: Bool = false,
         isDeleted: Bool = false, published: WallTime, source: Source

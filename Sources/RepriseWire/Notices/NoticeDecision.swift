@@ -1,55 +1,56 @@
 public import RepriseCore
 
-/// What a person is shown of a message, and why.
+/// How a message is shown, and why.
 public struct NoticeDecision: Hashable, Sendable {
-    /// Why: the first of these that holds, in this order.
+    /// The reason: the first of these that holds, in this order.
     public enum Reason: String, Hashable, Sendable, CaseIterable {
-        /// The person published it, on this device or another.
+        /// The user published it, on this device or another.
         case mine
         /// It was deleted.
         case deleted
-        /// The person has read it, here or on another device.
+        /// The user has read it, here or on another device.
         case read
-        /// It was there before the person joined, or before the channel's log began anew.
+        /// It is older than the user's membership, or than the channel's current log.
         case before
-        /// It is on the screen, in the foreground.
+        /// It is visible, in the foreground.
         case onScreen
-        /// It was shown already, whatever brought it then.
+        /// It was already shown, whatever its path then.
         case shown
-        /// The person has put the sender aside.
+        /// The user has muted the sender.
         case senderMuted
-        /// The person has put the channel aside.
+        /// The user has muted the channel.
         case channelMuted
-        /// The system does not let the app show anything.
+        /// The system does not allow the app to show notifications.
         case notPermitted
-        /// These are hours in which nothing should be heard.
+        /// Quiet hours.
         case quiet
-        /// It was caught up, and is no news any more.
+        /// It arrived in a catch-up, and is no longer news.
         case late
-        /// The system lets the app show things quietly alone.
+        /// The system allows quiet delivery only.
         case provisional
-        /// Nothing speaks against it.
+        /// No reason against a banner.
         case new
     }
 
-    /// How it is shown; with what the person has switched off in the system's settings taken away.
+    /// How it is shown, without the options that the person has switched off in the system's
+    /// settings.
     public let presentation: PresentationOptions
-    /// Why.
+    /// The reason.
     public let reason: Reason
-    /// Whether a banner that stands has to go.
+    /// Whether a delivered banner has to be removed.
     public let removesBanner: Bool
 }
 
 extension NoticeDecision {
     /// Decides: the same for the app, the service extension and the server.
     ///
-    /// It asks nothing and remembers nothing. `docs/notices/decision.md` has it as a table, which a
-    /// test compares with this.
+    /// It is a pure function. `docs/notices/decision.md` has it as a table, which a test compares
+    /// with this.
     ///
     /// - Parameters:
     ///   - notice: the message.
-    ///   - state: everything else.
-    /// - Returns: what is shown, and why.
+    ///   - state: all other inputs.
+    /// - Returns: how it is shown, and why.
     public static func decide(_ notice: Notice, in state: NoticeState) -> NoticeDecision {
         let reason = reason(notice, state)
         var presentation = reason.presentation
@@ -85,7 +86,7 @@ extension NoticeDecision {
 }
 
 extension NoticeDecision.Reason {
-    /// How a message is shown for this reason, if the system's settings allow all of it.
+    /// How a message is shown for this reason, if the system's settings allow all options.
     var presentation: PresentationOptions {
         switch self {
         case .mine, .deleted, .read, .before, .onScreen, .senderMuted, .channelMuted,
@@ -97,7 +98,7 @@ extension NoticeDecision.Reason {
         }
     }
 
-    /// Whether a banner of the message that stands must not stand any longer.
+    /// Whether a delivered banner of the message must be removed.
     var endsBanner: Bool {
         switch self {
         case .mine, .deleted, .read, .before, .onScreen, .senderMuted, .channelMuted: true

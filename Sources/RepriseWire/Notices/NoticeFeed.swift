@@ -1,29 +1,30 @@
 package import RepriseCore
 
-/// What the door for notices hears of channels.
+/// The events of channels for the notices feature.
 package enum NoticeNews: Hashable, Sendable {
     /// Messages, positions, counts or the state of the channel have changed.
     case changed(ChannelName)
-    /// Somebody looks at it.
+    /// It is visible.
     case appeared(ChannelName)
-    /// Nobody looks at it any more.
+    /// It is no longer visible.
     case disappeared(ChannelName)
-    /// The app takes no part in it any more.
+    /// The app no longer subscribes to it.
     case left(ChannelName)
 }
 
-/// How messages of a channel come at the moment.
+/// The current flow of a channel's messages.
 package struct NoticeFlow: Hashable, Sendable {
-    /// What has a greater sequence than this has come live; nil: the server has not said yet where
-    /// the log ends.
+    /// Messages with a greater sequence arrived live; nil: the server has not told the log's end
+    /// yet.
     package var liveAfter: Int64?
-    /// Whether what was missing is still coming.
+    /// Whether missing messages are still arriving.
     package var isCatchingUp: Bool
-    /// Whether the server refuses the channel: the user is no member.
+    /// Whether the server refuses the channel: the user is not a member.
     package var isRefused: Bool
-    /// By how much the device's calendar is ahead of the server's, by which messages are dated.
+    /// How far the device's calendar is ahead of the server's, which dates messages.
     package var calendarAhead: Duration
-    /// Whether the journal has what the user has read elsewhere, as the server says now.
+    /// Whether the journal has the user's read positions of other devices, as the server now tells
+    /// them.
     package var isPlaced: Bool
 
     package init(
@@ -38,20 +39,20 @@ package struct NoticeFlow: Hashable, Sendable {
     }
 }
 
-/// Where a channel's log stands.
+/// The positions of a channel's log.
 package struct NoticeStanding: Hashable, Sendable {
     package var log: Int64
     package var epoch: String
-    /// Whether another log of the channel came before it.
+    /// Whether the channel had an earlier log.
     package var hasFormer: Bool
     package var head: Int64
     /// The arrival before the first in this log.
     package var base: Int64
-    /// Of the message that came last.
+    /// The arrival of the latest message.
     package var arrival: Int64
     /// How far the user has read.
     package var read: Int64
-    /// Messages up to it do not count as unread.
+    /// Messages up to here do not count as unread.
     package var start: Int64
     /// Whether the journal has everything up to the head, so that unread messages are counted here.
     package var isComplete: Bool
@@ -72,7 +73,7 @@ package struct NoticeStanding: Hashable, Sendable {
     }
 }
 
-/// A message, as far as it can be shown.
+/// A message, with the properties that can be shown.
 package struct NoticeMessage: Hashable, Sendable, Identifiable {
     package var id: EntryID
     package var channel: ChannelName

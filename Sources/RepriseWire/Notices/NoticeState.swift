@@ -1,57 +1,56 @@
 public import RepriseCore
 
-/// All that a decision about a notice depends on beside the message itself.
+/// All inputs of a decision about a notice, besides the message itself.
 public struct NoticeState: Hashable, Sendable {
-    /// Whether a person has put a channel or another person aside.
+    /// Whether a person has muted a channel or another person.
     public enum Mute: Hashable, Sendable {
-        /// Not.
+        /// Not muted.
         case none
-        /// Until then; what names the person comes through if `exceptMentions`.
+        /// Until then; mentions come through if `exceptMentions`.
         case until(WallTime, exceptMentions: Bool)
     }
 
-    /// What is already in front of the person.
+    /// Whether a message was already shown.
     public enum Shown: String, Hashable, Sendable, CaseIterable {
-        /// Nothing of this message.
+        /// Never shown.
         case never
-        /// Its banner stands in the notification centre.
+        /// Its banner is in the notification centre.
         case standing
-        /// Its banner stood there, and was tapped, dismissed or taken away.
+        /// Its banner was there, and was tapped, dismissed or removed.
         case gone
     }
 
-    /// Who is signed in; nil: nobody has to sign in.
+    /// The signed-in user; nil: no sign-in is needed.
     public var me: UserID?
-    /// Up to where the person has read the channel.
+    /// The person's read position in the channel.
     public var read: Int64
-    /// Up to where messages were there before the person came: before joining, or before the
-    /// channel's log began anew.
+    /// Messages up to here are older than the person's membership, or than the channel's current
+    /// log.
     public var before: Int64
-    /// What of this message is already shown.
+    /// Whether this message was already shown.
     public var shown: Shown
-    /// The channel that is on the screen of an app in the foreground; nil: another screen, or the
-    /// background.
+    /// The visible channel of an app in the foreground; nil: another screen, or the background.
     public var onScreen: ChannelName?
-    /// What the person allows, in the system's settings.
+    /// The person's permissions, in the system's settings.
     public var settings: NotificationSettings
-    /// Whether the channel is put aside.
+    /// Whether the channel is muted.
     public var channelMute: Mute
-    /// Whether the sender is put aside.
+    /// Whether the sender is muted.
     public var senderMute: Mute
-    /// Whether nothing should be heard now: by quiet hours of the app's own, or because the app
-    /// knows of a Focus.
+    /// Whether no sound is allowed now: by the app's own quiet hours, or because the app knows of a
+    /// Focus.
     public var isQuiet: Bool
-    /// What the calendar says.
+    /// The calendar's time.
     public var now: WallTime
-    /// What was caught up is listed without a sound if it is older than this.
+    /// A message of a catch-up that is older than this is listed without a sound.
     public var lateAfter: Duration
 
-    /// Describes a state in which nothing speaks against a banner.
+    /// Describes a state that allows a banner.
     ///
     /// - Parameters:
-    ///   - me: who is signed in.
-    ///   - settings: what the person allows.
-    ///   - now: what the calendar says.
+    ///   - me: the signed-in user.
+    ///   - settings: the person's permissions.
+    ///   - now: the calendar's time.
     public init(me: UserID?, settings: NotificationSettings, now: WallTime) {
         self.me = me
         self.settings = settings

@@ -1,26 +1,26 @@
 public import RepriseCore
 
-/// What a push says to a program: the member `reprise` of its payload.
+/// The machine-readable part of a push: the member `reprise` of its payload.
 ///
-/// A push is a hint and the log is the truth: it never covers and never applies. By `id` it merges
-/// with the same message from the socket, from a catch-up and from an extension.
+/// A push is a hint and the log is the truth: a push changes no coverage and applies nothing. By
+/// `id` it merges with the same message from the socket, from a catch-up and from an extension.
 public struct PushHint: Hashable, Sendable {
-    /// What a push is for.
+    /// The purpose of a push.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// A message, for a person.
         case alert
-        /// Nothing but the figure at the app's icon.
+        /// Only the app icon's badge.
         case badge
-        /// Banners of messages up to `seq` are to be taken away: they were read on another device.
+        /// Banners of messages up to `seq` must be removed: they were read on another device.
         case dismiss
     }
 
     /// How many messages are unread in all channels of a user.
     public struct Badge: Hashable, Sendable {
-        /// How many, at most ``WireLimits/unreadCounted``.
+        /// The count, at most ``WireLimits/unreadCounted``.
         public var count: Int64
-        /// When it was counted, by the server's clock: a badge of an earlier count never takes the
-        /// place of one of a later.
+        /// When it was counted, by the server's clock: a badge of an earlier count never replaces
+        /// one of a later.
         public var asOf: WallTime
 
         /// Makes a badge.
@@ -30,33 +30,33 @@ public struct PushHint: Hashable, Sendable {
         }
     }
 
-    /// What the push is for.
+    /// The purpose of the push.
     public var kind: Kind
     /// The channel of the message.
     public var channel: ChannelName
-    /// The message's sequence; for `dismiss` how far the user has read.
+    /// The message's sequence; for `dismiss` the user's read position.
     public var seq: Int64
     /// The channel's head when the push was made; the badge counts messages up to it.
     public var head: Int64
     /// The message; nil but for `alert`.
     public var id: EntryID?
-    /// Who published it; nil where the server asks nobody who he is.
+    /// Its author; nil on a server without users.
     public var from: UserID?
-    /// For whom it is: on a device where somebody else is signed in by now it is nobody's.
+    /// The user it is for: a device where another user is signed in by now ignores it.
     public var to: UserID?
     /// When it was stored.
     public var time: WallTime?
-    /// What is unread, if it was counted.
+    /// The unread count, if it was counted.
     public var badge: Badge?
-    /// Whether the text was cut, so that the full one is left to the log.
+    /// Whether the text was cut, so that only the log has the full one.
     public var isCut = false
 
     /// Makes a hint.
     ///
     /// - Parameters:
-    ///   - kind: what the push is for.
+    ///   - kind: the purpose of the push.
     ///   - channel: the channel of the message.
-    ///   - seq: the message's sequence, or how far the user has read.
+    ///   - seq: the message's sequence, or the user's read position.
     ///   - head: the channel's head.
     public init(kind: Kind, channel: ChannelName, seq: Int64, head: Int64) {
         self.kind = kind
@@ -67,9 +67,9 @@ public struct PushHint: Hashable, Sendable {
 
     /// Reads the hint of a payload.
     ///
-    /// - Parameter payload: a JSON object, as it came.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for whatever is not what ``json``
-    ///   writes, `.badID`, `.badChannelName`.
+    /// - Parameter payload: a JSON object, unchanged.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for anything but the form of ``json``,
+    ///   `.badID`, `.badChannelName`.
     public init(payload: [UInt8]) throws {
         self = try payload.withUnsafeBufferPointer { bytes in
             let whole = try Envelope(bytes)
@@ -79,8 +79,7 @@ public struct PushHint: Hashable, Sendable {
         }
     }
 
-    /// Whether it is for somebody else than this user; of one that names nobody, or where nobody is
-    /// known, it is not said.
+    /// Whether it is for another user than this one; false if it names no user, or nobody is known.
     package func isForeign(to user: UserID?) -> Bool {
         guard let to, let user else { return false }
         return to != user

@@ -1,12 +1,12 @@
 import Foundation
 public import RepriseCore
 
-/// The hours of each day in which a person is not to be disturbed, by the clock on a wall of their
-/// own.
+/// The hours of each day in which a person must not be disturbed, by a wall clock in a zone of
+/// their own.
 ///
-/// From `start` up to and without `end`; where `end` is the earlier one they go over midnight. In
-/// the night in which clocks change they begin and end by what the wall shows, so they may last an
-/// hour more or less.
+/// From `start` up to and without `end`; if `end` is the earlier one they pass midnight. In the
+/// night of a clock change they begin and end by the wall clock, so they may last an hour more or
+/// less.
 public struct QuietHours: Hashable, Sendable {
     /// Minutes after midnight: 0 to 1,439.
     public let start: Int
@@ -21,8 +21,8 @@ public struct QuietHours: Hashable, Sendable {
     ///   - start: minutes after midnight.
     ///   - end: minutes after midnight.
     ///   - zone: a name of the IANA time zone database, at most 64 bytes.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for minutes that no day has, for hours
-    ///   of no length, for an unknown zone.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for minutes outside a day, for hours of
+    ///   no length, for an unknown zone.
     public init(start: Int, end: Int, zone: String) throws {
         guard (0..<1_440).contains(start), (0..<1_440).contains(end), start != end else {
             throw RepriseError(
@@ -39,7 +39,7 @@ public struct QuietHours: Hashable, Sendable {
         self.zone = zone
     }
 
-    /// Makes quiet hours from what a clock shows: `22:00`, `07:00`.
+    /// Makes quiet hours from wall clock times: `22:00`, `07:00`.
     ///
     /// - Parameters:
     ///   - start: hours and minutes, two digits each.
@@ -55,7 +55,7 @@ public struct QuietHours: Hashable, Sendable {
         try self.init(start: start, end: end, zone: zone)
     }
 
-    /// Whether a moment lies in them; a zone that this machine does not know any more has none.
+    /// Whether a moment is within them; never, if this machine no longer knows the zone.
     public func contains(_ moment: WallTime) -> Bool {
         guard let zone = TimeZone(identifier: zone) else { return false }
         let seconds = Double(moment.milliseconds) / 1_000
@@ -66,10 +66,10 @@ public struct QuietHours: Hashable, Sendable {
             ? (start..<end).contains(minute) : minute >= start || minute < end
     }
 
-    /// When they begin, as a clock shows it.
+    /// The start, as a wall clock time.
     public var startText: String { Self.text(start) }
 
-    /// When they end, as a clock shows it.
+    /// The end, as a wall clock time.
     public var endText: String { Self.text(end) }
 
     private static func minutes(_ text: String) -> Int? {
