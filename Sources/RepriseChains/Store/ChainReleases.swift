@@ -1,7 +1,7 @@
 package import GRDB
 import RepriseCore
 
-/// What is held, and the commands that let it go on.
+/// Waiting tasks, and the commands that release them.
 package enum ChainReleases {
     /// At most so many at a time.
     package static let page = 500

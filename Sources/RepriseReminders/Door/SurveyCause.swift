@@ -1,6 +1,6 @@
-/// Why what should ring is compared with what the system has.
+/// The reason for a comparison of the plan with the system.
 public enum SurveyCause: String, Hashable, Sendable, CaseIterable {
-    /// The door has begun.
+    /// The feature started.
     case start
     /// The app came to the foreground.
     case foreground
