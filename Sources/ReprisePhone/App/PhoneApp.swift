@@ -77,7 +77,7 @@ public final class PhoneApp: Sendable {
         PhoneDialer(dialer: dialer, network: link.network)
     }
 
-    /// Where the phone's browser listens to a debugger; it is started when the first app asks.
+    /// The DevTools address of the phone's browser; started at the first request.
     ///
     /// - Returns: a WebSocket URL on loopback.
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no browser is installed,
@@ -89,7 +89,7 @@ public final class PhoneApp: Sendable {
 
     /// Web views in the phone's browser, which end with this process.
     ///
-    /// - Parameter screen: what pages believe to be on.
+    /// - Parameter screen: the screen that pages see.
     /// - Returns: a host of web views.
     /// - Throws: as ``browser()``.
     public func webViews(screen: ChromiumWebViews.Screen = .init()) async throws -> ChromiumWebViews
@@ -100,9 +100,9 @@ public final class PhoneApp: Sendable {
             address: try await browser(), app: "a" + String(host), screen: screen)
     }
 
-    /// Puts an observation of the app into the phone's log, with the moment of this call.
+    /// Writes an observation of the app into the phone's log, with the time of this call.
     ///
-    /// Returns when it has left the process: a kill does not take it back.
+    /// Returns when it has left the process, so that a kill does not lose it.
     ///
     /// - Parameters:
     ///   - what: a word; the log has it with `app.` before it.
@@ -115,20 +115,19 @@ public final class PhoneApp: Sendable {
                 microseconds: Int64(uptime / .microseconds(1))))
     }
 
-    /// Lets the system talk to the app, until the task is cancelled.
+    /// Connects the app's handlers to the system, until the task is cancelled.
     ///
-    /// What came before waits; each handler runs in a task of its own, begun in the order of what
-    /// happened. What a handler returns from is done for the system: only then a response is
-    /// completed.
+    /// Earlier events wait; each handler runs in a task of its own, begun in order. An order counts
+    /// as done when its handler returns: only then a response is completed.
     ///
     /// - Parameters:
-    ///   - life: is told about foreground, background and memory.
-    ///   - notifications: is the delegate of the notification centre.
-    ///   - scene: gets a tap that a scene's connection options carry after the delegate has had it
-    ///     (see ``PhoneLaunch/response`` for the one that comes before); nil: the delegate's
+    ///   - life: notified of foreground, background and memory.
+    ///   - notifications: the delegate of the notification centre.
+    ///   - scene: gets a tap from a scene's connection options after the delegate has had it (see
+    ///     ``PhoneLaunch/response`` for the one before); nil: the delegate's
     ///     ``RepriseCore/NotificationHandler/received(_:)`` again.
-    ///   - webViewCrash: makes the web views' process die.
-    ///   - transfersDone: is told that all of the app's transfers are done, when it was woken for
+    ///   - webViewCrash: crashes the web views' process.
+    ///   - transfersDone: notified that all of the app's transfers are done, when it was woken for
     ///     that (`handleEventsForBackgroundURLSession`); until it returns the app is not suspended.
     ///   - tasks: runs a task of the background scheduler.
     public func run(
