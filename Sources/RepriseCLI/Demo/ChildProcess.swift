@@ -15,8 +15,8 @@ final class ChildProcess: @unchecked Sendable {
     /// Starts `reprise` with these arguments.
     ///
     /// - Parameters:
-    ///   - arguments: what follows `reprise`.
-    ///   - log: where its standard error goes.
+    ///   - arguments: those after `reprise`.
+    ///   - log: the file for its standard error.
     /// - Throws: ``CommandFailure``.
     init(_ arguments: [String], log: URL) throws {
         let (ended, continuation) = AsyncStream<Int32>.makeStream()

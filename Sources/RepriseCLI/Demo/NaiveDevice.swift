@@ -8,7 +8,7 @@ struct NaiveDevice: Sendable {
     let channel: ChannelName
     let effects: EffectFile
 
-    /// What is gone when the process is.
+    /// The state that a kill loses.
     private struct Memory {
         var state = NaiveDeviceState()
         var epoch: Epoch?

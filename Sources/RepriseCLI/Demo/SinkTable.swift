@@ -24,11 +24,11 @@ enum SinkTable {
         }
     }
 
-    /// Every row's id, read past the SDK.
+    /// Every row's id, read without the SDK.
     ///
-    /// - Parameter journal: the journal's folder; nobody owns it any more.
+    /// - Parameter journal: the journal's folder, without an owner.
     /// - Returns: one for each row.
-    /// - Throws: what SQLite says.
+    /// - Throws: SQLite's errors.
     static func ids(in journal: URL) throws -> [EntryID] {
         var configuration = GRDB.Configuration()
         configuration.readonly = true

@@ -42,7 +42,7 @@ struct PhoneOption: ParsableArguments {
         }
     }
 
-    /// Asks the phone to do something, and shows what that has set off so far.
+    /// Sends a command to the phone, and shows its events so far.
     func perform(_ command: PhoneCommand) async throws {
         try await talk { phone in
             let before = try await phone.status().lastEvent

@@ -17,7 +17,7 @@ public final class PhoneApp: Sendable {
     public let name: String
     /// Why this process was launched.
     public let launch: PhoneLaunch
-    /// Where the app keeps its data; outlives the process.
+    /// The app's data folder; outlives the process.
     public let folder: URL
     private let link: PhoneLink
 
@@ -52,26 +52,26 @@ public final class PhoneApp: Sendable {
     public var scheduler: any BackgroundScheduler { PhoneScheduler(link: link) }
     /// Transfers that the phone runs, whether this process lives or not.
     public var transfers: any TransferService { PhoneTransfers(link: link) }
-    /// Power, network and room on the disk.
+    /// Power, network and free disk space.
     public var status: any DeviceStatus { link.device }
     /// The network.
     public var network: any NetworkStatus { link.network }
     /// The phone's clocks, which a scenario can move.
     package var timekeeper: any Timekeeper { link.clocks }
-    /// Where the phone is.
+    /// The phone's time zone.
     package var zone: TimeZone { link.clocks.zone }
 
-    /// Asks over HTTP as the phone's network lets it: not at all, at once, or slowly.
+    /// Wraps a fetcher in the phone's network: off, on, or slow.
     ///
-    /// - Parameter fetcher: what really asks.
+    /// - Parameter fetcher: performs the requests.
     /// - Returns: the same behind the phone's network.
     public func fetcher(over fetcher: any HTTPFetcher) -> any HTTPFetcher {
         PhoneFetcher(fetcher: fetcher, network: link.network)
     }
 
-    /// Opens connections as the phone's network lets it; they break when the phone goes offline.
+    /// Wraps a dialer in the phone's network; its connections break when the phone goes offline.
     ///
-    /// - Parameter dialer: what really dials.
+    /// - Parameter dialer: opens the connections.
     /// - Returns: the same behind the phone's network.
     public func dialer(over dialer: any SocketDialer) -> any SocketDialer {
         PhoneDialer(dialer: dialer, network: link.network)

@@ -100,7 +100,7 @@ final class PhoneSlot: BackgroundSlot {
     }
 
     func complete(success: Bool) async {
-        expire()  // No caller waits; the phone ignores a second completion.
+        expire()  // Nobody waits any longer; the phone passes a second completion over.
         _ = try? await link.ask(.complete(slot: number, success: success))
     }
 

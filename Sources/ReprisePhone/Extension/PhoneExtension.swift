@@ -61,7 +61,7 @@ public struct PhoneExtension: Sendable {
                     guard let content = await timeWillExpire() else { return }
                     await answer(content, over: connection, once: answered)
                 }
-            case nil: break  // Unknown messages of a newer phone are ignored.
+            case nil: break  // A newer phone: what this one does not know is passed over.
             }
             return true
         }

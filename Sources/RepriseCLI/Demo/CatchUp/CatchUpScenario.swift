@@ -136,8 +136,7 @@ struct CatchUpScenario: Sendable {
         for lane in play.traffic { await lane.waitForAll() }
         try play.note("no more live events")
         try await play.wait("reprise has everything", Self.patience) { try play.has(.reprise) }
-        // What the others do not have now, two seconds after the last event, does not come any
-        // more.
+        // Messages that the others lack two seconds after the last event never arrive.
         try await Task.sleep(for: .seconds(2))
         for lane in play.traffic { lane.end() }
         try play.note("the end")
