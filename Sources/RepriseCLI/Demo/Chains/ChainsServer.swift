@@ -29,7 +29,7 @@ final class ChainsServer: Sendable {
             .withUnsafeBytes { Array($0) }
     }
 
-    /// What a download has to come to.
+    /// The expected content of a download.
     var content: [UInt8] { film }
     /// How far the newest download is.
     var position: Int { tally.withLock { $0.position } }

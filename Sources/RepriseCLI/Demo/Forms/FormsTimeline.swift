@@ -19,7 +19,7 @@ struct FormsTimeline {
         ).text(terminal)
     }
 
-    /// What became of an event that was not shown once; nil: it was.
+    /// The outcome of an event that was not shown exactly once; nil: it was.
     private func fate(_ run: FormsRun) -> String? {
         switch result.verdict(run) {
         case .right: nil

@@ -3,15 +3,15 @@ import RepriseCore
 import ReprisePhone
 import RepriseWire
 
-/// What people do in a scenario: who writes, who reads where, who taps.
+/// Actions of people: writing, reading and tapping.
 extension NoticesPlay {
-    /// Ada writes; returns when the server has stored it.
+    /// Ada writes a message; returns when the server has stored it.
     ///
     /// - Parameters:
-    ///   - name: the message's, in this play.
-    ///   - due: what the person is to see of it.
-    ///   - conversation: in which.
-    /// - Throws: what the server says.
+    ///   - name: the message's, in this run.
+    ///   - due: the expected notification.
+    ///   - conversation: the channel.
+    /// - Throws: the server's errors.
     func writes(
         _ name: String, _ due: NoticesBook.Message.Due = .banner, in conversation: Int = 0
     ) async throws {

@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// What seed 004 tells of: its four tests, and the rows of its tables.
+/// The cases of `case-badge-banner`: its four tests, and the rows of its tables.
 extension NoticesScenario {
     static let states = [
         NoticesScenario(name: "test-1", title: "T1 the app is in the foreground") { play in
@@ -117,7 +117,7 @@ extension NoticesScenario {
         },
     ]
 
-    /// On its own server where it is long, so that nobody waits for it.
+    /// On its own server where it is long, so that it delays no other.
     static func threeDevices(_ scale: NoticesScale) -> NoticesScenario {
         NoticesScenario(
             name: "three-devices", title: "\(scale.steps.grouped) random steps, three devices",

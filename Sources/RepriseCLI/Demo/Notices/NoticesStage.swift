@@ -25,7 +25,7 @@ actor NoticesStage {
         self.address = address
     }
 
-    /// Sets the stage, lets `body` play on it, and leaves nothing behind.
+    /// Sets up the fixture, calls `body` with it, and removes it.
     ///
     /// - Throws: ``CommandFailure``, ``RepriseError``; what `body` throws.
     static func with<T: Sendable>(_ body: (NoticesStage) async throws -> T) async throws -> T {
@@ -60,7 +60,7 @@ actor NoticesStage {
         }
     }
 
-    /// Where the phone takes pushes; it says so once it listens.
+    /// The phone's push address, once it listens.
     private static func address(of phone: Phone) async throws -> PushEndpoint.Address {
         let deadline = ContinuousClock.now + DemoPatience.most
         while ContinuousClock.now < deadline {

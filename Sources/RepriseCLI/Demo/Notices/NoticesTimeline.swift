@@ -23,7 +23,7 @@ struct NoticesTimeline {
         ).text(terminal)
     }
 
-    /// What was not as it should have been; nil: all was.
+    /// The violations; nil: none.
     private func fate(_ run: NoticesRun) -> String? {
         let faults = result.faults(run)
         return faults.isEmpty

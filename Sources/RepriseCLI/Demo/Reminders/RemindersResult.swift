@@ -1,8 +1,8 @@
 import RepriseCore
 
-/// What the apps have made of one scenario.
+/// The results of the apps in one scenario.
 struct RemindersResult: Sendable {
-    /// What was not as it should have been.
+    /// A violation.
     enum Fault: Hashable, Sendable {
         /// That many taps led nowhere.
         case lost(Int)
@@ -10,11 +10,11 @@ struct RemindersResult: Sendable {
         case twice(Int)
         /// This screen instead of another.
         case screen(String)
-        /// So many wait in the notification centre and should not.
+        /// This number of pending notifications are wrong.
         case orphans(Int)
-        /// So many goals do not ring the next time.
+        /// This number of goals will not ring.
         case silent(Int)
-        /// So many requests were not kept by the phone.
+        /// This number of requests were dropped by the phone.
         case dropped(Int)
         /// It rang at other times.
         case heard([String])
@@ -56,13 +56,13 @@ struct RemindersResult: Sendable {
                 && seen == due.replacing("deletedGoal", with: "missingGoal")
     }
 
-    /// Whether every promise was kept.
+    /// Whether all invariants held.
     var isKept: Bool {
         guard let run = run(.reprise), let ledger = run.ledger else { return false }
         return faults(run).isEmpty && ledger.isSettled(as: scenario.outcomes)
     }
 
-    /// From the tap to what was seen, the longest; nil: nothing was.
+    /// The longest time from a tap to its screen; nil: none was seen.
     func time(_ run: RemindersRun) -> Duration? {
         run.time(since: [scenario.startsAtLaunch ? "launched" : "tapped"])
     }

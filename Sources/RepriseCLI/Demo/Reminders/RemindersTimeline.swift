@@ -24,7 +24,7 @@ struct RemindersTimeline {
         ).text(terminal)
     }
 
-    /// What was not as it should have been; nil: all was.
+    /// The violations; nil: none.
     private func fate(_ run: RemindersRun) -> String? {
         let faults = result.faults(run)
         return faults.isEmpty
