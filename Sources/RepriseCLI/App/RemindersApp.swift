@@ -17,11 +17,11 @@ enum RemindersAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
     case reprise
 }
 
-/// `reprise app reminders`: an app that reminds of goals.
+/// `reprise app reminders`: an app with reminders of goals.
 ///
 /// It reports to the phone's log: `process`; `journal`; `loaded` when the goals are; `did` with the
-/// name of a command; `recorded` with a tap's id; `route` with what it turned out to be and why;
-/// `screen` with what a person sees; `presented` with the entry's id.
+/// name of a command; `recorded` with a tap's id; `route` with its resolution and the reason;
+/// `screen` with the visible screen; `presented` with the entry's id.
 struct RemindersAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "reminders", shouldDisplay: false)
 
@@ -30,10 +30,9 @@ struct RemindersAppCommand: AsyncParsableCommand {
     @Option var storeDelay = 0
     /// How often loading them fails before it succeeds.
     @Option var storeFailures = 0
-    /// Who is signed in.
+    /// The signed-in user.
     @Option var owner: String?
-    /// How long the screen takes from a tap that it is given to what a person sees, in
-    /// milliseconds.
+    /// The time from the dispatch of a tap to its screen, in milliseconds.
     @Option var screenDelay = 0
     /// Dies when it has shown a screen and before it has said so.
     @Flag var dieBeforePresented = false

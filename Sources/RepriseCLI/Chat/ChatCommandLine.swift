@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// What a person means by a line.
+/// The command in a line.
 enum ChatCommandLine: Hashable, Sendable {
     case say(String)
     case edit(back: Int, String)

@@ -20,7 +20,7 @@ struct ChatSnapshot: Hashable, Sendable {
     var channel: String
     var user: String
     var items: [ChatItem] = []
-    /// Where the connection stands, for people.
+    /// The connection's state, for people.
     var connection = "not connected"
     var isConnected = false
     /// Of a catch-up: how much of how much.
@@ -36,7 +36,7 @@ struct ChatSnapshot: Hashable, Sendable {
     var waiting = 0
     /// How many the server will not take.
     var dead = 0
-    /// What the last command has to say.
+    /// The output of the last command.
     var notice: [String] = []
 
     struct Progress: Hashable, Sendable {

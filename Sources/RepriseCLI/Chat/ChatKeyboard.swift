@@ -2,7 +2,7 @@ import Foundation
 import RepriseCore
 import UnixSignals
 
-/// The chat in a terminal: draws what has changed, and gives what is typed to the room.
+/// The chat in a terminal: draws changes, and passes input to the room.
 struct ChatKeyboard: Sendable {
     /// However much changes, it is drawn no more often than this.
     private static let frame = Duration.milliseconds(33)
@@ -70,7 +70,7 @@ struct ChatKeyboard: Sendable {
     }
 }
 
-/// The line that is being typed, between the one who types it and the one who draws it.
+/// The input line, shared by the keyboard and the screen.
 private actor TypedLine {
     private var editor = LineEditor()
     private var isStale = false

@@ -2,7 +2,7 @@ import RepriseChannels
 import RepriseCore
 import RepriseWire
 
-/// Who is there, and what could not be sent.
+/// The members, and failed messages.
 extension ChatRoom {
     /// The others as far as they are known: who is there to read, and whose messages are on the
     /// screen.

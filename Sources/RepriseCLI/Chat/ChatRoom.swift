@@ -3,7 +3,7 @@ import RepriseChannels
 import RepriseCore
 import RepriseWire
 
-/// One channel as the chat takes part in it: what it shows, and what a person can do.
+/// The chat's model of one channel: its content and the person's actions.
 actor ChatRoom {
     /// How many messages are shown.
     static let shown = 200
@@ -21,7 +21,7 @@ actor ChatRoom {
 
     /// - Parameters:
     ///   - channel: the channel.
-    ///   - user: who takes part.
+    ///   - user: the participant.
     ///   - bell: rung when the snapshot has changed.
     init(_ channel: Channel, user: String, bell: Bell) {
         self.channel = channel
@@ -30,7 +30,7 @@ actor ChatRoom {
         snapshot = ChatSnapshot(channel: channel.name.text, user: user)
     }
 
-    // MARK: What has changed
+    // MARK: Changes
 
     /// Follows the channel and the connection until the task is cancelled.
     func follow(_ connection: AsyncStream<ConnectionState>) async {
@@ -131,7 +131,7 @@ actor ChatRoom {
         try await channel.markRead(through: newest)
     }
 
-    /// What is in the line now: others see that something is being written, but not a command.
+    /// The current input: sent to others as typing, unless it is a command.
     func typed(_ text: String) {
         if text.isEmpty || text.hasPrefix("/") {
             channel.stopTyping()
@@ -140,9 +140,9 @@ actor ChatRoom {
         }
     }
 
-    /// Does what a person means, and shows what became of it.
+    /// Performs a command, and shows its result.
     ///
-    /// - Returns: whether the chat goes on.
+    /// - Returns: whether the chat continues.
     func perform(_ command: ChatCommandLine) async -> Bool {
         snapshot.notice = []
         if command == .quit { return false }

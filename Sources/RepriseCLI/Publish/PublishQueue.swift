@@ -14,7 +14,7 @@ final class PublishQueue: Sendable {
         var lastSequence: Int64?
         var isConnected = false
         var lastNews = ContinuousClock.now
-        /// Whether an answer is waited for.
+        /// Whether an answer is outstanding.
         var isWaiting = false
         /// Why the server has refused a message since it stored the last one.
         var refusal: String?
@@ -24,7 +24,7 @@ final class PublishQueue: Sendable {
         var isHeldBack = false
     }
 
-    /// What a writer does next.
+    /// A writer's next step.
     enum Next {
         case send([[UInt8]])
         case sleep(until: ContinuousClock.Instant)
@@ -83,7 +83,7 @@ final class PublishQueue: Sendable {
 
     // MARK: From the reader of lines
 
-    /// Takes a message if there is room.
+    /// Admits a message if it fits.
     func admit(_ body: [UInt8]) -> Bool {
         let isAdmitted = state.withLock { state in
             guard state.window.hasRoom else { return false }

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The settings of `reprise serve`: flags before environment before file before defaults.
 struct ServeSettings: Sendable {
-    /// What the command line said.
+    /// The command line's options.
     struct Flags: Sendable {
         var host: String?
         var port: Int?
@@ -100,7 +100,7 @@ struct ServeSettings: Sendable {
         return configuration
     }
 
-    /// Whether only this machine reaches the server.
+    /// Whether only this machine can reach the server.
     var isLoopback: Bool { LoopbackName.isOne(host) }
 
     private static func access(

@@ -1,4 +1,4 @@
-/// What a person does at a keyboard.
+/// A key press.
 enum Key: Hashable, Sendable {
     case character(Unicode.Scalar)
     case enter, backspace, delete, tab

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Whoever read our output has gone.
+/// The reader of our output has closed it.
 struct BrokenPipe: Error {}
 
-/// Writes what a command is for.
+/// Writes a command's output.
 ///
-/// Nothing is buffered: when `write` returns, the kernel has it.
+/// Unbuffered: when `write` returns, the kernel has it.
 enum StandardOutput {
     /// Writes a line, harmless to a terminal.
     ///
