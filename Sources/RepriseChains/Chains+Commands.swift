@@ -3,7 +3,7 @@ import GRDB
 public import RepriseCore
 import RepriseJournal
 
-/// What happens when an open chain of the same name exists at the start of another.
+/// The policy at the start of a chain when an open one has its name.
 public enum NameConflict: String, Hashable, Sendable {
     /// The existing one stays, and no new one is started.
     case keep
@@ -98,7 +98,7 @@ extension Chains {
     /// - Throws: as ``pause(_:)``.
     public func cancel(_ id: ChainID) async throws { try await command(.cancel, id) }
 
-    /// Repeats the undone part of a failed or cancelled chain.
+    /// Runs the unfinished part of a failed or cancelled chain again.
     ///
     /// - Throws: as ``pause(_:)``.
     public func retry(_ id: ChainID) async throws { try await command(.retry, id) }

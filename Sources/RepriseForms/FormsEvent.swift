@@ -11,7 +11,7 @@ import RepriseWire
 ///
 /// An event without rules never expires and is shown again.
 public struct FormsEvent: Hashable, Sendable {
-    /// What happens to an expired event that no page has received.
+    /// The outcome of an expired event that no page has received.
     public enum AtItsEnd: String, Hashable, Sendable {
         /// It ends as `expired`.
         case expire
@@ -23,10 +23,9 @@ public struct FormsEvent: Hashable, Sendable {
     public var name: String
     /// How long after recording it may be dispatched to a page; nil: for ever.
     public var timeToLive: Duration?
-    /// What happens after its time to live.
+    /// The outcome after its time to live.
     public var then: AtItsEnd
-    /// What happens if the process or the page died after a form was granted and before it
-    /// appeared.
+    /// The policy if the process or the page died after a form was granted and before it appeared.
     public var onInterruption: EntryKind.Interruption
 
     /// Declares the rules.

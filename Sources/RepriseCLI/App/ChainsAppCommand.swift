@@ -5,7 +5,8 @@ import ReprisePhone
 
 /// Which app does the chains of the demo: the same plans, another way to remember how far they are.
 enum ChainsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// Seed 003: the positions of all chains are one value, saved whole after each step.
+    /// The original app of `case-task-chain`: all chains' positions are one value, saved whole
+    /// after each step.
     case singleValue = "single-value"
     case reprise
 }

@@ -67,7 +67,7 @@ struct NoticesApp: Sendable {
         await phone.report("journal")
         guard let notices = reprise.notices else { return }
         let handler = ReportingNotices(phone: phone, reprise: reprise)
-        // Recorded, and no more: what is waited for runs below.
+        // Only recorded here; the wait for its effect runs below.
         if let response = phone.launch.response {
             try await notices.received(response)
             await phone.report("recorded", response.tapID.text)
@@ -179,7 +179,7 @@ private actor NoticesScreen {
     }
 }
 
-/// The facade's own handler, and a witness beside it.
+/// The facade's own handler, with reports to the log.
 private struct ReportingNotices: NotificationHandler {
     let phone: PhoneApp
     let reprise: Reprise

@@ -10,9 +10,9 @@ import RepriseSimulator
 /// Which app takes the taps of the demo: the same system, the same goals, another way to find out
 /// where a tap leads.
 enum RemindersAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// Seed 002 before its repair: the goal is looked up at once.
+    /// The original app of `case-reminder-routing`: the goal is looked up at once.
     case first
-    /// Seed 002's repair: looked up after 100 ms, and once more after 50.
+    /// Its repair: looked up after 100 ms, and once more after 50.
     case repaired
     case reprise
 }
@@ -141,7 +141,7 @@ enum GoalActions {
     ]
 }
 
-/// The goals, and a witness beside them.
+/// The goals, with reports to the log.
 private struct ReportingGoals: ReminderStore {
     let goals: GoalStore
     let phone: PhoneApp

@@ -32,7 +32,7 @@ actor ReportingWebViews: WebViewHost {
     }
 }
 
-/// A web view, and a witness beside it.
+/// A web view, with reports to the log.
 private final class ReportingWebView: HostedWebView {
     let events: AsyncStream<WebViewEvent>
     private let view: ChromiumWebView

@@ -73,7 +73,7 @@ actor SeedChainsApp {
 
     private func run(_ task: SingleValueChains.Task) async {
         var plan = ChainsPlan.named(host.plan).steps[task.step][task.number]
-        // The seed gives a worker no key that it could use.
+        // The original app gives a worker no key to use.
         if plan.sort == .once { plan.sort = .mark }
         let key = "\(task.chain)/\(task.step)/\(task.number)"
         do {

@@ -74,8 +74,8 @@ actor SeedFormsApp {
 
     /// `evaluateJavaScript("dispatchProfileEvent…")` (36).
     private func dispatch(_ id: String, _ properties: Any) async {
-        // The seed's page cannot evaluate an event without its forms and forgets it (133–136,
-        // 158–161); the one here would keep it.
+        // The original page cannot evaluate an event without its forms and drops it (133–136,
+        // 158–161); the page here would keep it.
         guard hasFormsData else { return await phone.report("lost", "the page has no forms yet") }
         let now = phone.timekeeper.wall().milliseconds
         let event: [String: Any] = [

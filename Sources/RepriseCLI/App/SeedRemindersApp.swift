@@ -116,8 +116,8 @@ actor SeedRemindersApp {
     }
 }
 
-/// `NotificationScheduler`: requests are made where a goal is made, and taken back where somebody
-/// has thought of it.
+/// `NotificationScheduler`: adds requests where a goal is created, and removes them in some of the
+/// places where it must.
 struct SeedScheduler: Sendable {
     private let version: SleepingRouter.Version
     private let notifications: any UserNotifications

@@ -8,7 +8,7 @@ enum ChatCommandLine: Hashable, Sendable {
     case who, unread, dead, quit, help
     case retry(String?)
     case withdraw(String?)
-    /// It begins with a slash, and makes no sense: what to do instead.
+    /// An unknown command, with a hint.
     case unknown(String)
 
     /// A slash begins a command; two are one slash at the beginning of a message.

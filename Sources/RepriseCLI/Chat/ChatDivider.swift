@@ -28,7 +28,7 @@ struct ChatDivider: Hashable, Sendable {
         return place
     }
 
-    /// A person was there: what is on the screen is read.
+    /// The person is present: the messages on the screen are read.
     mutating func attended() { isRead = true }
 
     mutating func spoken() {

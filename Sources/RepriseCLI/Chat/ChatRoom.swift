@@ -122,7 +122,7 @@ actor ChatRoom {
 
     // MARK: At the keyboard
 
-    /// A person is there: what is on the screen is read.
+    /// The person is present: marks the messages on the screen as read.
     func attended() async throws {
         guard snapshot.unread > 0, let newest = snapshot.items.compactMap(\.seq).max() else {
             return

@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseWire
 
-/// The device of seed 001's first version, on the same wire and with the same effect as ours.
+/// The first device of `case-catch-up`, on the same wire and with the same effect as ours.
 struct NaiveDevice: Sendable {
     let server: String
     let dialer: any SocketDialer

@@ -52,7 +52,7 @@ struct ProofReport: Sendable {
         var baseline: String
         var does: String
         var convicted: Bool
-        /// How many seeds it took.
+        /// The number of random seeds tried.
         var tried: Int?
         var seed: UInt64?
         var broke: String?

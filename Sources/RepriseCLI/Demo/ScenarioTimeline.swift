@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario as a timeline like a seed's: Reprise's on the left, the others' times beside it.
+/// One scenario as a timeline: Reprise's on the left, the others' times beside it.
 struct ScenarioTimeline {
     struct Row {
         /// The event's kind and its number within that.

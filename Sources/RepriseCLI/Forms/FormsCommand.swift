@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `reprise forms`: what is checked, pushed and shown of a catalogue of forms.
+/// `reprise forms`: checks, pushes and shows a catalogue of forms.
 struct FormsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forms",

@@ -5,7 +5,7 @@ import RepriseCore
 import RepriseNotices
 import RepriseWire
 
-/// `reprise notices`: what a person was shown of which message, and why.
+/// `reprise notices`: the notifications of messages, with the reason of each decision.
 struct NoticesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notices",

@@ -19,7 +19,7 @@ struct PhoneOption: ParsableArguments {
         return PhoneFolder(URL(fileURLWithPath: path))
     }
 
-    /// Talks to the phone.
+    /// Connects to the phone.
     ///
     /// - Throws: ``RepriseError`` `.unreachable` with the remedy if none runs there; what `body`
     ///   throws.

@@ -7,7 +7,7 @@ enum MessageBody {
     ///
     /// - Parameters:
     ///   - text: UTF-8.
-    ///   - place: what to call it in an error, such as `Line 7`.
+    ///   - place: its name in an error, such as `Line 7`.
     /// - Returns: JSON, within the limit.
     /// - Throws: ``CommandFailure`` `.badInput`.
     static func text(_ text: [UInt8], place: String) throws -> [UInt8] {

@@ -47,7 +47,7 @@ struct ServeSettings: Sendable {
     /// Reads the settings.
     ///
     /// - Parameters:
-    ///   - flags: what the command line said.
+    ///   - flags: the command line's options.
     ///   - environment: variables that begin with `REPRISE_` count.
     ///   - file: the path of a JSON file.
     /// - Throws: ``RepriseError`` `.badConfiguration`; ``CommandFailure`` `.noInput`.

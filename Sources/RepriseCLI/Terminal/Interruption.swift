@@ -4,7 +4,7 @@ import UnixSignals
 enum Interruption {
     /// Runs `body`; SIGINT or SIGTERM cancels it.
     ///
-    /// - Returns: what `body` returned, and whether it was asked to end.
+    /// - Returns: the result of `body`, and whether a signal came.
     static func cancelling<T: Sendable>(
         _ body: @escaping @Sendable () async throws -> T
     ) async throws -> (value: T, wasInterrupted: Bool) {

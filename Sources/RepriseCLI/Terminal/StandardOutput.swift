@@ -17,8 +17,7 @@ enum StandardOutput {
     /// - Throws: as the call with a line does.
     static func write(_ bytes: [UInt8]) throws { try writeRaw(HarmlessText.bytes(bytes)) }
 
-    /// Writes bytes as they are: what moves the cursor, and a file that must stay byte for byte the
-    /// same.
+    /// Writes bytes unchanged: for cursor movements, and for files that must stay identical.
     ///
     /// - Throws: as the call with a line does.
     static func writeRaw(_ bytes: [UInt8]) throws { try FileOutput.write(bytes, to: STDOUT_FILENO) }

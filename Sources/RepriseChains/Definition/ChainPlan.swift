@@ -16,7 +16,7 @@ package enum WaitTarget: Hashable, Sendable {
     }
 }
 
-/// How a task's effect is taken back.
+/// The compensation of a task.
 package struct PlannedUndo: Sendable {
     package let worker: String
     package let input: @Sendable (ChainOutputs) throws -> [UInt8]

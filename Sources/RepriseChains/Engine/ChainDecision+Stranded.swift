@@ -63,7 +63,7 @@ extension ChainDecision {
 extension LiveChain {
     package static let leftReason = "It was cancelled twice."
 
-    /// It may have effects, and this version of the app does not know how they are taken back.
+    /// It may have effects, and this version of the app lacks their compensations.
     var isStranded: Bool {
         trouble != nil
             && tasks.indices.contains {

@@ -23,7 +23,7 @@ package struct ChainMachine: Sendable {
             self.canUndo = canUndo
         }
 
-        /// Done, and not taken back.
+        /// Done, and not compensated.
         var isDone: Bool { state == .succeeded && undo == .none }
     }
 
@@ -36,7 +36,7 @@ package struct ChainMachine: Sendable {
         case stop(Int)
         /// It will not run: whatever it waits for.
         case withdraw(Int)
-        /// As it was before it ever ran; its effect may have been taken back since.
+        /// Reset to its state before the first run; its effect may have been compensated since.
         case reset(Int, isTakenBack: Bool)
         /// The chain is in this state now.
         case become(ChainState)
@@ -215,7 +215,7 @@ package struct ChainMachine: Sendable {
     /// The places of the step that is not done.
     package var currentPlaces: Range<Int> { current < steps.count ? steps[current] : 0..<0 }
 
-    /// The place whose effect is being taken back, or is next.
+    /// The place of the current or next compensation.
     package var undoPlace: Int? { undoEnd > 0 ? undoEnd - 1 : nil }
 
     private mutating func become(_ next: ChainState, from: Set<ChainState>) -> [Action] {

@@ -11,7 +11,7 @@ package struct ChainCommand: Hashable, Sendable, Codable {
         case begin
         /// Internal: evaluate the chain's state.
         case look
-        /// Internal: what the task waits for is there.
+        /// Internal: the task's wait is over.
         case release
         /// Internal: its deadline has come, or that of the task.
         case late

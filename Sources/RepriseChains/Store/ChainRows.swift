@@ -60,7 +60,7 @@ package struct TaskRow: Sendable {
     package var attempts: Int
     /// The same of taking its effect back.
     package var undoAttempts: Int
-    /// How often it was done, taken back, and begun anew by a retry.
+    /// How often it was compensated and restarted by a retry.
     package var takenBack: Int
     package var failures: Int
     package var intendedAt: WallTime?
@@ -228,7 +228,7 @@ package enum ChainReading {
         )
     }
 
-    /// The output of a task that is done and not taken back.
+    /// The output of a task that is done and not compensated.
     static func output(of task: String, by worker: String, in chain: String, _ db: Database)
         throws -> StoredOutput?
     {

@@ -70,9 +70,9 @@ public enum UndoState: Int, Hashable, Sendable, Codable, CaseIterable {
     case intended = 1
     /// It waits for a condition.
     case held = 2
-    /// The effect is taken back.
+    /// The effect is compensated.
     case undone = 10
-    /// It could not be taken back.
+    /// The compensation failed.
     case failed = 11
 
     /// Whether it has ended.

@@ -202,7 +202,7 @@ package struct ChainWrites: Sendable {
         }
     }
 
-    /// A compatible definition matches tasks by their names: what is done stays done.
+    /// A compatible definition matches tasks by their names: finished tasks stay finished.
     private func rebuild(_ new: Rebuilt, _ db: Database) throws {
         try db.execute(
             sql: "UPDATE chainTask SET place = -1 - place WHERE chain = ?", arguments: [chain])

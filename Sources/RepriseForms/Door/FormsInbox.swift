@@ -3,7 +3,7 @@ import Synchronization
 
 /// The driver's ordered inbox: input from the journal, the web view, the clock and the app.
 ///
-/// Not an `AsyncStream`: what is left in that is lost when its reader is cancelled, and here each
+/// Not an `AsyncStream`: that loses its unread elements when its reader is cancelled, and here each
 /// remaining event must return to the journal. Bounded by the limits on events in flight and
 /// waiting messages.
 final class FormsInbox: Sendable {

@@ -80,6 +80,6 @@ enum SettingValue: Hashable, Sendable, Codable {
 /// The content of an entry of ``NoticeKinds/setting``.
 struct SettingChange: Hashable, Sendable, Codable {
     var target: String
-    /// Nil: it was taken back.
+    /// Nil: removed.
     var value: SettingValue?
 }

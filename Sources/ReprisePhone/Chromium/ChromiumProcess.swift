@@ -104,8 +104,7 @@ final class ChromiumProcess: Sendable {
             posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0)
         }
         var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
-        // Nothing else that is open here stays open as long as the browser does: a socket's peer
-        // would never hear of its end.
+        // Closes all inherited descriptors: an inherited socket's peer would never see its end.
         #if canImport(Darwin)
             flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         #else

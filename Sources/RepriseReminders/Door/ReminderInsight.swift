@@ -69,7 +69,7 @@ public struct ReminderTally: Hashable, Sendable {
     public internal(set) var added = 0
     /// Requests that were replaced, because they were not right any more.
     public internal(set) var replaced = 0
-    /// Requests that were taken back.
+    /// Removed requests.
     public internal(set) var removed = 0
     /// Notifications that were taken out of the notification centre.
     public internal(set) var removedDelivered = 0

@@ -12,7 +12,7 @@ public enum SurveyCause: String, Hashable, Sendable, CaseIterable {
     case action
     /// The app's store has changed.
     case change
-    /// A snooze, a skip or a test was set or taken back.
+    /// A snooze, a skip or a test was set or removed.
     case mark
     /// The calendar was set.
     case clock

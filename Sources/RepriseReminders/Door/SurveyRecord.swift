@@ -78,7 +78,7 @@ package struct SurveyRecord: Hashable, Sendable {
 
 /// One change of the system's notifications.
 package enum SurveyChange: Hashable, Sendable {
-    /// A request that is taken back.
+    /// A request to remove.
     package struct Removal: Hashable, Sendable {
         package var id: String
         package var entity: String?

@@ -5,7 +5,7 @@ extension Schedule {
     /// They use the schedule's wall clock. A user's quiet hours for all pushes are `QuietHours` of
     /// the module RepriseWire, which name a zone.
     public struct QuietHours: Hashable, Sendable, Codable {
-        /// What happens to occurrences within quiet hours.
+        /// The policy for occurrences within quiet hours.
         public enum Then: String, Hashable, Sendable, Codable {
             /// It rings when they end.
             case postpone
@@ -17,7 +17,7 @@ extension Schedule {
         public var from: TimeOfDay
         /// Until then.
         public var to: TimeOfDay
-        /// What happens to occurrences within them.
+        /// The policy for occurrences within them.
         public var then: Then
 
         /// Names hours.

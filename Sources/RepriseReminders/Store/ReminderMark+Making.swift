@@ -88,7 +88,7 @@ extension ReminderMark {
     func isOver(at now: WallTime) -> Bool {
         switch what {
         case .skip: until.advanced(by: .seconds(ReminderDoorLimits.skipSeconds)) <= now
-        // Taken back between that moment and the second in which it rings, it never would.
+        // Removed between that moment and the second in which it rings, it would never ring.
         case .snooze, .test: rings <= now
         }
     }

@@ -2,7 +2,7 @@ import RepriseCore
 
 /// A feature's expected and observed result: a row of the table at the end of `reprise demo`.
 struct DemoAccount: Encodable, Sendable {
-    /// The door.
+    /// The feature.
     let door: String
     /// The invariant.
     let promise: String

@@ -22,9 +22,9 @@ enum DeviceWord: String, Sendable {
 
 /// The four devices of `reprise demo catch-up`.
 enum CatchUpDevice: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// Seed 001 before its repair.
+    /// The original app of `case-catch-up`, before its repair.
     case first
-    /// Seed 001 after it.
+    /// The same after its repair.
     case repaired
     /// The same, with a backend that says when a catch-up is over.
     case signalled

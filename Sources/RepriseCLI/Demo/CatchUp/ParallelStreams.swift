@@ -9,7 +9,7 @@ import Synchronization
 /// backlog goes through four streams with separate pauses, live messages bypass them, and the end
 /// of the catch-up follows its last event. Messages in a stream are lost with the connection.
 struct ParallelStreams: SocketDialer {
-    /// "4 parallel processing threads" (`seeds/001`).
+    /// "4 parallel processing threads" (`case-catch-up`).
     static let count = 4
 
     let dialer: any SocketDialer

@@ -35,7 +35,7 @@ actor ChainsMeter {
         }
     }
 
-    /// The memory that a process has in hand, in bytes.
+    /// The resident memory of a process, in bytes.
     static func memory(of process: String) -> Int? {
         let text = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
         let line = text?.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }

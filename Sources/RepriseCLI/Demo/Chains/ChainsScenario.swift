@@ -9,7 +9,7 @@ struct ChainsScenario: Sendable {
     var chains = 1
     /// How each chain has to end, where that is not by success.
     var ends: [Int: String] = [:]
-    /// The tasks that Reprise may do again: those that were in hand at a kill.
+    /// The tasks that Reprise may repeat: those in flight at a kill.
     var again = 0
     /// The effects that have to be there, in whatever order; nil: those of the plan, for each chain
     /// that succeeds.

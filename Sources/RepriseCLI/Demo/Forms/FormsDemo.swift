@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 import ReprisePhone
 
-/// The scenario `forms`: every timeline and table of seed 000, for real, with three apps.
+/// The scenario `forms`: every timeline and table of `case-push-form`, in real processes, with
+/// three apps.
 struct FormsDemo: Sendable {
     let scenarios: [FormsScenario]
     let algorithms: [FormsAlgorithm]

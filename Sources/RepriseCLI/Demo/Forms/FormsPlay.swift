@@ -46,7 +46,8 @@ struct FormsPlay: Sendable {
         try await phone.expects(.phone(.suspended, app: app.id), within: Self.patience)
     }
 
-    /// SIGKILL, once the taps before it were taken: what dies then is the app's, not the system's.
+    /// SIGKILL, after the earlier taps were delivered: only the app's state is lost, not the
+    /// system's.
     func kill() async throws {
         try await until("its taps are taken") { try await tally().untaken == 0 }
         try await phone.kill(app.id)

@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario as a timeline like the seed's: Reprise's on the left, the others' times beside it.
+/// One scenario as a timeline: Reprise's on the left, the others' times beside it.
 struct FormsTimeline {
     private let result: FormsResult
 

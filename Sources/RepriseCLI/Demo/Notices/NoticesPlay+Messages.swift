@@ -69,7 +69,8 @@ extension NoticesPlay {
         }
     }
 
-    /// The person marks a message as read without opening the app; with the seed's, by opening it.
+    /// The person marks a message as read without opening the app; in the original app, by opening
+    /// it.
     func marksRead(_ name: String) async throws {
         guard algorithm == .reprise else { return try await taps(name) }
         let shown = try await phone.app(app).delivered.contains { $0.request.id == id(name) }

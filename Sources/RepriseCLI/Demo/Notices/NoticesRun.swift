@@ -4,7 +4,7 @@ import ReprisePhone
 
 /// Which app plays: the same phone, the same server, the same messages.
 enum NoticesAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// Seed 004: a socket and local notifications.
+    /// The original app of `case-badge-banner`: a socket and local notifications.
     case seed
     case reprise
 }

@@ -110,7 +110,7 @@ extension NoticesScenario {
             try await play.writes("m1")
             try await play.areSeen(["m1"])
             try await play.taps("m1")
-            // The seed's own test has a banner over the conversation, and means it.
+            // The case study's own test deliberately has a banner over the conversation.
             try await play.writes("m2", play.algorithm == .reprise ? .quiet : .any)
             try await play.areStored(["m2"])
             try await play.badgeIsRight()

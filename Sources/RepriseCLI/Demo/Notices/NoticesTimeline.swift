@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario as a timeline: Reprise's on the left, the times of the seed's app beside it.
+/// One scenario as a timeline: Reprise's on the left, the times of the original app beside it.
 struct NoticesTimeline {
     private let result: NoticesResult
 

@@ -22,7 +22,7 @@ struct RemindersResult: Sendable {
         case applied([String])
     }
 
-    /// The seed's metric: “data entry sheet appears within 500ms of tap”.
+    /// The case study's metric: “data entry sheet appears within 500ms of tap”.
     static let metric = Duration.milliseconds(500)
 
     let scenario: RemindersScenario
@@ -49,7 +49,7 @@ struct RemindersResult: Sendable {
         return faults
     }
 
-    /// The seed has one screen for all that is not there, and means it.
+    /// The original app deliberately has one screen for every missing target.
     private static func isRight(_ seen: String, _ due: String, _ app: RemindersAlgorithm) -> Bool {
         seen == due
             || app != .reprise && due.hasPrefix("deletedGoal ")

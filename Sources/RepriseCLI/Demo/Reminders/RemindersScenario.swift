@@ -12,7 +12,7 @@ struct RemindersScenario: NamedScenario {
     /// When a reminder has to ring from ``RemindersPlay/listens()`` on, by the phone's wall clock;
     /// nil: it is not listened to.
     var heard: [String]?
-    /// How many buttons of notifications are pressed: what they do has no screen.
+    /// The number of pressed notification buttons: their effects have no screen.
     var buttons = 0
     /// The commands that buttons must apply to the goals, each once.
     var applied: [String] = []

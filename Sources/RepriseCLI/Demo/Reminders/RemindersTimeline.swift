@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario as a timeline: Reprise's on the left, the times of the seed's apps beside it.
+/// One scenario as a timeline: Reprise's on the left, the times of the original apps beside it.
 struct RemindersTimeline {
     private let result: RemindersResult
 
