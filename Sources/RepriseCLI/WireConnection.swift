@@ -86,7 +86,7 @@ struct WireConnection: Sendable {
         }
     }
 
-    /// The error that an `error` frame, or a close frame that came without one, stands for.
+    /// The error of an `error` frame, or of a close frame without one.
     private func ending(_ reason: (code: CloseCode, words: String)?) async -> any Error {
         let closed = await socket.closeCode.map { CloseCode($0) }
         let code = reason?.code ?? closed  // the close frame is still on its way

@@ -15,9 +15,9 @@ public struct ChainConstraints: Hashable, Sendable, Codable {
     ///
     /// - Parameters:
     ///   - network: the network can be reached.
-    ///   - unmetered: the network is not paid for by volume.
+    ///   - unmetered: the network is not metered.
     ///   - charging: the device is charging or full.
-    ///   - freeBytes: so many bytes can be written.
+    ///   - freeBytes: free bytes on the disk.
     public init(
         network: Bool = false, unmetered: Bool = false, charging: Bool = false, freeBytes: Int64 = 0
     ) {

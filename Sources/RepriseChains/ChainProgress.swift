@@ -11,7 +11,7 @@ public struct ChainID: Hashable, Sendable, Codable, CustomStringConvertible {
     public var description: String { text }
 }
 
-/// How far a chain is.
+/// The progress of a chain.
 public struct ChainProgress: Hashable, Sendable {
     /// The chain's state.
     public var state: ChainState
@@ -21,7 +21,7 @@ public struct ChainProgress: Hashable, Sendable {
     public var total: Int
     /// The task that reports its progress.
     public var task: String?
-    /// How far that task is, 0 to 1.
+    /// The progress of that task, 0 to 1.
     public var fraction: Double?
     /// The task's note.
     public var note: String?

@@ -124,7 +124,7 @@ public final class Forms: Sendable {
     /// Fetches the catalogue now, for example after a push that announces a new one.
     public func refresh() { driver.reason.raise() }
 
-    // MARK: Whose they are
+    // MARK: User and company
 
     /// Sets the user.
     ///

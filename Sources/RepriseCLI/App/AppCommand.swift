@@ -40,7 +40,7 @@ enum WebViewDeath: String, ExpressibleByArgument, CaseIterable, Sendable {
     case beforeHandshake = "before-handshake"
     case inHandshake = "in-handshake"
     case afterHandshake = "after-handshake"
-    /// Before the page hears that it may show the form.
+    /// Before the page gets the permission to show the form.
     case afterGrant = "after-grant"
 }
 

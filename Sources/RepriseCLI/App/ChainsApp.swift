@@ -163,7 +163,7 @@ struct Seen<W: Worker>: Worker {
     }
 }
 
-/// Stands for the phone's transfers in a process that no phone has launched.
+/// Replaces the phone's transfers in a process without a phone.
 private struct NoTransfers: Worker {
     static let identifier = TransferWorker.identifier
 

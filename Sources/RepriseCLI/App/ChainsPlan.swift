@@ -25,8 +25,7 @@ struct ChainsPlan: Sendable {
         var milliseconds = 0
         /// The attempts that fail.
         var fails = 0
-        /// Stands still after its effect, once, so that it can be killed before that is written
-        /// down.
+        /// Hangs after its effect, once, so that it can be killed before the record.
         var hangs = false
         /// Whether it has a compensation.
         var hasUndo = false

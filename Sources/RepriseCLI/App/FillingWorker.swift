@@ -34,7 +34,7 @@ struct Fill: Worker {
     }
 }
 
-/// The room that an app's journal has to grow.
+/// The space into which an app's journal may grow.
 final class JournalRoom: Sendable {
     private let owner = Mutex<Journal?>(nil)
 

@@ -2,7 +2,7 @@ import RepriseChains
 import RepriseCore
 
 extension ChainState {
-    /// As it stands in a list.
+    /// Its word in a list.
     var word: String { "\(self)" }
 }
 
@@ -34,7 +34,7 @@ extension ChainRecord {
 }
 
 extension ChainTaskRecord {
-    /// As it stands in a list.
+    /// Its word in a list.
     var word: String {
         switch undo {
         case .intended, .held: return "undoing"

@@ -53,7 +53,7 @@ enum ChatCommandLine: Hashable, Sendable {
 
     private static let placeHelp = "#2 is your last message but one; at most #\(ChatRoom.shown)."
 
-    /// `#2 text`: how far back, 1 being the last, and what follows.
+    /// `#2 text`: the index from the end, 1 being the last, and the rest.
     private static func place(_ rest: String?) -> (back: Int, text: String?)? {
         guard let rest, rest.hasPrefix("#") else { return (1, rest) }
         let parts = rest.dropFirst().split(separator: " ", maxSplits: 1)

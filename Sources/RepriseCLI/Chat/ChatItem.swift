@@ -30,7 +30,7 @@ struct ChatSnapshot: Hashable, Sendable {
     var typists: [String] = []
     /// How many messages of others the person has not read, on whichever device.
     var unread: Int64 = 0
-    /// The divider stands before the first message of others behind this sequence.
+    /// The divider is before the first message of others behind this sequence.
     var divider: Int64?
     /// How many messages and changes wait for the server.
     var waiting = 0

@@ -9,7 +9,7 @@ struct ChatKeyboard: Sendable {
 
     let room: ChatRoom
     let terminal: RawTerminal
-    /// Rung by the room, by keys, and when the window has another size.
+    /// Rung by the room, by keys, and by a change of the window's size.
     let bell: Bell
     private let line = TypedLine()
 
@@ -24,7 +24,7 @@ struct ChatKeyboard: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await draw() }
             group.addTask { await resize() }
-            // The others go on for ever: it is the keys that end.
+            // The others never end: the keyboard ends the group.
             defer { group.cancelAll() }
             do { try await type() } catch is CancellationError {}
         }

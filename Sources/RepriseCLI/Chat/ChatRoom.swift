@@ -12,7 +12,7 @@ actor ChatRoom {
     private let user: String
     private let bell: Bell
     var snapshot: ChatSnapshot
-    /// How far the others are.
+    /// The others' positions.
     private(set) var positions: [UserID: ServerFrame.Position] = [:]
     private var hasHinted = false
     private var divider = ChatDivider()
@@ -86,7 +86,7 @@ actor ChatRoom {
 
     private func outboxChanged(_ waiting: Int) async {
         snapshot.waiting = waiting
-        // A failure to read this is no reason to end: it is read again with the next change.
+        // A failed read must not end the chat: it is repeated with the next change.
         if let letters = try? await channel.outbox.deadLetters() { snapshot.dead = letters.count }
         bell.ring()
     }

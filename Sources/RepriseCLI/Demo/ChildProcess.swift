@@ -74,7 +74,7 @@ final class ChildProcess: @unchecked Sendable {
         await waitUntilEnd()
     }
 
-    /// Asks it to end, and makes it end if it does not within 6 s.
+    /// Terminates it, and kills it after 6 s.
     func terminate() async {
         guard process.isRunning else { return }
         Foundation.kill(process.processIdentifier, SIGTERM)

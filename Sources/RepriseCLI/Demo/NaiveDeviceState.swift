@@ -14,7 +14,7 @@ struct NaiveDeviceState {
 
     /// "sendSubscription() with syncState".
     ///
-    /// - Returns: the position to ask from.
+    /// - Returns: the position to request from.
     mutating func subscribing() -> Int64 {
         isCatchingUp = true
         recordedSequences = []

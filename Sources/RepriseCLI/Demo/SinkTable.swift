@@ -7,7 +7,7 @@ import RepriseJournal
 /// The demo's other effect: a table in the journal, written in the transaction that moves the
 /// reader on.
 ///
-/// It has no unique index, so that a message that came twice would stand in it twice.
+/// It has no unique index, so that a duplicate message would be in it twice.
 enum SinkTable {
     static let schema = JournalSchema(
         name: "demo",

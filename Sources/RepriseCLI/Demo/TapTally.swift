@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// How far an app is with its taps, by the phone's log.
+/// The state of an app's taps, by the phone's log.
 struct TapTally: Sendable {
     /// Taps that no app has returned from.
     private(set) var untaken = 0

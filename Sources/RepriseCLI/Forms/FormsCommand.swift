@@ -21,7 +21,7 @@ struct FormsCommand: AsyncParsableCommand {
         subcommands: [FormsCheckCommand.self, FormsPushCommand.self, FormsShowCommand.self])
 }
 
-/// Whose forms.
+/// The company whose forms are meant.
 struct CompanyOption: ParsableArguments {
     @Option(
         help: ArgumentHelp("Whose forms: a company's key.", valueName: "key"))

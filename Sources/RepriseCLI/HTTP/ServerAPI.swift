@@ -11,11 +11,11 @@ struct ServerAPI: Sendable {
     let server: String
     let caller: Caller
 
-    /// Asks, and takes an answer of one object.
+    /// Sends a request, and accepts a response of one object.
     ///
     /// - Parameters:
     ///   - method: GET, PUT, POST or DELETE.
-    ///   - path: its parts, as they are; they are encoded here.
+    ///   - path: its segments, not yet encoded.
     ///   - query: parameters; those without a value are left out.
     ///   - body: JSON.
     /// - Returns: nil where the server answers without a body.

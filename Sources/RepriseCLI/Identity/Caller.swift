@@ -15,16 +15,16 @@ struct Caller: Sendable {
 
     let server: String
     let source: Source
-    /// Whose certificates are believed beside those that the system trusts: a file.
+    /// A file of certificates that are trusted besides the system's.
     var authorities: String?
     /// Whether a development server is asked for an administrator's token.
     var isAdmin = false
 
     static func nobody(_ server: String) -> Caller { Caller(server: server, source: .nobody) }
 
-    /// Whose messages these are; nil where nobody was named.
+    /// The user of these messages; nil without a named user.
     ///
-    /// - Throws: ``CommandFailure`` if the token does not say.
+    /// - Throws: ``CommandFailure`` if the token does not name its user.
     func user() throws -> UserID? {
         switch source {
         case .nobody: nil
@@ -33,10 +33,9 @@ struct Caller: Sendable {
         }
     }
 
-    /// A token for the next connection, fresh where the server gives them.
+    /// A token for the next connection, fresh where the server issues them.
     ///
-    /// - Returns: nil for a server that does not ask; then one that does refuses, with its own
-    ///   words.
+    /// - Returns: nil for a server without authentication; one with it refuses, in its own words.
     /// - Throws: ``RepriseError``.
     func token() async throws -> AccessToken? {
         switch source {
@@ -72,7 +71,7 @@ struct Caller: Sendable {
         remedy: "Start again with a fresh --token.")
 }
 
-/// Whose a token is, as it says itself; the server looks closer.
+/// The user named in a token; the server verifies it.
 private enum TokenSubject {
     static func read(_ token: AccessToken) throws -> UserID {
         let claims = String(token.secret.split(separator: ".")[1])

@@ -4,7 +4,7 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// Whose a journal is.
+/// The user of a journal.
 enum JournalUser {
     /// Refuses a journal of another user: its messages and read positions would be mixed up.
     ///

@@ -5,7 +5,7 @@ import Synchronization
 /// Holds a ``PublishWindow`` between the task that reads lines, the one that writes to the socket
 /// and the one that reads from it.
 final class PublishQueue: Sendable {
-    /// How far it is.
+    /// The progress of publishing.
     struct Progress: Sendable {
         var admitted = 0
         var acknowledged = 0
@@ -56,7 +56,7 @@ final class PublishQueue: Sendable {
         }
     }
 
-    /// Rung when there may be room.
+    /// Rung when a message may fit.
     let room = Bell()
     private let state: Mutex<State>
     private let work = Mutex(Bell())
@@ -104,8 +104,8 @@ final class PublishQueue: Sendable {
 
     /// Begins a connection.
     ///
-    /// - Returns: rung when there may be something to do; a bell serves one connection, because it
-    ///   ends with its sleeper.
+    /// - Returns: rung when work may be available; a bell serves one connection, because it ends
+    ///   with its sleeper.
     func connected() -> Bell {
         let bell = Bell()
         work.withLock { $0 = bell }

@@ -183,7 +183,7 @@ struct ServeSettings: Sendable {
                 .badConfiguration, "The configuration \(path) is not a JSON object.",
                 remedy: #"It looks like {"port": 8080}."#)
         }
-        // A setting that nobody reads is a setting that its author believes in.
+        // An ignored setting would mislead its author.
         if let unknown = object.keys.filter({ !keys.contains($0) }).min() {
             throw RepriseError(
                 .badConfiguration, "The configuration \(path) has an unknown setting, \(unknown).",

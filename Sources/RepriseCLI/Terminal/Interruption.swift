@@ -1,6 +1,6 @@
 import UnixSignals
 
-/// Ends work when the person, or the system, asks the process to end.
+/// Ends work at SIGINT or SIGTERM.
 enum Interruption {
     /// Runs `body`; SIGINT or SIGTERM cancels it.
     ///

@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// The terminal, key by key, with the screen to itself; given back as it was.
+/// The terminal in raw mode with the screen to itself; restored at the end.
 ///
-/// SIGKILL gives nobody the time for that: `reset` puts a terminal right that was left like this.
+/// SIGKILL leaves it in raw mode: `reset` repairs it.
 final class RawTerminal: Sendable {
     /// The assumed size of a terminal of unknown size.
     private static let usualSize = (width: 80, height: 24)
@@ -65,7 +65,7 @@ final class RawTerminal: Sendable {
     }
 
     private static func send(_ text: String) {
-        // That nobody looks any more is known from the input, which ends.
+        // The end of the terminal is known from its input.
         try? FileOutput.write(Array(text.utf8), to: STDOUT_FILENO)
     }
 

@@ -47,7 +47,7 @@ enum FileOutput {
         }
     }
 
-    /// A pipe that somebody else has made non-blocking.
+    /// For a pipe that another process has made non-blocking.
     private static func waitUntilWritable(_ descriptor: Int32) {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         _ = poll(&request, 1, -1)

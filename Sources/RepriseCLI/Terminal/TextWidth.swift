@@ -1,4 +1,4 @@
-/// How wide text stands in a terminal.
+/// The width of text in a terminal.
 ///
 /// By blocks of Unicode rather than by its tables of widths: terminals differ in the rest
 /// themselves.

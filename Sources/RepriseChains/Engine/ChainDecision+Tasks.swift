@@ -212,7 +212,7 @@ extension ChainDecision {
         return decision
     }
 
-    /// The intent ends with its entry; so many attempts of it took place.
+    /// The intent ends with its entry; its attempts so far are kept.
     mutating func hold(_ payload: IntentPayload, _ why: String, attempt: Int) {
         let (place, isUndo) = (payload.place, payload.isUndo)
         let count = isUndo ? \TaskRow.undoAttempts : \TaskRow.attempts

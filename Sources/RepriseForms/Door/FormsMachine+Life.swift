@@ -114,8 +114,8 @@ extension FormsMachine {
             appeared: nil)
     }
 
-    /// Whose fault it may be that a page ended: the form that was about to appear, or the only
-    /// event that was being evaluated; else each is tried alone.
+    /// Suspects the form that was about to appear, or the only event being evaluated, of the page's
+    /// end; else each is tried alone.
     private mutating func suspect(_ reason: String) {
         var sent: [EntryID] = []
         var showing: EntryID?

@@ -161,7 +161,7 @@ package struct FormsStore: Sendable {
 
     // MARK: Identity
 
-    /// Whose events and showings these are.
+    /// The user and company of events and showings.
     package struct Identity: Hashable, Sendable {
         package var user: String?
         package var company: String?

@@ -4,7 +4,7 @@ package import RepriseCore
 extension SurveyMachine {
     struct Work {
         enum Stage {
-            /// Everything is read at once; so many answers are missing.
+            /// Everything is read at once; `missing` answers are outstanding.
             case reading(missing: Int)
             /// The store is asked for entities that notifications are of, and that are not in the
             /// plan.

@@ -18,7 +18,7 @@ struct ReminderLine: Sendable {
     /// Computed occurrences that are not past.
     private var found: [Ring] = []
 
-    /// - Parameter reminder: whose schedule was checked.
+    /// - Parameter reminder: with a checked schedule.
     init(_ reminder: Reminder) {
         self.reminder = reminder
         rule = ScheduleRule(reminder.schedule)

@@ -37,10 +37,10 @@ public struct Schedule: Hashable, Sendable {
     public var skipped: Set<LocalDate>
     /// Not in these hours.
     public var quiet: QuietHours?
-    /// Whose wall clock.
+    /// The zone of its wall clock.
     public var zone: Zone
 
-    /// Whose wall clock.
+    /// The zone of a wall clock.
     public enum Zone: Hashable, Sendable {
         /// The device's clock, wherever it is: 07:30 is always 07:30 there.
         case device

@@ -47,8 +47,8 @@ private final class StreamedSocket: Socket {
 
     private let socket: any Socket
     private let state: Mutex<State>
-    // Not bounded by itself: a device of the demo reads at once, and is behind by one backlog of
-    // the demo at most.
+    // Unbounded: a device of the demo reads at once, and is behind by one backlog of the demo at
+    // most.
     private let ready = AsyncStream.makeStream(of: [[UInt8]].self)
 
     init(_ socket: any Socket, seed: UInt64) {

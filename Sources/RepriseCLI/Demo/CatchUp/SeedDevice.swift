@@ -55,7 +55,7 @@ actor SeedDevice {
         while true { try await Task.sleep(for: .seconds(3_600)) }
     }
 
-    /// - Returns: whether any channel asks for a new connection.
+    /// - Returns: whether any channel needs a new connection.
     private func failed() -> Bool {
         var dials = false
         for name in lines.keys {

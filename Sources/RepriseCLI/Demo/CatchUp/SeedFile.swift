@@ -11,7 +11,7 @@ struct SeedFile: Sendable {
     private let epochPath: String
     /// The position at the start.
     let highest: Int64
-    /// Whose log the position is of.
+    /// The log epoch of the position.
     private(set) var epoch: Epoch?
 
     init(_ path: String) throws {

@@ -103,7 +103,7 @@ struct ChainsPlay: Sendable {
 
     // MARK: Disk
 
-    /// Changes rows of a journal that nobody owns.
+    /// Changes rows of a journal without an owner.
     func sqlite(_ sql: String) throws {
         let queue = try DatabaseQueue(path: folder.appendingPathComponent("journal.sqlite").path)
         try queue.writeWithoutTransaction { db in try db.execute(sql: sql) }

@@ -22,8 +22,7 @@ struct ChainsScenario: Sendable {
     var isOnSmallDisk = false
     /// How long the app may run in the background.
     var backgroundSeconds = 30
-    /// Bytes of files that the tasks write, beside the bookkeeping; nil: that is not to be told
-    /// apart.
+    /// Bytes of files that the tasks write, beside the bookkeeping; nil: not distinguishable.
     var fileBytes: Int? = 0
     /// The actions.
     let play: @Sendable (ChainsPlay) async throws -> Void

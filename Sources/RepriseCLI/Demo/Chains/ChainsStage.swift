@@ -34,7 +34,7 @@ actor ChainsStage {
         guard let program = Bundle.main.executableURL else {
             throw CommandFailure(.internal, "The tool does not find its own executable.")
         }
-        // A short path: there is a socket in it.
+        // A short path: it contains a socket.
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "reprise-demo-\(EntryID.random().text.prefix(8))")
         do {
@@ -132,7 +132,7 @@ final class ChainsNotes: Sendable {
     var words: [String] { state.withLock { $0.words } }
     /// Broken promises.
     var faults: [String] { state.withLock { $0.faults } }
-    /// How chains stand, where the app's own word is not the last.
+    /// The chains' states, where the app's own report is not the last.
     var states: [Int: String] { state.withLock { $0.states } }
     /// The repeated work, where it is not counted in tasks.
     var again: String? { state.withLock { $0.again } }
@@ -151,7 +151,7 @@ final class ChainsNotes: Sendable {
 struct ChainsRun: Sendable {
     let algorithm: ChainsAlgorithm
     let effects: [ChainsEffects.Line]
-    /// How the chains stand at the end, by their numbers.
+    /// The chains' final states, by their numbers.
     let states: [Int: String]
     let log: [PhoneEvent]
     /// The bytes written by the processes; nil where the kernel does not count them.

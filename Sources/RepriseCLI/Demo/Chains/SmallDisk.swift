@@ -43,7 +43,7 @@ struct SmallDisk: Sendable {
         #endif
     }
 
-    // MARK: Room
+    // MARK: Space
 
     private static func ballast(_ folder: URL) -> URL { folder.appendingPathComponent("ballast") }
 

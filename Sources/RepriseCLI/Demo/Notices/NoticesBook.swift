@@ -4,7 +4,7 @@ import RepriseCore
 actor NoticesBook {
     /// One message, and what a person is to see of it.
     struct Message: Hashable, Sendable {
-        /// How a person is to hear of it.
+        /// The expected notification of a message.
         enum Due: Hashable, Sendable {
             /// A banner, before the app is opened.
             case banner

@@ -35,7 +35,7 @@ extension NoticesPlay {
         try await passes(.seconds((next ?? now).timeIntervalSince(now)))
     }
 
-    /// A message stands in the list; that it was no banner is judged in the end.
+    /// A message is in the list; that it was no banner is checked at the end.
     func isListed(_ name: String) async throws {
         try await within(patience) {
             try await phone.app(app).delivered.contains { $0.request.id == id(name) }

@@ -84,7 +84,7 @@ extension NoticesPlay {
         try await elsewhere.read(channel, through: await book.newest(in: channel))
     }
 
-    /// No banner of these stands any more.
+    /// No banner of these is delivered any more.
     func areGone(_ names: [String]) async throws {
         let read = Set(names.map(id))
         try await within(patience) {

@@ -16,7 +16,7 @@ struct NoticesPlay: Sendable {
     /// The app's name on the phone.
     let app: String
     let algorithm: NoticesAlgorithm
-    /// Whose phone it is.
+    /// The phone's user.
     let person: String
     let channels: [String]
     /// Ada, who sends.

@@ -10,9 +10,9 @@ struct NoticesResult: Sendable {
         case atOpen(Int)
         /// That many banners of a message that had one.
         case twice(Int)
-        /// That many banners that nobody was to be disturbed by.
+        /// This number of banners were not allowed.
         case shown(Int)
-        /// That many stand although they are read.
+        /// This number of read messages still have a notification.
         case stands(Int)
         /// This number of notifications lack a sender or text.
         case unnamed(Int)

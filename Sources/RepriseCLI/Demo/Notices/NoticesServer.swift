@@ -123,7 +123,7 @@ struct NoticesCaller: Sendable {
     }
 }
 
-/// How far a person has read a conversation, by the server.
+/// A person's read position in a conversation, by the server.
 struct NoticesStanding: Hashable, Sendable {
     var read: Int64 = 0
     var unread: Int64 = 0

@@ -70,7 +70,7 @@ actor NoticesStage {
         throw CommandFailure(.internal, "The phone takes no pushes.")
     }
 
-    /// From Apple's stand-in to the phone, one after the other.
+    /// Delivers pushes from Apple's stand-in to the phone, one after the other.
     private static func carry(
         _ pushes: AsyncStream<FakeRequest>, to address: PushEndpoint.Address
     ) async {

@@ -24,12 +24,12 @@ struct NotificationCentre: Sendable {
 }
 
 extension NotificationCentre {
-    /// Looks.
+    /// Compares.
     ///
     /// - Parameters:
-    ///   - status: how the phone is.
-    ///   - app: whose notifications.
-    ///   - goals: all that the app has.
+    ///   - status: the phone's.
+    ///   - app: of the notifications.
+    ///   - goals: all of the app's.
     init(_ status: PhoneStatus, app: String, goals: [Goal]) {
         let zone = TimeZone(identifier: status.zone) ?? .gmt
         let moment = PhoneMoment(wall: status.now, microseconds: 0)

@@ -167,7 +167,7 @@ struct RemindersPlay: Sendable {
         }
     }
 
-    /// How far the phone has heard of the app.
+    /// The app's activity as seen by the phone.
     private struct Heard: Equatable {
         var lastEvent: Int
         var pending: [NotificationRequest]

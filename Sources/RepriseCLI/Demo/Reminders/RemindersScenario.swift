@@ -9,8 +9,8 @@ struct RemindersScenario: NamedScenario {
     let title: String
     /// The expected screens, in order, in the words of ``GoalsScreen``.
     var screens: [String] = []
-    /// When a reminder has to ring from ``RemindersPlay/listens()`` on, by the phone's wall clock;
-    /// nil: it is not listened to.
+    /// When a reminder must ring from ``RemindersPlay/listens()`` on, by the phone's wall clock;
+    /// nil: not checked.
     var heard: [String]?
     /// The number of pressed notification buttons: their effects have no screen.
     var buttons = 0

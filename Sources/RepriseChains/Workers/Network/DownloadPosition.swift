@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// How far a download is: all that its next attempt must know to go on.
+/// The position of a download: all that its next attempt needs.
 struct DownloadPosition: Codable, Hashable, Sendable {
     /// Names this version of the content byte for byte, for `If-Range`: a strong `ETag`, or a
     /// `Last-Modified` that is older than the answer.
