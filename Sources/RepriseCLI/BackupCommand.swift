@@ -33,7 +33,7 @@ struct BackupCommand: AsyncParsableCommand {
 }
 
 extension Backup.Report {
-    /// What was copied, for people.
+    /// The copied content, for people.
     var content: String {
         let what = messages == 1 ? "1 message" : "\(messages.grouped) messages"
         return "\(what) of \(channels == 1 ? "1 channel" : "\(channels.grouped) channels")"

@@ -5,7 +5,7 @@ import RepriseCore
 import RepriseNIO
 import RepriseWire
 
-/// `reprise dead-letters`: what a device could not do, and what is to become of it.
+/// `reprise dead-letters`: lists failed entries of a device, and retries or discards them.
 struct DeadLettersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dead-letters",

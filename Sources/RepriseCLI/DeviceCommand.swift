@@ -13,7 +13,7 @@ struct DeviceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "device", abstract: "A device for the demo.", shouldDisplay: false)
 
-    /// What a device prints when the server has answered its subscription.
+    /// Printed by a device when the server has answered its subscription.
     static let listening = "listening"
 
     @Argument var channel: String

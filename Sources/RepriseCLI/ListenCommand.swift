@@ -6,7 +6,7 @@ import RepriseJournal
 import RepriseNIO
 import RepriseWire
 
-/// `reprise listen`: a device that prints what comes.
+/// `reprise listen`: a device that prints messages.
 struct ListenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "listen",

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import RepriseCore
 
-/// Parses, runs, and turns whatever goes wrong into one line and an exit code.
+/// Parses, runs, and turns every error into one line and an exit code.
 @main
 enum Main {
     static func main() async {
@@ -66,9 +66,9 @@ enum Main {
 }
 
 extension RepriseError {
-    /// What happened and what to do about it, on one line.
+    /// The error and its remedy, on one line.
     ///
-    /// The cause is left out: it is for a log, and often many lines.
+    /// Without the cause, which is for a log and often many lines.
     var line: String { ([message] + [remedy].compactMap(\.self)).joined(separator: " ").firstLine }
 }
 

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `reprise phone`: a stand-in device, by hand.
+/// `reprise phone`: operates a stand-in device by hand.
 struct PhoneToolCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "phone",

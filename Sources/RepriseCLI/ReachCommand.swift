@@ -4,7 +4,7 @@ import RepriseCore
 import RepriseSimulator
 import Synchronization
 
-/// `reprise reach`: what share of messages can be shown when, by what way, under stated inputs.
+/// `reprise reach`: the share of messages shown by each time and way, under stated inputs.
 struct ReachCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reach",

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The tool itself: what it is, what it can do, and how it ends.
+/// The root command: its subcommands and exit codes.
 struct RepriseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reprise",

@@ -199,7 +199,7 @@ struct ServeCommand: AsyncParsableCommand {
         try await ServiceGroup(configuration: group).run()
     }
 
-    /// So that nobody takes it for a server to rely on.
+    /// Warns that it is not a server for production.
     private static func warn() {
         Terminal.error.writeLine(
             "reprise: --dev: for development. Whoever is on this machine gets a token for any user."
@@ -226,7 +226,7 @@ struct ServeCommand: AsyncParsableCommand {
             }
             line = String(decoding: writer.bytes, as: UTF8.self)
         }
-        // Who started the server may not read on; that is no reason not to serve.
+        // A closed output must not end the server.
         try? StandardOutput.write(line)
     }
 }

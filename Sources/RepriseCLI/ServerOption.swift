@@ -3,7 +3,7 @@ import Foundation
 import RepriseCore
 import RepriseNIO
 
-/// Where the server is, for every command that talks to one.
+/// The server's address, for every command that connects to one.
 struct ServerOption: ParsableArguments {
     @Option(
         name: .customLong("server"),
@@ -24,7 +24,7 @@ struct ServerOption: ParsableArguments {
         return file?.isEmpty == true ? nil : file
     }
 
-    /// What connects to it.
+    /// Opens connections to it.
     var dialer: NIODialer { NIODialer(authorities: authorities) }
 
     var url: String {

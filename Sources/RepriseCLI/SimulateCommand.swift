@@ -114,8 +114,8 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    /// Real stores lie in memory where nothing else was asked for: what a disk does to them is
-    /// tried elsewhere, and takes ten times as long.
+    /// Real stores are in memory unless requested otherwise: disks are tested elsewhere, and take
+    /// ten times as long.
     private static var place: URL {
         let memory = "/dev/shm"
         let isAsked = ProcessInfo.processInfo.environment["TMPDIR"] != nil
@@ -181,7 +181,7 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    // MARK: What was asked for
+    // MARK: Options
 
     private func chosenWorkloads() throws -> [any Workload] {
         guard let workload else { return Workloads.all }

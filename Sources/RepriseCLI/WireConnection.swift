@@ -6,12 +6,12 @@ struct WireConnection: Sendable {
     private let socket: any Socket
     private let server: String
 
-    /// Dials, says hello and waits for the welcome.
+    /// Dials, sends the hello and waits for the welcome.
     ///
     /// - Parameters:
-    ///   - server: where to.
+    ///   - server: the address.
     ///   - dialer: opens the connection.
-    ///   - token: who one is, where the server asks.
+    ///   - token: authenticates, where the server requires it.
     /// - Returns: the connection.
     /// - Throws: ``RepriseError`` `.unreachable`, `.timedOut`, `.unavailable`, `.notReprise`,
     ///   `.refused`; ``SocketFailure``.
@@ -38,7 +38,7 @@ struct WireConnection: Sendable {
     /// Reads until the connection ends.
     ///
     /// - Parameter body: gets the frames that came together.
-    /// - Throws: what `body` throws; ``RepriseError`` saying why the server has closed.
+    /// - Throws: what `body` throws; ``RepriseError`` with the server's reason for closing.
     func read(_ body: ([ServerFrame]) async throws -> Void) async throws {
         var decoder = FrameDecoder()
         var reason: (CloseCode, String)?
@@ -74,7 +74,7 @@ struct WireConnection: Sendable {
 
     private func welcome() async throws {
         var decoder = FrameDecoder()
-        // Nothing is subscribed and nothing published, so the welcome comes alone.
+        // Without subscriptions and messages, the welcome comes alone.
         guard let first = try await socket.receive()?.first else { throw await ending(nil) }
         switch try decoder.serverFrame(first) {
         case .welcome: return
@@ -86,7 +86,7 @@ struct WireConnection: Sendable {
         }
     }
 
-    /// The error that an `error` frame, or a close frame that came without one, stands for.
+    /// The error of an `error` frame, or of a close frame without one.
     private func ending(_ reason: (code: CloseCode, words: String)?) async -> any Error {
         let closed = await socket.closeCode.map { CloseCode($0) }
         let code = reason?.code ?? closed  // the close frame is still on its way

@@ -1,6 +1,6 @@
 public import RepriseCore
 
-/// What a chain needs of the device to run; it waits, at no cost, while that is not so.
+/// The device conditions that a chain needs; it waits for them at no cost.
 public struct ChainConstraints: Hashable, Sendable, Codable {
     /// The network can be reached.
     public var network: Bool
@@ -8,16 +8,16 @@ public struct ChainConstraints: Hashable, Sendable, Codable {
     public var unmetered: Bool
     /// The device is charging or full.
     public var charging: Bool
-    /// So many bytes can be written.
+    /// Free bytes needed on the disk.
     public var freeBytes: Int64
 
     /// Makes constraints.
     ///
     /// - Parameters:
     ///   - network: the network can be reached.
-    ///   - unmetered: the network is not paid for by volume.
+    ///   - unmetered: the network is not metered.
     ///   - charging: the device is charging or full.
-    ///   - freeBytes: so many bytes can be written.
+    ///   - freeBytes: free bytes on the disk.
     public init(
         network: Bool = false, unmetered: Bool = false, charging: Bool = false, freeBytes: Int64 = 0
     ) {
@@ -27,10 +27,10 @@ public struct ChainConstraints: Hashable, Sendable, Codable {
         self.freeBytes = max(0, freeBytes)
     }
 
-    /// Whether a device offers it all.
+    /// Whether a device meets all of them.
     ///
-    /// - Parameter conditions: what the device has to offer.
-    /// - Returns: whether nothing is missing.
+    /// - Parameter conditions: of the device.
+    /// - Returns: whether all are met.
     public func areMet(by conditions: DeviceConditions) -> Bool {
         (!network || conditions.network)
             && (!unmetered || conditions.network && conditions.unmetered)
@@ -43,7 +43,7 @@ public struct ChainConstraints: Hashable, Sendable, Codable {
             freeBytes: freeBytes)
     }
 
-    /// As it stands in a row.
+    /// The encoding in a row.
     var bits: Int { (network ? 1 : 0) | (unmetered ? 2 : 0) | (charging ? 4 : 0) }
 
     /// The bits that conditions do not offer.

@@ -11,30 +11,30 @@ public struct ChainID: Hashable, Sendable, Codable, CustomStringConvertible {
     public var description: String { text }
 }
 
-/// How far a chain is.
+/// The progress of a chain.
 public struct ChainProgress: Hashable, Sendable {
-    /// Where the chain stands.
+    /// The chain's state.
     public var state: ChainState
     /// Tasks that are done.
     public var done: Int
     /// All tasks.
     public var total: Int
-    /// The task that says something about itself.
+    /// The task that reports its progress.
     public var task: String?
-    /// How far that task is, 0 to 1.
+    /// The progress of that task, 0 to 1.
     public var fraction: Double?
-    /// What it says.
+    /// The task's note.
     public var note: String?
 
-    /// Describes how far a chain is.
+    /// Describes a chain's progress.
     ///
     /// - Parameters:
-    ///   - state: where the chain stands.
+    ///   - state: the chain's state.
     ///   - done: tasks that are done.
     ///   - total: all tasks.
-    ///   - task: the task that says something about itself.
-    ///   - fraction: how far that task is, 0 to 1.
-    ///   - note: what it says.
+    ///   - task: the task that reports its progress.
+    ///   - fraction: of that task, 0 to 1.
+    ///   - note: the task's note.
     public init(
         state: ChainState, done: Int, total: Int, task: String? = nil, fraction: Double? = nil,
         note: String? = nil

@@ -2,7 +2,7 @@ import Foundation
 package import GRDB
 public import RepriseCore
 
-/// How a chain stands.
+/// The status of a chain.
 public struct ChainStatus: Hashable, Sendable, Codable {
     /// Its id.
     public var id: ChainID
@@ -12,9 +12,9 @@ public struct ChainStatus: Hashable, Sendable, Codable {
     public var version: Int
     /// The unique name that it was started under.
     public var name: String?
-    /// Where it stands.
+    /// Its state.
     public var state: ChainState
-    /// Why it is parked, failed or cancelled.
+    /// Why it is suspended, failed or cancelled.
     public var reason: String?
     /// When it was started.
     public var startedAt: WallTime
@@ -26,23 +26,23 @@ public struct ChainStatus: Hashable, Sendable, Codable {
     public var total: Int
     /// The tasks in order; none in a list of chains.
     public var tasks: [ChainTaskStatus]
-    /// What it says about itself, oldest first; nothing in a list of chains.
+    /// Its log, oldest first; empty in a list of chains.
     public var log: [String]
 }
 
-/// How a task stands.
+/// The status of a task.
 public struct ChainTaskStatus: Hashable, Sendable, Codable {
     /// Its name.
     public var name: String
-    /// Who does it; nil: it waits.
+    /// Its worker; nil: it is a wait.
     public var worker: String?
     /// Its step; the first is 0.
     public var step: Int
-    /// Where it stands.
+    /// Its state.
     public var state: TaskState
-    /// Where it stands to take its effect back.
+    /// The state of its compensation.
     public var undo: UndoState
-    /// What it is held for: `paused`, `parked`, `conditions`, `readiness:NAME`, `entry:KIND`.
+    /// What it waits for: `paused`, `parked`, `conditions`, `readiness:NAME`, `entry:KIND`.
     public var hold: String?
     /// Attempts that have ended.
     public var attempts: Int
@@ -52,9 +52,9 @@ public struct ChainTaskStatus: Hashable, Sendable, Codable {
     public var startedAt: WallTime?
     /// When it ended.
     public var endedAt: WallTime?
-    /// How far it says it is, 0 to 1.
+    /// Its reported progress, 0 to 1.
     public var progress: Double?
-    /// What it says.
+    /// Its note.
     public var note: String?
     /// Why it failed last.
     public var error: String?

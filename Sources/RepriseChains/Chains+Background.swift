@@ -5,11 +5,11 @@ import Synchronization
 
 /// Time in the background.
 extension Chains: AppLife {
-    /// The app is in the background: chains go on until shortly before the end of the time, or
-    /// until nothing is left to do.
+    /// The app is in the background: chains run until shortly before the end of the granted time,
+    /// or until all are idle.
     ///
-    /// Then nothing new is started, what runs is told to stop and keeps its checkpoints, and the
-    /// system is asked for more time if something waits.
+    /// Then no task starts any more, running tasks are cancelled and keep their checkpoints, and
+    /// more time is requested from the system if a chain needs it.
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
@@ -19,14 +19,14 @@ extension Chains: AppLife {
     /// The app is in the foreground: chains go on without a limit of time.
     public func foreground() async { await enter(.foreground)() }
 
-    /// Keeps what it has: nothing here grows with a backlog.
+    /// Does nothing: memory does not grow with a backlog.
     public func memoryPressure() async {}
 
-    /// Uses the time that the system gives for a request of ours.
+    /// Runs chains within a background slot.
     ///
-    /// Returns when nothing is left to do or the time is over; the slot is complete then.
+    /// Returns when all chains are idle or the time is over; the slot is complete then.
     ///
-    /// - Parameter slot: what the system gave.
+    /// - Parameter slot: the system's slot.
     public func slot(_ slot: any BackgroundSlot) async {
         let life = slots.begin(isSlot: true)
         defer { slots.endSlot() }
@@ -49,7 +49,7 @@ extension Chains: AppLife {
         await slot.complete(success: isDone)
     }
 
-    /// Waits until the time is over or nothing is left to do.
+    /// Waits until the time is over or all chains are idle.
     private func spend(until end: Duration?, _ life: Int) async {
         let clock = configuration.timekeeper
         let budget = engine.budget
@@ -91,8 +91,7 @@ extension Chains: AppLife {
         await requestSlot()
     }
 
-    /// Opens or closes the gate for tasks, as it is to be: of two that do so at once the last one
-    /// looks again.
+    /// Sets the gate for tasks; of two concurrent calls the last one checks again.
     func setGate() async {
         while true {
             let isOpen = slots.isOpen
@@ -105,7 +104,7 @@ extension Chains: AppLife {
         }
     }
 
-    /// Asks the system for time, if something could use it.
+    /// Requests a slot from the system, if a chain could use it.
     private func requestSlot() async {
         guard let scheduler = slots.scheduler else { return }
         guard let need = try? await journal.read({ try SlotNeed.read($0) }) else { return }
@@ -126,7 +125,7 @@ extension Chains: AppLifeFollower {
             engine.budget.set(until: nil)
             return { [self] in await setGate() }
         case .background(let granted):
-            // A launch into a slot brings a time of its own: the slot says how long it is.
+            // A launch into a slot has the slot's time limit.
             guard !slots.isInSlot else { return {} }
             let end = configuration.timekeeper.uptime() + granted
             engine.budget.set(until: end)
@@ -140,7 +139,7 @@ extension Chains: AppLifeFollower {
 }
 
 extension ChainsEngine {
-    /// Tells all that runs to stop, and waits for it for a while.
+    /// Cancels all running tasks, and waits for them up to `grace`.
     func interrupt(grace: Duration) async {
         stopAll()
         let end = clock.uptime() + grace
@@ -159,13 +158,13 @@ extension ChainsEngine {
     }
 }
 
-/// What the chains that wait need of the system.
+/// The conditions that waiting chains need of a slot.
 struct SlotNeed: Sendable {
     var network: Bool
     var power: Bool
     var earliest: WallTime?
 
-    /// - Returns: nil if nothing waits for time.
+    /// - Returns: nil if no chain waits for time.
     static func read(_ db: Database) throws -> SlotNeed? {
         // Ready or interrupted: it can use time at once. Held by conditions: when those hold.
         // Delayed: then.
@@ -187,8 +186,7 @@ struct SlotNeed: Sendable {
             sql: "SELECT MIN(due) FROM entry WHERE state = 2 AND kind IN (?, ?)",
             arguments: [Chains.kind, Chains.commandKind])
         guard isReady || !needs.isEmpty || due != nil else { return nil }
-        // What is asked for is what every one of them needs: those that need less must not wait for
-        // more.
+        // Request what all have in common: a chain that needs less must not wait for more.
         let common = needs.isEmpty ? 0 : needs.reduce(7, &)
         return SlotNeed(
             network: common & 3 != 0, power: common & 4 != 0,
@@ -196,7 +194,7 @@ struct SlotNeed: Sendable {
     }
 }
 
-/// Who gives time, which time it is that is being spent, and whether there is any.
+/// The scheduler, the current grant of time, and whether tasks may begin.
 final class SlotRequests: Sendable {
     private struct State {
         var scheduler: (any BackgroundScheduler)?
@@ -214,9 +212,9 @@ final class SlotRequests: Sendable {
     }
 
     /// - Parameters:
-    ///   - isSlot: whether the system gave it for a request of ours.
+    ///   - isSlot: whether it is a slot that was requested.
     ///   - opens: whether tasks may begin that could not before.
-    /// - Returns: which time it is that is spent from now on.
+    /// - Returns: the number of this grant.
     @discardableResult
     func begin(isSlot: Bool = false, opens: Bool = true) -> Int {
         state.withLock { state in
@@ -227,7 +225,7 @@ final class SlotRequests: Sendable {
         }
     }
 
-    /// No task begins any more, if it is this time that is being spent.
+    /// Lets no task begin any more, if this grant is the current one.
     func stop(_ life: Int) -> Bool {
         state.withLock { state in
             guard state.life == life else { return false }

@@ -3,11 +3,11 @@ import GRDB
 public import RepriseCore
 import RepriseJournal
 
-/// What happens when a chain is started under a name that another one has which has not ended.
+/// The policy at the start of a chain when an open one has its name.
 public enum NameConflict: String, Hashable, Sendable {
-    /// The one that is there stays, and nothing is started.
+    /// The existing one stays, and no new one is started.
     case keep
-    /// The one that is there is cancelled, and the new one begins when that has ended.
+    /// The existing one is cancelled, and the new one begins when that has ended.
     case replace
     /// The new one begins when those before it have ended, in whatever way.
     case append
@@ -24,17 +24,17 @@ extension RepriseError.Code {
 extension Chains {
     /// Starts a chain; returns once that is durable.
     ///
-    /// It may be called before ``run(conditions:scheduler:)``: then it begins with that.
+    /// May be called before ``run(conditions:scheduler:)``: then it begins with that.
     ///
     /// - Parameters:
     ///   - chain: one of the configured definitions.
     ///   - input: at most 262,144 bytes as JSON.
-    ///   - name: at most one chain of a name goes on at a time; 1 to 64 bytes. Nil: it has none.
-    ///   - onConflict: what happens if there is one of this name.
-    ///   - constraints: what it needs of the device.
-    ///   - delay: not before so long from now.
-    ///   - deadline: how long from now it may take in all; then it fails.
-    /// - Returns: its id; with `.keep` that of the one that is there.
+    ///   - name: 1 to 64 bytes; at most one open chain has it. Nil: no name.
+    ///   - onConflict: what happens if an open chain has this name.
+    ///   - constraints: the device conditions it needs.
+    ///   - delay: the shortest time until it begins.
+    ///   - deadline: for the whole chain, from now; then it fails.
+    /// - Returns: its id; with `.keep` that of the existing one.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, `.unknownWorker`,
     ///   `.badConfiguration` if the definition is not configured, `.full`, and what the journal
     ///   throws.
@@ -82,23 +82,23 @@ extension Chains {
         return plan
     }
 
-    /// Stops a chain where it stands: what runs is told to stop, and its checkpoints are kept.
+    /// Pauses a chain: running tasks are cancelled, and their checkpoints are kept.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchChain`, and what the journal throws.
     public func pause(_ id: ChainID) async throws { try await command(.pause, id) }
 
-    /// Lets a chain go on that was paused or parked.
+    /// Resumes a paused or suspended chain.
     ///
     /// - Throws: as ``pause(_:)``.
     public func resume(_ id: ChainID) async throws { try await command(.resume, id) }
 
-    /// Cancels a chain: what runs is told to stop, and given up if it does not; then effects are
-    /// taken back.
+    /// Cancels a chain: running tasks are cancelled, and abandoned if they do not end; then effects
+    /// are compensated.
     ///
     /// - Throws: as ``pause(_:)``.
     public func cancel(_ id: ChainID) async throws { try await command(.cancel, id) }
 
-    /// Does again what is not done of a chain that has failed or was cancelled.
+    /// Runs the unfinished part of a failed or cancelled chain again.
     ///
     /// - Throws: as ``pause(_:)``.
     public func retry(_ id: ChainID) async throws { try await command(.retry, id) }
@@ -117,24 +117,24 @@ extension Chains {
 
     // MARK: Seeing
 
-    /// How a chain and its tasks stand.
+    /// The status of a chain and its tasks.
     ///
     /// - Parameter id: of a chain.
-    /// - Returns: nil if there is none, or if it left after its retention.
+    /// - Returns: nil if it does not exist, or was removed after its retention.
     /// - Throws: what the journal throws.
     public func status(_ id: ChainID) async throws -> ChainStatus? {
         try await journal.read { db in try ChainStatus.read(id.text, db) }
     }
 
-    /// What a task has made, as long as its chain is there.
+    /// The output of a task, as long as its chain exists.
     ///
     /// - Parameters:
     ///   - task: its name.
-    ///   - worker: the type of the worker that did it.
+    ///   - worker: the type of its worker.
     ///   - id: of its chain.
-    /// - Returns: nil if there is no such task of this worker, if it is not done, or if it was
-    ///   taken back.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it cannot be read as that; what the
+    /// - Returns: nil if the chain has no such task of this worker, or if it is not done or was
+    ///   compensated.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if it cannot be decoded; what the
     ///   journal throws.
     public func output<W: Worker>(
         of task: String, by worker: W.Type, in id: ChainID
@@ -166,16 +166,16 @@ extension Chains {
         }
     }
 
-    /// How far a chain is: first now, then each change, until it has ended.
+    /// The progress of a chain: the current one first, then each change, until it has ended.
     ///
-    /// Who reads slowly gets the newest 64.
+    /// Buffers the newest 64 values; older ones are dropped.
     ///
     /// - Parameter id: of a chain.
-    /// - Returns: ends at once if there is no such chain.
+    /// - Returns: a stream; it ends at once if the chain does not exist.
     public func progress(of id: ChainID) -> AsyncStream<ChainProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: ChainProgress.self, bufferingPolicy: .bufferingNewest(64))
-        // Watched before it is read, so that no change falls between the two.
+        // Observed before it is read, so that no change falls between the two.
         let changes = engine.watchers.watch(id.text, first: nil)
         let task = Task {
             if let status = try? await status(id) {

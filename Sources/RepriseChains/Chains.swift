@@ -1,7 +1,7 @@
 public import RepriseCore
 package import RepriseJournal
 
-/// The door for chains: durable work in steps, which goes on where it was when the process died.
+/// The chains feature: durable work in steps, continued after a kill.
 ///
 /// The facade makes one; see `Reprise`.
 ///
@@ -13,28 +13,28 @@ public final class Chains: Sendable {
     let journal: Journal
     let configuration: Configuration
     let engine: ChainsEngine
-    /// Who gives time in the background; set by ``run(conditions:scheduler:)``.
+    /// The background scheduler; set by ``run(conditions:scheduler:)``.
     let slots = SlotRequests()
     let room = ChainRoom()
 
-    /// What can be set about chains.
+    /// Options of chains.
     public struct Configuration: Sendable {
         /// The definitions by which chains are started, and go on.
         public var chains: [any ChainDefinition] = []
-        /// Who does the work.
+        /// The workers.
         public var workers: [any Worker] = []
         /// The most tasks that run at the same time; 1 to 64.
         public var concurrency = 8
         /// How long a chain stays after its end.
         public var retention: Duration = .seconds(7 * 86_400)
-        /// How long a worker that was told to stop may take before it is given up, when its chain
-        /// was cancelled or has failed.
+        /// How long a cancelled worker may take before it is abandoned, when its chain was
+        /// cancelled or has failed.
         public var cancelGrace: Duration = .seconds(10)
         /// How long one attempt to take an effect back may take before it counts as failed.
         public var undoDeadline: Duration = .seconds(600)
         /// How long ``Chains/run(conditions:scheduler:)`` waits for workers when it ends.
         public var stopGrace: Duration = .seconds(1)
-        /// So long before the end of the time that the system gives, no task is started any more.
+        /// No task starts within this time before the end of granted background time.
         public var margin: Duration = .seconds(2)
         /// The name of the request for time in the background.
         public var slotID = "reprise.chains"
@@ -68,13 +68,13 @@ public final class Chains: Sendable {
         }
     }
 
-    /// The kinds of entries that this door records, for `Journal.open`.
+    /// The kinds of entries that this feature records, for `Journal.open`.
     package static func kinds(_ configuration: Configuration = Configuration()) -> [EntryKind] {
         [
             EntryKind(
                 kind, requires: [readiness, budgetReadiness], attemptLimit: .max,
                 backoff: Backoff(base: .milliseconds(250), longest: .seconds(30)),
-                // A chain that goes along with a sign-in writes its intents anew.
+                // A chain that moves into an account at sign-in writes its intents again.
                 beforeSignIn: .expire, parallel: configuration.concurrency),
             EntryKind(
                 commandKind, requires: [readiness], attemptLimit: .max,
@@ -82,16 +82,16 @@ public final class Chains: Sendable {
         ]
     }
 
-    /// The kind of entry that stands for one task that should run.
+    /// The kind of entry for one task that should run.
     package static let kind = "chains"
-    /// The kind of entry that says what is to be done about a chain.
+    /// The kind of entry for a command to a chain.
     package static let commandKind = "chains-command"
     /// The engine runs.
     package static let readiness = Readiness("chains")
-    /// There is time to start tasks.
+    /// Tasks may start.
     package static let budgetReadiness = Readiness("chains.time")
 
-    /// Makes the door over a journal that was opened with ``kinds(_:)`` and ``schema``.
+    /// Makes the feature over a journal that was opened with ``kinds(_:)`` and ``schema``.
     package init(journal: Journal, configuration: Configuration = Configuration()) {
         self.journal = journal
         self.configuration = configuration
@@ -100,13 +100,13 @@ public final class Chains: Sendable {
 
     // MARK: Running
 
-    /// Does what is to be done, until the task is cancelled.
+    /// Runs chains until the task is cancelled.
     ///
-    /// What runs then is told to stop, and comes again with the next run.
+    /// Running tasks are cancelled then, and run again with the next call.
     ///
     /// - Parameters:
-    ///   - conditions: says what the device has to offer; nil: it always offers everything.
-    ///   - scheduler: gives time in the background; nil: chains run while the app does.
+    ///   - conditions: the device's conditions; nil: always met.
+    ///   - scheduler: grants background time; nil: chains run only while the app does.
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
     ///   it runs already. Cancellation is no error.
     public func run(

@@ -1,4 +1,4 @@
-/// The bounds of the door for chains; `docs/limits.md` lists each with what happens at it.
+/// Limits of the chains feature; `docs/limits.md` lists each with its effect.
 public enum ChainsLimits {
     /// The most tasks of a chain.
     public static let tasks = 10_000
@@ -10,8 +10,7 @@ public enum ChainsLimits {
     public static let inputBytes = 262_144
     /// The most bytes of a task's output, as JSON.
     public static let outputBytes = 16_777_216
-    /// The most bytes of an output that lies in the journal; what is longer lies in a file beside
-    /// it.
+    /// The most bytes of an output within the journal; a longer one is a file beside it.
     public static let inlineBytes = 8_192
     /// The most bytes of a checkpoint, as JSON.
     public static let checkpointBytes = 8_192
@@ -19,13 +18,13 @@ public enum ChainsLimits {
     public static let noteBytes = 256
     /// The most bytes of a line of the log.
     public static let logBytes = 512
-    /// The lines of the log that a chain keeps.
+    /// The log lines that a chain keeps.
     public static let logLines = 100
     /// The most chains that have not ended.
     public static let openChains = 100_000
     /// The most bytes of outputs that are kept in memory for a chain that runs.
     public static let outputsInMemory = 262_144
-    /// The chains that are kept in memory while nothing of them is in hand.
+    /// The idle chains kept in memory.
     public static let idleChains = 64
     /// The most bytes of an error that is kept.
     public static let errorBytes = 1_024

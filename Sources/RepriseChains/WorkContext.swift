@@ -1,9 +1,9 @@
 import Foundation
 public import RepriseCore
 
-/// What a worker knows about the task it does, and what it can say about it.
+/// A worker's view of its task, and its way to report progress.
 public struct WorkContext: Sendable {
-    /// What the engine does for a worker that runs.
+    /// The engine's services for a running worker.
     package struct Hooks: Sendable {
         package var progress: @Sendable (_ fraction: Double, _ note: String?) async -> Void
         package var checkpoint: @Sendable (_ json: [UInt8]) async throws -> Void
@@ -44,21 +44,21 @@ public struct WorkContext: Sendable {
         self.hooks = hooks
     }
 
-    /// How long the system lets the app run still; nil: it has named no end.
+    /// How long the app may still run; nil: no limit is known.
     ///
-    /// When it is over, the worker's task is cancelled.
+    /// At its end the worker's task is cancelled.
     public var remaining: Duration? { hooks.remaining() }
 
-    /// The position that ``checkpoint(_:)`` kept last, of any attempt.
+    /// The last position kept by ``checkpoint(_:)``, of any attempt.
     ///
-    /// - Parameter type: what was kept.
-    /// - Returns: nil if nothing was, or if it cannot be read as that any more.
+    /// - Parameter type: of the position.
+    /// - Returns: nil if none was kept, or if it cannot be decoded as this type.
     public func saved<Position: Decodable>(as type: Position.Type) -> Position? {
         saved.flatMap { try? JSONDecoder().decode(Position.self, from: Data($0)) }
     }
 
-    /// Keeps a position inside the task, so that the next attempt can go on from there; durable
-    /// when it returns.
+    /// Keeps a position inside the task, from which the next attempt can continue; durable when it
+    /// returns.
     ///
     /// - Parameter position: at most 8 KiB as JSON.
     /// - Throws: `RepriseError` `.tooLarge`, `.diskFull`, `.diskFailed`, `.ownershipLost`.
@@ -66,7 +66,7 @@ public struct WorkContext: Sendable {
         try await hooks.checkpoint(Array(JSONEncoder().encode(position)))
     }
 
-    /// Says how far it is, for people; kept at most once a second.
+    /// Reports progress, for people; kept at most once a second.
     ///
     /// - Parameters:
     ///   - fraction: 0 to 1.

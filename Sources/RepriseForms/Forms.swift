@@ -3,8 +3,8 @@ public import RepriseCore
 package import RepriseJournal
 import RepriseWire
 
-/// The door for forms: events and taps on notifications come in, and wait for a page that can show
-/// a form for them.
+/// The forms feature: records events and notification taps, and dispatches them to a page once it
+/// can show a form.
 ///
 /// The facade makes one; see `Reprise`.
 ///
@@ -21,20 +21,20 @@ public final class Forms: Sendable {
 
     private var journal: Journal { driver.store.journal }
 
-    /// The kinds of entries that this door records, for `Journal.open`.
+    /// The kinds of entries that this feature records, for `Journal.open`.
     ///
     /// - Parameter configuration: with the rules for events.
-    /// - Returns: a kind for each of them, and one for the others.
+    /// - Returns: a kind for each rule, and one for all other events.
     package static func kinds(_ configuration: Configuration = Configuration()) -> [EntryKind] {
         FormsEvent.kinds(configuration.events)
     }
 
-    /// Makes the door.
+    /// Makes the feature.
     ///
     /// - Parameters:
     ///   - journal: opened with ``kinds(_:)`` and ``schema``.
-    ///   - configuration: what can be set, checked before.
-    ///   - answers: takes what people answer; nil: forms with a submit are refused.
+    ///   - configuration: the options, already checked.
+    ///   - answers: receives what people answer; nil: forms with a submit are refused.
     package init(
         journal: Journal, configuration: Configuration = Configuration(), answers: Answers? = nil
     ) {
@@ -42,17 +42,17 @@ public final class Forms: Sendable {
         links = DeepLinks.queue(journal)
     }
 
-    // MARK: What comes in
+    // MARK: Recording
 
     /// Records an event; returns once it is durable.
     ///
-    /// It may be called before anything else is ready: the event waits for a page with a catalogue.
+    /// May be called at any time: the event waits for a page with a catalogue.
     ///
     /// - Parameters:
     ///   - name: 1 to 56 characters of `A–Z a–z 0–9 . _ -`.
     ///   - properties: a JSON object of at most 65,536 bytes.
     ///   - id: its identity; recording the same id again does nothing.
-    /// - Returns: the id, by which ``RepriseJournal/Journal/entry(_:)`` says what became of it.
+    /// - Returns: the id; ``RepriseJournal/Journal/entry(_:)`` looks up its outcome.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, `.full`, and what the
     ///   journal throws.
     @discardableResult
@@ -64,16 +64,16 @@ public final class Forms: Sendable {
         return id
     }
 
-    /// Records what a person did with a notification; returns once it is durable, and then the
+    /// Records a response to a notification; when it returns, the record is durable and the
     /// system's completion handler may be called.
     ///
     /// The event is `opened_push` for a tap, `acted_push` for an action and `dismissed_push` for a
-    /// dismissal, with what the notification carried as its properties (and, for an action, its
-    /// name as `action`). The same tap through two entrances of the app is one event. Where the
-    /// journal cannot be written it is left in the spool, just as durable, and merged as soon as it
-    /// can be.
+    /// dismissal. Its properties are the notification's payload (and, for an action, its name as
+    /// `action`). The same tap through two entry points of the app is one event. If the journal
+    /// cannot be written, the event goes to the spool, equally durable, and is merged as soon as
+    /// possible.
     ///
-    /// - Parameter response: what the system said.
+    /// - Parameter response: the system's notification response.
     /// - Returns: the event's id.
     /// - Throws: as ``record(_:properties:id:)``.
     @discardableResult
@@ -87,18 +87,18 @@ public final class Forms: Sendable {
 
     // MARK: Running
 
-    /// Opens a web view, hands events to its page and takes what it says, until the task is
+    /// Opens a web view, dispatches events to its page and handles its messages, until the task is
     /// cancelled.
     ///
-    /// A web view that dies is replaced, and gets what the one before had not finished.
+    /// A web view that dies is replaced; the new one gets what the former had not finished.
     ///
     /// - Parameters:
     ///   - webViews: makes web views.
-    ///   - catalogue: where catalogues come from. The one that came last is shown at once, and
-    ///     without a network.
+    ///   - catalogue: the source of catalogues. The last one fetched is shown at once, also
+    ///     offline.
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
-    ///   it runs already; `.malformed` for a catalogue of the app's own that cannot be read,
-    ///   `.badAddress` for a server that cannot be asked. Cancellation is no error.
+    ///   it runs already; `.malformed` for an unreadable catalogue of the app's own, `.badAddress`
+    ///   for an invalid server address. Cancellation is no error.
     public func run(webViews: any WebViewHost, catalogue: CatalogueSource) async throws {
         try catalogue.check()
         try await driver.run(webViews, catalogue)
@@ -107,32 +107,32 @@ public final class Forms: Sendable {
     /// The places that forms lead to.
     public var deepLinks: DeepLinks { DeepLinks(queue: links) }
 
-    /// Where the door stands now.
+    /// The current state.
     public var state: FormsState { driver.states.value }
 
-    /// Where the door stands: first now, then each change.
+    /// The states: the current one first, then each change.
     ///
-    /// Who reads slowly gets the newest 64.
+    /// Buffers the newest 64 values; older ones are dropped.
     public var states: AsyncStream<FormsState> { driver.states.watch() }
 
-    /// Every number of the door as of now; costs nothing while nobody asks.
+    /// The current figures; costs nothing until it is read.
     public var insight: FormsInsight { get async { await driver.insight } }
 
     /// Takes the form away that is on the screen, as its close button does.
     public func dismiss() { _ = driver.inbox.put(.dismiss) }
 
-    /// Asks for the catalogue now; a push may have said that there is a new one.
+    /// Fetches the catalogue now, for example after a push that announces a new one.
     public func refresh() { driver.reason.raise() }
 
-    // MARK: Whose they are
+    // MARK: User and company
 
-    /// Says who the person is.
+    /// Sets the user.
     ///
-    /// What was recorded while nobody was known goes along. What belonged to another user ends as
-    /// `dead`, with the reason `loggedOut`; how often forms were shown is forgotten, and the page
-    /// of the former user is closed with its form.
+    /// Events recorded without a user are kept. Those of another user end as `dead`, with the
+    /// reason `loggedOut`; the counts of shown forms are reset, and the former user's page is
+    /// closed with its form.
     ///
-    /// An app whose users sign in with `RepriseAccounts` needs none of this: each account has a
+    /// An app whose users sign in with `RepriseAccounts` does not need this: each account has a
     /// journal of its own.
     ///
     /// - Parameter user: the app's name for the user, sent with the answers; 1 to 256 bytes.
@@ -144,17 +144,17 @@ public final class Forms: Sendable {
         try await change(.identify(user))
     }
 
-    /// Nobody is known any more: see ``identify(_:)`` for what becomes of the former user's events.
+    /// Removes the user: see ``identify(_:)`` for the outcome of the former user's events.
     ///
-    /// Answers that wait to be sent are sent still.
+    /// Answers that wait to be sent are still sent.
     ///
     /// - Throws: what the journal throws.
     public func logOut() async throws { try await change(.logOut) }
 
     /// Shows the forms of another company from now on.
     ///
-    /// Events that wait end as `superseded`; showings and the catalogue of the former company are
-    /// forgotten.
+    /// Pending events end as `superseded`; showings and the catalogue of the former company are
+    /// deleted.
     ///
     /// - Parameter company: a key of the server: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, and what the journal throws.
@@ -181,9 +181,9 @@ public final class Forms: Sendable {
 }
 
 extension Forms: AppLife {
-    /// The app is in the background: a page that does not answer there is not replaced for it.
+    /// The app is in the background: an unresponsive page is not replaced.
     ///
-    /// - Parameter granted: is not needed.
+    /// - Parameter granted: not used.
     public func background(granted: Duration) async {
         await enter(.background(granted: granted))()
     }
@@ -191,12 +191,12 @@ extension Forms: AppLife {
     /// The app is in the foreground: the catalogue is asked for again.
     public func foreground() async { await enter(.foreground)() }
 
-    /// Keeps what it has: a page that shows a form is not closed for its memory.
+    /// Does nothing: a page that shows a form is not closed to free memory.
     public func memoryPressure() async {}
 }
 
 extension EventContent {
-    /// A tap must not be lost because somebody sent a payload that is none.
+    /// An invalid payload must not lose the tap.
     fileprivate init(_ response: NotificationResponse) throws {
         var properties = response.notification.request.content.info
         if (try? JSONMembers.check(properties)) == nil { properties = Array("{}".utf8) }
@@ -233,6 +233,6 @@ extension Forms: AppLifeFollower {
         }
     }
 
-    /// Whether it has been told that the app is in the background.
+    /// Whether the app is in the background.
     package var isAsleep: Bool { get async { await driver.machine.isAsleep } }
 }

@@ -1,7 +1,7 @@
 package import RepriseCore
 
 extension Forms {
-    /// What can be set about forms.
+    /// Options of forms.
     ///
     /// The defaults suit an app.
     public struct Configuration: Sendable {
@@ -10,27 +10,27 @@ extension Forms {
         ///
         /// At most 256.
         public var events: [FormsEvent] = []
-        /// Whose catalogue is shown, until ``Forms/use(company:)`` says otherwise.
+        /// The company whose catalogue is shown, until ``Forms/use(company:)`` changes it.
         public var company = "default"
         /// The channel to which answers are sent.
         ///
-        /// Make it one that those who write in it cannot read: answers are a person's own.
+        /// Answers are personal: choose one that its senders cannot read.
         public var answers = "forms-answers"
-        /// Gets events whose rules say ``FormsEvent/AtItsEnd/deliver``, when their time is up and
-        /// there is no page for them.
+        /// Receives expired events whose rules declare ``FormsEvent/AtItsEnd/deliver``, if no page
+        /// is ready.
         ///
-        /// What it throws has it called again, as with any handler.
+        /// If it throws, it is called again, like any handler.
         public var late: (@Sendable (FormsOccurrence) async throws -> Void)?
-        /// What the page has to say to people comes in this language, as in `en` or `pt-BR`.
+        /// The language of the page's own texts, such as `en` or `pt-BR`.
         public var locale = "en"
         /// How long a page may take for its handshake, and for taking over a catalogue.
         public var helloPatience: Duration = .seconds(10)
-        /// How long a page may take to say what becomes of an event.
+        /// Timeout for the page to report the outcome of an event.
         public var eventsPatience: Duration = .seconds(30)
         /// How long a form may take to appear once it may.
         public var appearPatience: Duration = .seconds(10)
-        /// How often the catalogue is asked for while the app runs; also at its start and whenever
-        /// it comes to the foreground.
+        /// Interval between catalogue fetches while the app runs; it also fetches at the start and
+        /// in the foreground.
         public var refresh: Duration = .seconds(3_600)
 
         package var timekeeper: any Timekeeper = SystemTimekeeper()

@@ -1,11 +1,11 @@
-/// The bounds of the door for forms; `docs/limits.md` lists each with what happens at it.
+/// Limits of the forms feature; `docs/limits.md` lists each with its effect.
 public enum FormsDoorLimits {
     /// The most kinds of events with rules of their own.
     public static let declaredEvents = 256
-    /// The most events that the page has in hand.
+    /// The most events in flight to the page.
     public static let inHand = 256
-    /// The longest that an event stays away whose page says that its form's time has not come, in
-    /// seconds: no trigger has a longer delay.
+    /// The longest postponement of an event whose form is not due yet, in seconds: no trigger has a
+    /// longer delay.
     public static let postponement = 86_400
     /// The most events, and bytes of properties, in one message to the page.
     public static let eventsPerMessage = 64
@@ -19,10 +19,10 @@ public enum FormsDoorLimits {
     public static let pageMessages = 1_024
     /// How often in a minute a web view is replaced.
     public static let replacements = 3
-    /// How often a page may die with one event alone in hand before that is a dead letter.
+    /// How often a page may die with one event alone in flight before the event is a dead letter.
     public static let deathsOfOneEvent = 5
     /// The most bytes of a deep link.
     public static let deepLink = 4_000
-    /// The most deep links that are handed over ahead of the loop that reads them.
+    /// The most deep links delivered ahead of the loop that reads them.
     public static let deepLinksAhead = 16
 }

@@ -1,8 +1,7 @@
 public import RepriseCore
 import RepriseWire
 
-/// The rules for events of one name: how long they are worth waiting for, and what to do when
-/// nobody knows whether a form was seen.
+/// Rules for events of one name: their time to live, and what to do if a showing is uncertain.
 ///
 /// ```swift
 /// configuration.forms?.events = [
@@ -10,33 +9,32 @@ import RepriseWire
 /// ]
 /// ```
 ///
-/// An event without rules waits for ever and is shown again.
+/// An event without rules never expires and is shown again.
 public struct FormsEvent: Hashable, Sendable {
-    /// What happens to an event whose time is up and of which no page knows.
+    /// The outcome of an expired event that no page has received.
     public enum AtItsEnd: String, Hashable, Sendable {
         /// It ends as `expired`.
         case expire
-        /// It is handed to ``Forms/Configuration/late``, instead of a form.
+        /// Dispatched to ``Forms/Configuration/late``, instead of a form.
         case deliver
     }
 
     /// The name: 1 to 56 characters of `A–Z a–z 0–9 . _ -`.
     public var name: String
-    /// How long after it was recorded it may be handed to a page; nil: for ever.
+    /// How long after recording it may be dispatched to a page; nil: for ever.
     public var timeToLive: Duration?
-    /// What then.
+    /// The outcome after its time to live.
     public var then: AtItsEnd
-    /// What happens if the process or the page died after a form was granted and before it
-    /// appeared.
+    /// The policy if the process or the page died after a form was granted and before it appeared.
     public var onInterruption: EntryKind.Interruption
 
     /// Declares the rules.
     ///
     /// - Parameters:
     ///   - name: 1 to 56 characters of `A–Z a–z 0–9 . _ -`.
-    ///   - timeToLive: how long it is worth waiting for; nil: for ever.
-    ///   - then: what happens at the end of that.
-    ///   - onInterruption: whether a form is shown again of which nobody knows whether it was seen.
+    ///   - timeToLive: how long after recording it may be dispatched; nil: for ever.
+    ///   - then: what happens afterwards.
+    ///   - onInterruption: whether a form is shown again if a crash left its showing uncertain.
     public init(
         _ name: String, timeToLive: Duration? = nil, then: AtItsEnd = .expire,
         onInterruption: EntryKind.Interruption = .again
@@ -56,8 +54,8 @@ extension FormsEvent {
 
     static func kindName(_ event: String) -> String { family + "." + event }
 
-    /// Always `again` for the journal: a hand-over to the page shows nothing yet; the door knows of
-    /// each form that was granted.
+    /// Always `again` for the journal: a dispatch to the page shows nothing yet; the feature
+    /// records each grant.
     static func kinds(_ events: [FormsEvent]) -> [EntryKind] {
         let gate: Set<Readiness> = [.sdk, .webView, .handshake, .formsData]
         var leader = EntryKind(family, requires: gate, parallel: FormsDoorLimits.inHand)

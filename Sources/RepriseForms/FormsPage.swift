@@ -3,11 +3,11 @@ package import RepriseCore
 /// The page that runs in the web view: `Web/forms.html` and `Web/forms.js`, as they were when this
 /// was built.
 package enum FormsPage {
-    /// Nothing from elsewhere runs or is asked; pictures may come from anywhere over TLS, or with
-    /// the catalogue.
+    /// Blocks scripts and requests to other origins; pictures may come from anywhere over TLS, or
+    /// with the catalogue.
     ///
-    /// The page's styles are constructed sheets, which need no permission; and nothing that is a
-    /// text may become HTML or script.
+    /// The page's styles are constructed sheets, which need no permission. Text never becomes HTML
+    /// or script.
     package static let policy =
         "default-src 'none'; script-src 'self'; img-src https: data:; form-action 'none'; "
         + "base-uri 'none'; frame-ancestors 'none'; "
@@ -15,8 +15,8 @@ package enum FormsPage {
 
     /// The page for one life of a web view.
     ///
-    /// - Parameter session: what the page has to name in all that it says.
-    /// - Returns: what a ``RepriseCore/WebViewHost`` opens.
+    /// - Parameter session: the token that each of the page's messages must carry.
+    /// - Returns: the page for ``RepriseCore/WebViewHost``.
     package static func page(session: String) -> HostedWebPage {
         let html = String(decoding: PackageResources.forms_html, as: UTF8.self)
             .replacing("{{session}}", with: session)

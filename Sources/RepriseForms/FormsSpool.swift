@@ -17,12 +17,12 @@ public struct FormsSpool: Sendable {
 
     /// Leaves an event for the app; returns once it is durable.
     ///
-    /// The app's rules for events of this name count, from when it was recorded here.
+    /// The app's rules for events of this name apply, counted from this recording.
     ///
     /// - Parameters:
     ///   - name: 1 to 56 characters of `A–Z a–z 0–9 . _ -`.
     ///   - properties: a JSON object of at most 65,536 bytes.
-    ///   - id: its identity; the same id is one event, whoever recorded it.
+    ///   - id: its identity; the same id is one event, whichever process records it.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`; `.full` when 4,096 files
     ///   wait; `.diskFull`, `.notWritable`, `.diskFailed`.
     public func record(_ name: String, properties: String = "{}", id: EntryID = .random()) throws {

@@ -1,8 +1,8 @@
-/// The bounds of the door for notices; `docs/limits.md` lists each with what happens at it.
+/// Limits of the notices feature; `docs/limits.md` lists each with its effect.
 public enum NoticeLimits {
-    /// The most channels whose positions stand in the mirror; beyond, those that changed last.
+    /// The most channels with positions in the mirror; beyond, those that changed last.
     public static let mirrored = 500
-    /// The most messages that the mirror says were shown; beyond, the newest.
+    /// The most shown messages in the mirror; beyond, the newest.
     public static let mirroredShown = 200
     /// The most mutes of a person.
     public static let mutes = 1_000
@@ -22,9 +22,10 @@ public enum NoticeLimits {
     public static let leaving = Duration.seconds(3)
     /// The most bytes of a push token.
     public static let pushTokenBytes = 2_048
-    /// How many days what was decided about a message is kept once nothing of it stands.
+    /// How many days the decision about a message is kept after its notification is gone.
     public static let keptDays: Int64 = 7
-    /// Of what came at once in a channel, so many are looked at one by one; the rest is counted.
+    /// The messages of one batch of a channel that are decided one by one; the rest is only
+    /// counted.
     public static let looked = 200
     /// The most notices that are looked after when the app starts.
     public static let recovered = 1_000
@@ -32,8 +33,8 @@ public enum NoticeLimits {
     public static let channelsAtOnce = 64
     /// How long messages of a catch-up wait for its end before they are shown.
     public static let catchUpPatienceMilliseconds = 2_000
-    /// How old what the system says of what stands may be when something is shown; older, it is
-    /// asked again.
+    /// The age up to which the system's list of delivered notifications is used; older, it is read
+    /// again.
     public static let freshMilliseconds = 200
     /// The shortest time between two replacements of the mirror while the app is in the foreground.
     public static let mirrorMilliseconds = 1_000
@@ -43,20 +44,18 @@ public enum NoticeLimits {
     public static let payloadBytes = 4_096
     /// The most bytes of a reply that is typed on a notification.
     public static let replyBytes = 16_384
-    /// The most taps that are in hand of loops.
+    /// The most taps in flight to loops.
     public static let tapsInHand = 8
     /// How long a call of the system's notification centre may take.
     public static let systemPatience = Duration.seconds(10)
-    /// The most calls of it that nobody waits for any more and that have not returned; at it none
-    /// is made.
+    /// The most abandoned calls that have not returned; at it no call is made.
     public static let abandoned = 4
     /// How long the system's completion handler waits for a reply or "mark as read" to be done; the
     /// system ends an app after about 30 s.
     public static let actionPatience = Duration.seconds(20)
-    /// How long of that it waits for the server to know what was read.
+    /// The part of it spent waiting for the server to confirm a read position.
     public static let readPatience = Duration.seconds(5)
-    /// How long a push that has woken the app is given for what it tells of to be fetched; the
-    /// system gives about 30 s.
+    /// Timeout for fetching a push's message in a background launch; the system gives about 30 s.
     public static let wakePatience = Duration.seconds(15)
     /// The longest pause before the system or the disk is asked again after a failure.
     public static let longestPauseSeconds = 30

@@ -2,18 +2,17 @@ package import GRDB
 package import RepriseCore
 package import RepriseWire
 
-/// What this door needs of channels: the facade gives it.
+/// The channels feature as notices need it: the facade provides it.
 ///
-/// All that takes a database reads or writes in the transaction of the journal that is under way.
+/// Every function with a database reads or writes in the current transaction of the journal.
 package protocol NoticeMessages: Sendable {
-    /// Tells of everything from now on; the observer must not wait.
+    /// Reports every event from now on; the observer must not block.
     func observe(_ observer: @escaping @Sendable (NoticeNews) -> Void)
 
-    /// How messages come at the moment, of those channels that are subscribed to.
+    /// How messages currently arrive, for each subscribed channel.
     func flows(of channels: [ChannelName]) async -> [ChannelName: NoticeFlow]
 
-    /// What was true of each channel when it changed last; where it is the same nothing has
-    /// changed.
+    /// Each channel's change mark; equal marks mean no change.
     func marks(_ db: Database) throws -> [(channel: String, mark: String)]
 
     func mark(of channel: ChannelName, _ db: Database) throws -> String?
@@ -21,7 +20,7 @@ package protocol NoticeMessages: Sendable {
     /// - Returns: nil: the journal has nothing of the channel.
     func standing(of channel: ChannelName, _ db: Database) throws -> NoticeStanding?
 
-    /// What came last, newest first.
+    /// The latest messages, newest first.
     func newest(
         of channel: ChannelName, in standing: NoticeStanding, after arrival: Int64, limit: Int,
         _ db: Database
@@ -33,13 +32,13 @@ package protocol NoticeMessages: Sendable {
     /// - Returns: nil: the journal does not have the message.
     func body(of seq: Int64, in log: Int64, _ db: Database) throws -> [UInt8]?
 
-    /// What the user has not read, by the server's rule.
+    /// The user's unread messages, by the server's rule.
     func unread(in channel: ChannelName, _ db: Database) throws -> Unread
 
-    /// Whether the server is known to have that the user has read so far.
+    /// Whether the server has confirmed that the user has read up to here.
     func isReadKnown(_ channel: ChannelName, through seq: Int64, _ db: Database) throws -> Bool
 
-    /// Who is signed in.
+    /// The signed-in user.
     func user(_ db: Database) throws -> UserID?
 
     /// Records a message for the server.

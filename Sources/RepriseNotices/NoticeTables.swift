@@ -1,7 +1,7 @@
 package import GRDB
 package import RepriseCore
 
-/// How the door's rows lie in the journal.
+/// The feature's tables in the journal.
 package enum NoticeTables {
     static let first = """
         -- What a person was shown, or is about to be: one row a message, whatever brought it.
@@ -76,9 +76,9 @@ package enum NoticeTables {
         CREATE INDEX noticesTapByTime ON noticesTap (at);
         """
 
-    /// Removes a piece of what is past its retention: what does not stand.
+    /// Removes a batch of rows past their retention whose notification is gone.
     ///
-    /// - Returns: whether there may be more.
+    /// - Returns: whether more may remain.
     package static func prune(_ db: Database, at now: WallTime) throws -> Bool {
         let until = now.milliseconds - NoticeLimits.keptDays * 86_400_000
         try db.execute(

@@ -5,20 +5,19 @@ import RepriseWire
 extension Notices {
     // MARK: From the system
 
-    /// Whether a notification is of a message, and so this door's.
+    /// Whether a notification is of a message, and so this feature's.
     ///
     /// - Parameter info: its payload, a JSON object as UTF-8.
-    /// - Returns: whether the payload has what Reprise's server puts into its pushes.
+    /// - Returns: whether the payload has the fields of Reprise's pushes.
     public static func isOurs(_ info: [UInt8]) -> Bool { NoticeContent.hint(info) != nil }
 
-    /// How the system shows what has arrived while the app is in the foreground: a push, or what
-    /// this door has asked for.
+    /// Decides the presentation of a notification that arrives in the foreground: a push, or one of
+    /// this feature's own.
     ///
-    /// Nothing, if the channel is on the screen, is read, or put aside; only the figure, if it was
-    /// shown before.
+    /// Empty, if the channel is visible, read, or muted; only the badge, if it was shown before.
     ///
-    /// - Parameter notification: what the system asked about.
-    /// - Returns: how it is shown.
+    /// - Parameter notification: of the system's delegate call.
+    /// - Returns: its presentation.
     public func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
         guard let hint = NoticeContent.hint(notification.request.content.info), let id = hint.id
         else { return [.banner, .list, .sound] }
@@ -32,18 +31,19 @@ extension Notices {
             try desk.arrived(hint, id, isRemote: isRemote, moment, db)
         }
         driver.inbox.put { $0.channels.insert(hint.channel) }
-        // What cannot be decided upon, as with a full disk, is shown as it came.
+        // If the decision fails, as with a full disk, it is shown unchanged.
         return step?.options ?? [.banner, .list, .sound]
     }
 
-    /// Records what a person did with a notification; returns once it is durable, and then the
+    /// Records a response to a notification; when it returns, the record is durable and the
     /// system's completion handler may be called.
     ///
-    /// A tap is handed to ``taps``; a reply is published and "mark as read" counts, without the
-    /// app's screen. The same tap through two entrances of the app is one entry. Where the journal
-    /// cannot be written it is left in the spool, just as durable, and merged as soon as it can be.
+    /// A tap is dispatched to ``taps``; a reply is published and "mark as read" applied, without
+    /// the app's screen. The same tap through two entry points of the app is one entry. If the
+    /// journal cannot be written, the response goes to the spool, equally durable, and is merged as
+    /// soon as possible.
     ///
-    /// - Parameter response: what the system said.
+    /// - Parameter response: the system's notification response.
     /// - Returns: the entry's id.
     /// - Throws: what the journal throws, if the spool cannot be written either.
     @discardableResult
@@ -52,7 +52,7 @@ extension Notices {
         return response.tapID
     }
 
-    /// Records it, and says whether it is in the journal; else it is in the spool.
+    /// Records it; returns whether it is in the journal, else it is in the spool.
     @discardableResult
     package func record(_ response: NotificationResponse) async throws -> Bool {
         let arrival = NoticeArrival(response)
@@ -63,15 +63,15 @@ extension Notices {
         return isRecorded
     }
 
-    /// Whether what a person did needs no screen, but time.
+    /// Whether the response needs time, but no screen.
     package func isAction(_ response: NotificationResponse) -> Bool {
         routing.isAction(NoticeArrival(response))
     }
 
-    /// Returns when the server has a reply, and that it was read, or the time is over.
+    /// Returns when the server has the reply and the read position, or at the limit.
     ///
-    /// For a server to know what was read it waits ``NoticeLimits/readPatience`` at most; for one
-    /// that knows no users not at all.
+    /// It waits at most ``NoticeLimits/readPatience`` for the read position, and not at all with a
+    /// server without users.
     package func done(_ response: NotificationResponse, within limit: Duration) async {
         let arrival = NoticeArrival(response)
         let entry = response.tapID
@@ -88,14 +88,13 @@ extension Notices {
         if rest > .zero { await settled(within: min(rest, .seconds(5))) }
     }
 
-    /// Whether the app is in the foreground; one that has not said so is not, unless a channel is
-    /// on its screen.
+    /// Whether the app is in the foreground; before it has reported that, whether a channel is
+    /// visible.
     package var isForeground: Bool { driver.scene.isForeground }
 
-    /// Takes a push that has woken the app: a figure for the icon, or that banners are to be taken
-    /// away.
+    /// Handles a background push: a new badge, or banners to remove.
     ///
-    /// Returns when that is done and durable. A push that is none of this door's does nothing.
+    /// Returns when that is done and durable. A push of others does nothing.
     ///
     /// - Parameter info: the payload, a JSON object as UTF-8.
     /// - Throws: what the journal throws.
@@ -114,8 +113,8 @@ extension Notices {
         _ = await settled(within: .seconds(20))
     }
 
-    /// Returns when the journal has what the server had when it made a push, or the time is over;
-    /// at once for a channel that is not known here.
+    /// Returns when the journal has caught up with a push, or at the limit; at once for an unknown
+    /// channel.
     package func caughtUp(with info: [UInt8], within limit: Duration) async {
         guard let hint = NoticeContent.hint(info) else { return }
         let (clock, messages) = (configuration.timekeeper, driver.desk.messages)
@@ -133,26 +132,26 @@ extension Notices {
 
     // MARK: State
 
-    /// What people have tapped, once the app's screen is there.
+    /// People's taps, dispatched once the app's screen is ready.
     public var taps: NoticeTaps { routing.taps }
 
     /// The figure at the icon.
     public var badge: IconBadge { driver.badges.value }
 
-    /// The figure at the icon: first now, then each change.
+    /// The badge: the current one first, then each change.
     ///
-    /// Who reads slowly gets the newest 64.
+    /// Buffers the newest 64 values; older ones are dropped.
     public var badges: AsyncStream<IconBadge> { driver.badges.watch() }
 
-    /// Every number of the door as of now; costs nothing while nobody asks.
+    /// The current figures; costs nothing until it is read.
     public var insight: NoticeInsight { get async { await driver.insight } }
 
-    /// What the person allows may have changed: the system is asked.
+    /// The permission may have changed: reads the system's settings.
     public func permissionChanged() { driver.inbox.put { $0.recovers = true } }
 
-    /// Returns when everything is done that there was to do.
+    /// Returns when all pending work is done.
     ///
-    /// - Returns: whether it could be done in that time.
+    /// - Returns: whether it was done in time.
     @discardableResult
     package func settled(within limit: Duration? = nil) async -> Bool {
         guard let limit else { return await driver.inbox.settled() }
@@ -166,7 +165,7 @@ extension Notices {
     /// Ends ``run(notifications:)`` and returns when it has ended.
     package func stop() async { await driver.stop() }
 
-    /// Takes away all that this door has shown, as when an account is left.
+    /// Removes all of this feature's notifications, for example at sign-out.
     package func leave() async {
         await driver.leave()
         await leaveSettings()
@@ -174,18 +173,17 @@ extension Notices {
 }
 
 extension Notices: AppLife {
-    /// The app is in the background: what waits is shown, and what an extension has to know is
-    /// written down.
+    /// The app is in the background: shows what waits, and writes the mirror for the extension.
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
         await enter(.background(granted: granted))()
     }
 
-    /// The app is in the foreground: what an extension has shown, and what stands, is looked at.
+    /// The app is in the foreground: reads the extension's records and the delivered notifications.
     public func foreground() async { await enter(.foreground)() }
 
-    /// Keeps what it has.
+    /// Does nothing.
     public func memoryPressure() async {}
 }
 

@@ -4,8 +4,8 @@ public import RepriseCore
 public import RepriseJournal
 import RepriseWire
 
-/// The door for notices: what a person is shown of a message, once, whatever brought it, and a
-/// badge that is right.
+/// The notices feature: one notification of each message, whatever delivered it, and a correct
+/// badge.
 ///
 /// The facade makes one; see `Reprise`.
 ///
@@ -15,8 +15,7 @@ import RepriseWire
 /// for await tap in notices.taps { router.show(tap.route); try await tap.presented() }
 /// ```
 ///
-/// A push only tells that there is something: it never takes the place of the message, which the
-/// log brings.
+/// A push only announces a message: the message itself comes from the log.
 public final class Notices: Sendable {
     let journal: Journal
     let configuration: Configuration
@@ -24,11 +23,11 @@ public final class Notices: Sendable {
     let driver: NoticesDriver
     let routing: NoticeRouting
 
-    /// The kinds of entries that this door records, for `Journal.open`.
+    /// The kinds of entries that this feature records, for `Journal.open`.
     ///
-    /// - Parameter configuration: what can be set.
-    /// - Returns: a kind for what an extension has shown, for taps, for actions and for what the
-    ///   server is to be told.
+    /// - Parameter configuration: the options.
+    /// - Returns: a kind for the extension's records, for taps, for actions and for settings to
+    ///   send to the server.
     package static func kinds(_ configuration: Configuration = Configuration()) -> [EntryKind] {
         let bound = configuration.timeToLive.map { EntryKind.Bound(after: $0, then: .expire) }
         return [
@@ -44,12 +43,12 @@ public final class Notices: Sendable {
         ]
     }
 
-    /// Makes the door over a journal that was opened with ``kinds(_:)`` and ``schema``.
+    /// Makes the feature over a journal that was opened with ``kinds(_:)`` and ``schema``.
     ///
     /// - Parameters:
     ///   - journal: stays the caller's.
-    ///   - messages: what there is to show.
-    ///   - configuration: what can be set, checked before.
+    ///   - messages: the source of messages.
+    ///   - configuration: the options, already checked.
     package init(
         journal: Journal, messages: any NoticeMessages,
         configuration: Configuration = Configuration()
@@ -69,10 +68,10 @@ public final class Notices: Sendable {
         settingsDriver.hear { [driver] in driver.inbox.put { $0.recovers = true } }
     }
 
-    /// Shows, takes away and counts, until the task is cancelled or the journal is closed.
+    /// Shows, removes and counts, until the task is cancelled or the journal is closed.
     ///
-    /// At its start the system is asked what stands: what a process that died had asked for and
-    /// does not stand is shown again, if the person has not read it meanwhile.
+    /// At its start it reads the delivered notifications: one that a dead process had requested and
+    /// that is missing is shown again, if it is still unread.
     ///
     /// - Parameter notifications: the system's notification centre.
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
@@ -97,8 +96,8 @@ public final class Notices: Sendable {
         try await driver.run(notifications)
     }
 
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
-    /// somebody else owns.
+    /// The tables of this feature, for `Journal.open` and for reading the ledger of a foreign
+    /// journal.
     public static let schema = JournalSchema(
         name: "notices",
         migrations: [
@@ -110,14 +109,14 @@ public final class Notices: Sendable {
         prune: { db, now in try NoticeTables.prune(db, at: now) })
 }
 
-/// The names of this door's kinds of entries.
+/// The names of this feature's kinds of entries.
 package enum NoticeKinds {
     /// A service extension has shown a message: a ``ShownRecord``, by the spool.
     package static let shown = "notices-shown"
-    /// A tap on a banner: handed to the app's screen.
+    /// A tap on a banner: dispatched to the app's screen.
     package static let tap = "notices-tap"
     /// An action of a banner that is done without the app's screen, as a reply.
     package static let action = "notices-action"
-    /// What the server is to be told: a mute, quiet hours, where the device is reached.
+    /// A setting to send to the server: a mute, quiet hours, the push registration.
     package static let setting = "notices-setting"
 }

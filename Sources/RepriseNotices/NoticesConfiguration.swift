@@ -2,26 +2,26 @@ public import RepriseCore
 public import RepriseWire
 
 extension Notices {
-    /// What can be set about notices.
+    /// Options of notices.
     ///
     /// The defaults suit an app.
     public struct Configuration: Sendable {
-        /// How the server is told of settings; nil: they hold on this device, and wait.
+        /// Sends settings to the server; nil: they apply on this device, and wait.
         public var transport: (any HTTPTransport)?
-        /// What the server takes this device for: `ios`, `macos`, at most 32 bytes; it says by
-        /// which service it is reached.
+        /// The device's platform for the server: `ios`, `macos`, at most 32 bytes; it selects the
+        /// push service.
         public var platform = "ios"
         /// Whose name is asked for.
         public enum Named: Hashable, Sendable {
             /// A channel, as a group.
             case channel(ChannelName)
-            /// Who has published a message.
+            /// The sender of a message.
             case person(UserID)
         }
 
-        /// The names that people see; nil: it has none.
+        /// Display names; nil: none.
         ///
-        /// It is called in a transaction, and must not wait.
+        /// Called in a transaction; it must not block.
         public var names: @Sendable (Named) -> String? = { named in
             switch named {
             case .channel: nil
@@ -30,36 +30,34 @@ extension Notices {
         }
         /// The category of banners that name none themselves, and so their actions.
         public var category: String?
-        /// The action of a notification that sends what was typed as a message of the same channel.
+        /// The action that publishes the typed text as a message of the same channel.
         public var replyAction = "reply"
-        /// The action of a notification that says that the person has read it.
+        /// The action that marks the message as read.
         public var readAction = "read"
-        /// What is published for a reply.
+        /// The body that is published for a reply.
         public var reply: @Sendable (_ text: String) -> [UInt8] = { NoticeReply.body($0) }
-        /// Of what came at once in a channel, so many of the newest are shown; the others count.
+        /// The newest messages of one batch of a channel that are shown; the others only count.
         ///
         /// 1 to 50.
         public var bannersPerChannel = 10
-        /// What was caught up is listed without a sound if it is older than this.
+        /// A caught-up message older than this is listed without a sound.
         public var lateAfter: Duration = .seconds(300)
-        /// How long a tap that nobody could be shown is worth showing; nil: for ever.
+        /// How long a tap that could not be shown stays valid; nil: for ever.
         public var timeToLive: Duration?
-        /// Whether the person has asked the system for silence (a Focus), as far as the app may
-        /// know; then it is as in quiet hours.
+        /// Whether a Focus is active, as far as the app may know; it acts like quiet hours.
         ///
-        /// It is asked at each decision, and must not wait. Where an app does not know, the system
+        /// Called at each decision; it must not block. Where an app does not know, the system
         /// silences by itself.
         public var isFocused: @Sendable () -> Bool = { false }
-        /// Whether a message names the person who is signed in, so that it comes through some
-        /// mutes.
+        /// Whether a message mentions the signed-in user, which some mutes let through.
         public var isMention: @Sendable (_ json: [UInt8]) -> Bool = { _ in false }
 
         package var timekeeper: any Timekeeper = SystemTimekeeper()
-        /// What the person has set, by now.
+        /// The person's current settings.
         package var preferences: @Sendable () -> NoticePreferences = { NoticePreferences() } {
             didSet { hasOwnPreferences = true }
         }
-        /// Whether they come from somewhere else than the door's settings.
+        /// Whether they come from elsewhere than the feature's settings.
         private(set) var hasOwnPreferences = false
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }

@@ -7,12 +7,12 @@ extension PhoneRules {
         public let id: String
         /// The values that it may have; of a number the least and the greatest.
         public let values: [String]
-        /// Whether it is a number.
+        /// Whether its value is a number.
         public let isNumber: Bool
         private let get: @Sendable (PhoneRules) -> String
         private let put: @Sendable (inout PhoneRules, String) -> Bool
 
-        /// What the rule is in `rules`.
+        /// The rule's value in `rules`.
         public func value(in rules: PhoneRules) -> String { get(rules) }
 
         fileprivate func set(_ value: String, in rules: inout PhoneRules) -> Bool {
@@ -83,8 +83,7 @@ extension PhoneRules {
         Rule("extensionOfForceQuitApp", \.extensionOfForceQuitApp),
     ]
 
-    /// The default rules, and for each other value of a rule the default with this one changed:
-    /// what a test runs.
+    /// The default rules, and one variant for each other value of each rule: for tests.
     public static var variants: [PhoneRules] {
         [PhoneRules()]
             + all.filter { !$0.isNumber }.flatMap { rule in
@@ -98,9 +97,9 @@ extension PhoneRules {
     /// Changes one rule.
     ///
     /// - Parameters:
-    ///   - name: the rule, by the name of its property.
+    ///   - name: the name of its property.
     ///   - value: one of its values.
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, which names what there is.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, which names the choices.
     public mutating func set(_ name: String, to value: String) throws {
         guard let rule = Self.all.first(where: { $0.id == name }) else {
             throw RepriseError(

@@ -1,9 +1,8 @@
-/// What Apple's documentation leaves open about a device: `docs/phone.md` has a row for each, and
-/// tests run it both ways.
+/// Behaviours that Apple's documentation leaves open: `docs/phone.md` has a row for each, and tests
+/// run each value.
 ///
-/// Each rule is named after the question, each of its values after what happens. The first value is
-/// the one that is documented for a neighbouring case or reported most; that makes it the default,
-/// not the truth.
+/// Each rule is named after the question, each value after its answer. The default is the value
+/// that is documented for a neighbouring case or reported most; it may be wrong.
 ///
 /// ```swift
 /// var rules = PhoneRules()
@@ -18,23 +17,23 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case latestAddedKept
     }
 
-    /// What becomes of something while the device is off and started again.
+    /// Whether something is kept across a restart of the device.
     public enum AcrossRestart: String, PhoneRuleValue {
-        /// It is there again.
+        /// It is kept.
         case kept
-        /// It is gone.
+        /// It is lost.
         case cleared
     }
 
-    /// What becomes of a local notification whose time comes while the device is off.
+    /// A local notification that comes due while the device is off.
     public enum DueWhileOff: String, PhoneRuleValue {
-        /// It is shown when the device starts.
+        /// Shown when the device starts.
         case shownAtStart
-        /// It is never shown.
+        /// Never shown.
         case skipped
     }
 
-    /// What a time-interval trigger counts when the calendar is set to another time.
+    /// The base of a time-interval trigger when the calendar is set.
     public enum IntervalTriggers: String, PhoneRuleValue {
         /// Time that passes: they fire when they would have fired.
         case countElapsedTime
@@ -42,15 +41,15 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case followCalendar
     }
 
-    /// What a calendar trigger does when its time is passed over by setting the calendar forwards.
+    /// A calendar trigger whose time is skipped by setting the calendar forwards.
     public enum PassedOverTriggers: String, PhoneRuleValue {
         /// It fires at once.
         case fire
-        /// Its time has not come: one that repeats waits for its next, another is gone.
+        /// Not fired: a repeating one waits for its next time, another is removed.
         case skipped
     }
 
-    /// Through which entrances of the app a tap comes that connects its scene.
+    /// The callbacks that get a tap that connects the app's scene.
     public enum LaunchingTap: String, PhoneRuleValue {
         /// `didReceive` of the notification centre's delegate alone.
         case delegateAlone
@@ -62,15 +61,15 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case sceneAlone
     }
 
-    /// What becomes of a response whose completion handler was not called before the process died.
+    /// A response whose completion handler was not called before the process died.
     public enum UncompletedResponse: String, PhoneRuleValue {
-        /// It does not come again.
+        /// It is not delivered again.
         case forgotten
-        /// It comes again at the next launch.
+        /// It is delivered again at the next launch.
         case repeated
     }
 
-    /// What a notification is when the app in the foreground does not answer `willPresent`.
+    /// A notification whose `willPresent` the app in the foreground does not answer.
     public enum UnansweredPresentation: String, PhoneRuleValue {
         /// Not shown at all.
         case notShown
@@ -78,10 +77,10 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case listed
     }
 
-    /// Whether a force-quit app may be launched in the background again after the device was
-    /// restarted.
+    /// Whether a force-quit app may be launched in the background again after a restart of the
+    /// device.
     public enum ForceQuitAcrossRestart: String, PhoneRuleValue {
-        /// It may, as the documentation of `didReceiveRemoteNotification` says.
+        /// Yes, as the documentation of `didReceiveRemoteNotification` says.
         case lifted
         /// Only once the user has opened it, as some report.
         case stays
@@ -91,7 +90,7 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public enum ProcessingAfterForceQuit: String, PhoneRuleValue {
         /// Not before the user has opened it.
         case doesNotRun
-        /// It does, as an Apple engineer says of newer systems.
+        /// Yes, as an Apple engineer says of newer systems.
         case runs
     }
 
@@ -103,19 +102,19 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case doesNotRun
     }
 
-    /// Whether an app that is launched in the background is told that it is there.
+    /// Whether an app launched in the background gets the callback for entering it.
     public enum BackgroundLaunch: String, PhoneRuleValue {
-        /// It is not: nothing has changed since its launch.
+        /// No: nothing has changed since its launch.
         case untold
-        /// It is, as one that was in the foreground before.
+        /// Yes, like one that was in the foreground before.
         case told
     }
 
-    /// What becomes of an app that goes on beyond its time in the background.
+    /// An app that exceeds its background time.
     public enum BackgroundOverrun: String, PhoneRuleValue {
         /// It is terminated.
         case terminated
-        /// It is suspended in the middle of what it does.
+        /// It is suspended in the middle of its work.
         case suspended
     }
 
@@ -135,9 +134,9 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case counted
     }
 
-    /// What becomes of a held background push when the hour has room again.
+    /// A held background push when the budget has room again.
     public enum HeldPush: String, PhoneRuleValue {
-        /// It is handed to the app.
+        /// It is delivered to the app.
         case handedOver
         /// It waits until the user opens the app.
         case waitsForOpening
@@ -145,13 +144,13 @@ public struct PhoneRules: Hashable, Sendable, Codable {
 
     /// Whether an alert that also wakes the app counts towards the budget of background pushes.
     public enum AlertsThatWake: String, PhoneRuleValue {
-        /// It is free.
+        /// It does not count.
         case free
         /// It counts.
         case counted
     }
 
-    /// What setting the badge to zero does to what stands in the notification centre.
+    /// The effect of a zero badge on delivered notifications.
     public enum ZeroBadge: String, PhoneRuleValue {
         /// It takes the app's notifications away.
         case removesDelivered
@@ -159,33 +158,33 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case leavesDelivered
     }
 
-    /// What becomes of a notification in the notification centre that was tapped.
+    /// A tapped notification in the notification centre.
     public enum TappedNotification: String, PhoneRuleValue {
         /// It leaves.
         case leaves
-        /// It stays until somebody takes it away.
+        /// It stays until it is removed.
         case stays
     }
 
-    /// What the system still knows of an app that was taken away, when it is installed again.
+    /// The system's data of an app that is removed and installed again.
     public enum RemovedApp: String, PhoneRuleValue {
-        /// Nothing.
+        /// All is forgotten.
         case forgotten
         /// The badge that it had.
         case badgeKept
     }
 
-    /// What becomes of a transfer whose connection is not made, or breaks.
+    /// A transfer whose connection fails or breaks.
     public enum LostTransfer: String, PhoneRuleValue {
         /// The system tries again, until its time is over.
         case retried
-        /// It has failed, and the app is told.
+        /// It has failed, and the app is notified.
         case failed
     }
 
-    /// What another attempt at a download does with the part that has come.
+    /// The partial file of a download at its next attempt.
     public enum InterruptedDownload: String, PhoneRuleValue {
-        /// It asks for the rest, where the server can give it.
+        /// The rest is requested, where the server supports that.
         case continued
         /// It begins anew.
         case startedAnew
@@ -199,11 +198,11 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case whenPluggedInAndUnmetered
     }
 
-    /// What becomes of a task that needs power or the network, when that goes while it runs.
+    /// A running task whose power or network is lost.
     public enum TaskConditionLost: String, PhoneRuleValue {
-        /// It goes on for its time.
+        /// It runs on for its time.
         case goesOn
-        /// It is told that its time is over.
+        /// It is notified that its time is over.
         case expires
     }
 
@@ -219,13 +218,13 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var transfersAcrossRestart = AcrossRestart.kept
     /// A transfer whose connection is not made, or breaks.
     public var lostTransfer = LostTransfer.retried
-    /// Another attempt at a download of which a part has come.
+    /// The next attempt at a partial download.
     public var interruptedDownload = InterruptedDownload.continued
     /// A transfer that was started in the background.
     public var discretionaryTransfers = DiscretionaryTransfers.atOnce
-    /// A task that needs power or the network, when that goes.
+    /// A task whose power or network is lost.
     public var taskConditionLost = TaskConditionLost.goesOn
-    /// Local notifications whose time comes while the device is off.
+    /// Local notifications that come due while the device is off.
     public var dueWhileOff = DueWhileOff.shownAtStart
     /// Time-interval triggers, when the calendar is set.
     public var intervalTriggers = IntervalTriggers.countElapsedTime
@@ -245,13 +244,13 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var extensionOfForceQuitApp = ExtensionOfForceQuitApp.runs
     /// An app that is launched in the background.
     public var backgroundLaunch = BackgroundLaunch.untold
-    /// An app that goes on beyond its time.
+    /// An app that exceeds its background time.
     public var backgroundOverrun = BackgroundOverrun.terminated
     /// Several pushes for an app while the device is offline.
     public var storedPush = StoredPush.newest
     /// Silent pushes to an app in the foreground.
     public var silentInForeground = SilentInForeground.free
-    /// A held background push, when the hour has room again.
+    /// A held background push, when the budget has room again.
     public var heldPush = HeldPush.handedOver
     /// Alerts that also wake the app.
     public var alertsThatWake = AlertsThatWake.free
@@ -259,7 +258,7 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var zeroBadge = ZeroBadge.removesDelivered
     /// A notification that was tapped.
     public var tappedNotification = TappedNotification.leaves
-    /// An app that was taken away, when it is installed again.
+    /// A removed app that is installed again.
     public var removedApp = RemovedApp.forgotten
     /// The pause before a transfer is tried again, in seconds; it doubles with each attempt, up to
     /// five minutes.
@@ -270,7 +269,7 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     /// How many silent pushes an app gets within an hour; the documentation advises two or three.
     public var silentPushesPerHour = 3
 
-    /// The rules that the phone follows where nothing is said.
+    /// The default rules.
     public init() {}
 }
 

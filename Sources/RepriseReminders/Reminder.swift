@@ -1,9 +1,8 @@
-/// What a person wants to be reminded of.
+/// A reminder of an entity.
 public struct Reminder: Hashable, Sendable, Codable, Identifiable {
-    /// The app's name for it, the same as long as it is the same reminder: 1 to 64 bytes, unique
-    /// for its entity.
+    /// The app's stable name for it: 1 to 64 bytes, unique for its entity.
     public var id: String
-    /// The part of the entity that it is about, as a question of a goal.
+    /// The part of the entity that it is about, such as a question of a goal.
     public var part: String?
     /// When it rings.
     public var schedule: Schedule
@@ -11,9 +10,9 @@ public struct Reminder: Hashable, Sendable, Codable, Identifiable {
     public var title: String
     /// The text of the notification.
     public var body: String
-    /// Whether it is heard.
+    /// Whether it plays a sound.
     public var sound: Bool
-    /// Names a category of actions; empty: the entity is opened, and nothing else.
+    /// A category of actions; empty: a tap opens the entity, without buttons.
     public var category: String
 
     /// Describes a reminder.
@@ -31,16 +30,16 @@ public struct Reminder: Hashable, Sendable, Codable, Identifiable {
     }
 }
 
-/// An entity that is in use, and what a person wants to be reminded of about it.
+/// An active entity with its reminders.
 public struct RemindedEntity: Hashable, Sendable, Identifiable {
     /// As in ``RepriseCore/Route/id``.
     public var id: String
-    /// Whose it is, as in ``RepriseCore/Route/owner``.
+    /// Its owner, as in ``RepriseCore/Route/owner``.
     public var owner: String?
     /// Its reminders: at most 64.
     public var reminders: [Reminder]
 
-    /// Describes what is to be reminded of.
+    /// Describes an entity and its reminders.
     public init(id: String, owner: String? = nil, reminders: [Reminder]) {
         self.id = id
         self.owner = owner

@@ -1,7 +1,6 @@
-/// The bounds of the door for reminders; `docs/limits.md` lists each with what happens at it.
+/// Limits of the reminders feature; `docs/limits.md` lists each with its effect.
 public enum ReminderDoorLimits {
-    /// The most requests that the system keeps for one app; it drops what is beyond, without a
-    /// word.
+    /// The most requests that the system keeps for one app; it drops the rest silently.
     public static let system = 64
     /// The most snoozes, skips and tests that are kept.
     public static let marks = 1_000
@@ -14,16 +13,14 @@ public enum ReminderDoorLimits {
     public static let decisions = 2_000
     /// The most entities that one change names; one that names more is a change of everything.
     public static let changed = 1_000
-    /// The most calls of the app's store, or of the system, that nobody waits for any more and that
-    /// have not returned.
+    /// The most abandoned calls of the app's store, or of the system, that have not returned.
     public static let abandoned = 4
     /// The shortest time ahead for which a background refresh is asked, in seconds.
     public static let refreshSeconds: Int64 = 900
     /// How long after its time a request that the system has not rung yet is left alone, in
     /// seconds.
     public static let ringingSeconds: Int64 = 60
-    /// How many delivered notifications of entities that are not in the plan are looked up in one
-    /// survey.
+    /// The most delivered notifications of unplanned entities that one survey looks up.
     public static let lookUps = 256
     /// The most background slots that wait for a survey.
     public static let slots = 8

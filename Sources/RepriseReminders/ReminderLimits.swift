@@ -6,8 +6,7 @@ package enum ReminderLimits {
     package static let reminders = 30_000
     /// The most reminders of an entity.
     package static let entityReminders = 64
-    /// The most notifications that are pending at a time; iOS keeps 64, and the app may want some
-    /// for itself.
+    /// The most pending notifications; iOS keeps 64, and the app may need some itself.
     package static let places = 60
     /// The most snoozes, skips and tests of a plan; a day that is skipped is one.
     package static let marks = ReminderDoorLimits.marks

@@ -7,25 +7,25 @@ public protocol ReminderStore: EntityStore {
     /// All entities that are in use and have reminders: at most 10,000, with 30,000 reminders.
     func reminded() async throws -> [RemindedEntity]
 
-    /// These of them; who is not in the answer is not reminded of any more.
+    /// The active ones of these; an entity missing from the answer is no longer reminded of.
     func reminded(_ ids: Set<String>) async throws -> [RemindedEntity]
 
-    /// What has changed, once it is committed; ends with the task that reads it. Who cannot name it
-    /// says ``ReminderChange/everything``.
+    /// Changes, sent after their commit; ends with the task that reads it. Send
+    /// ``ReminderChange/everything`` if the change cannot be named.
     var changes: AsyncStream<ReminderChange> { get }
 
-    /// Does what a person chose on a notification, without the app's screen: exactly once, if
+    /// Performs an action from a notification, without the app's screen: exactly once, if
     /// ``ReminderCommand/id`` is stored in the transaction of the effect.
     ///
-    /// - Throws: `HandOverFailure.permanent` for what can never be done; anything else is tried
-    ///   again.
+    /// - Throws: `HandOverFailure.permanent` for a command that can never succeed; after any other
+    ///   error it is tried again.
     func apply(_ command: ReminderCommand) async throws
 
-    /// Whether a command has taken effect: asked before it is given again.
+    /// Whether a command has taken effect: checked before it is dispatched again.
     func isApplied(_ id: EntryID) async throws -> Bool
 }
 
-/// What has changed in the app's store.
+/// A change of the app's store.
 public enum ReminderChange: Hashable, Sendable {
     /// These entities, or their reminders: created, edited, paused, deleted.
     case entities(Set<String>)
@@ -33,23 +33,23 @@ public enum ReminderChange: Hashable, Sendable {
     case everything
 }
 
-/// What a person chose on a notification, for the app's store.
+/// An action that a person chose on a notification, for the app's store.
 public struct ReminderCommand: Hashable, Sendable {
-    /// What to do.
+    /// The action.
     ///
-    /// Snoozing and skipping need no store: the door does them.
+    /// The feature itself does snoozes and skips.
     public enum Action: Hashable, Sendable {
-        /// An answer: the text that was typed, or the name of the action that stands for it.
+        /// An answer: the typed text, or the name of the action that stands for it.
         case log(String)
-        /// Remind no more until the person says otherwise.
+        /// Stops its reminders until the person resumes them.
         case pause
     }
 
     /// Its identity.
     public let id: EntryID
-    /// What to do.
+    /// The action.
     public let action: Action
-    /// What with, as the store has it now.
+    /// The entity, as the store has it now.
     public let entity: Entity
     /// Which part of it.
     public let part: String?

@@ -3,12 +3,12 @@ public import RepriseCore
 import RepriseJournal
 
 extension Reminders {
-    // MARK: What a person says about one occurrence
+    // MARK: Overrides of one occurrence
 
-    /// One occurrence rings again, so long from now; returns once it is durable.
+    /// Postpones one occurrence to `wait` from now; returns once it is durable.
     ///
-    /// It replaces what was said about that occurrence before. Of an entity that is paused or
-    /// deleted it does not ring.
+    /// Replaces any former override of that occurrence. It does not ring for a paused or deleted
+    /// entity.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
@@ -24,8 +24,7 @@ extension Reminders {
         }
     }
 
-    /// A snooze is taken back: it does not ring, and an occurrence that is still to come rings at
-    /// its own time.
+    /// Removes a snooze; an occurrence that is still to come rings at its own time.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
@@ -43,11 +42,9 @@ extension Reminders {
         driver.poke(.mark)
     }
 
-    /// What is left of today does not ring, until midnight where the device is now; returns once it
-    /// is durable.
+    /// Skips the rest of today, until midnight in the device's zone; returns once it is durable.
     ///
-    /// Neither does what was snoozed until later today. What is snoozed from now on rings: the last
-    /// word counts.
+    /// Also skips earlier snoozes that end today. Later snoozes ring: the last override wins.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
@@ -58,12 +55,12 @@ extension Reminders {
         try await mark { now in .skipOfToday(entity, reminder: reminder, at: now, in: zone) }
     }
 
-    /// Rings once, on trial: by the same way as all others, and a tap on it leads where it would;
-    /// nothing of it is stored.
+    /// Rings a reminder once as a test, the same way as all others; a tap on it routes as usual,
+    /// and nothing of it is stored.
     ///
     /// - Parameters:
-    ///   - reminder: what is tried; it need not be in the store.
-    ///   - entity: where a tap leads, as in ``RemindedEntity/id``.
+    ///   - reminder: the reminder to test; need not be in the store.
+    ///   - entity: the target of a tap, as in ``RemindedEntity/id``.
     ///   - wait: 1 second to 30 days.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badID`, `.tooLarge`, `.full`, and
     ///   what the journal throws.
@@ -95,37 +92,36 @@ extension Reminders {
 
     // MARK: Planning
 
-    /// Compares what should ring with what the system has, soon.
+    /// Schedules a comparison of the plan with the system's pending notifications.
     ///
-    /// Call it after the person has answered the question for permission; all else is noticed.
+    /// Call it after the person has answered the permission prompt; all other changes are noticed.
     public func survey() { driver.poke(.asked) }
 
-    /// Plans in the time that the system has given in the background; returns when it is given
-    /// back.
+    /// Plans within a background slot; returns when the slot is given back.
     ///
-    /// The next time is asked for before. It is called for slots of ``Configuration/refreshTask``.
+    /// Requests the next slot first. Call it for slots of ``Configuration/refreshTask``.
     ///
-    /// - Parameter slot: what the system has given.
+    /// - Parameter slot: the system's slot.
     public func slot(_ slot: any BackgroundSlot) async { await driver.slot(slot) }
 
-    /// Where the door stands now.
+    /// The current state.
     public var state: ReminderState { driver.states.value }
 
-    /// Where the door stands: first now, then each change.
+    /// The states: the current one first, then each change.
     ///
-    /// Who reads slowly gets the newest 64.
+    /// Buffers the newest 64 values; older ones are dropped.
     public var states: AsyncStream<ReminderState> { driver.states.watch() }
 
-    /// Every number of the door as of now; costs nothing while nobody asks.
+    /// The current figures; costs nothing until it is read.
     public var insight: ReminderInsight { get async { await driver.insight } }
 
-    /// Ends ``run(store:notifications:scheduler:)`` and returns when it has ended: nothing of what
-    /// the system has is changed any more.
+    /// Ends ``run(store:notifications:scheduler:)``; after it returns, the system's notifications
+    /// are not changed any more.
     package func stop() async { await driver.stop() }
 
-    /// Takes back all that this door has asked the system for, as when an account is left.
+    /// Removes all of this feature's requests from the system, for example at sign-out.
     ///
-    /// What the system does not do now, the survey of the next account does.
+    /// Whatever fails now, the survey of the next account removes.
     package func leave() async { await driver.leave() }
 }
 
@@ -137,11 +133,10 @@ extension Reminders: AppLife {
         await enter(.background(granted: granted))()
     }
 
-    /// The app is in the foreground: the store is read again, and compared with what the system
-    /// has.
+    /// The app is in the foreground: reads the store again and compares it with the system.
     public func foreground() async { await enter(.foreground)() }
 
-    /// Keeps what it has.
+    /// Does nothing.
     public func memoryPressure() async {}
 }
 
@@ -162,7 +157,7 @@ extension ReminderMark {
 }
 
 extension Reminders {
-    /// Whether a payload leads to something of this door, as far as anybody can read it.
+    /// Whether a payload belongs to this feature, as far as it is readable.
     package func isOurs(_ info: [UInt8]) -> Bool {
         let reading = RouteReading(sort: configuration.sort, readers: configuration.readers)
         switch reading.read(info: info) {
@@ -171,7 +166,7 @@ extension Reminders {
         }
     }
 
-    /// Whether nothing is under way: all is done, or what failed waits for its time.
+    /// Whether nothing is under way: all is done, or waits for a retry.
     package var isQuiet: Bool { get async { await driver.isIdle } }
 }
 
@@ -193,6 +188,6 @@ extension Reminders: AppLifeFollower {
         }
     }
 
-    /// Whether it has been told that the app is in the background.
+    /// Whether the app is in the background.
     package var isAsleep: Bool { get async { await driver.machine.isAsleep } }
 }

@@ -2,8 +2,8 @@ import GRDB
 public import RepriseCore
 public import RepriseJournal
 
-/// The door for reminders: notifications that ring when they should, and taps on them that land
-/// where they should.
+/// The reminders feature: local notifications that ring on time, and taps that open the right
+/// screen.
 ///
 /// The facade makes one; see `Reprise`.
 ///
@@ -12,25 +12,25 @@ public import RepriseJournal
 /// try await reminders.run(store: goals, notifications: SystemNotifications(), scheduler: scheduler)
 /// ```
 ///
-/// What should ring is computed from the app's store alone, and what the system has is asked for
-/// each time: nothing keeps books about it, so nothing can be forgotten in them.
+/// The plan is computed from the app's store alone and compared with the system's answer each time;
+/// no copy of either can become stale.
 public final class Reminders: Sendable {
     let journal: Journal
     let configuration: Configuration
     let driver: RemindersDriver
     let routing: ReminderRouting
 
-    /// What the door writes down.
+    /// Persistent state of the feature.
     var desk: ReminderDesk { driver.desk }
 
-    /// The kinds of entries that this door records, for `Journal.open`.
+    /// The kinds of entries that this feature records, for `Journal.open`.
     ///
-    /// - Parameter configuration: with the time that a tap is worth.
+    /// - Parameter configuration: with the time to live of a tap.
     /// - Returns: a kind for taps and links, and one for actions.
     package static func kinds(_ configuration: Configuration = Configuration()) -> [EntryKind] {
         let bound = configuration.timeToLive.map { EntryKind.Bound(after: $0, then: .expire) }
         return [
-            // A store that fails for an hour costs nobody a tap: it is asked again for ever.
+            // No attempt limit: a store that fails for an hour must not lose a tap.
             EntryKind(
                 ReminderKinds.route, requires: [.store, .ui], bound: bound, attemptLimit: .max,
                 backoff: ReminderRouting.backoff, parallel: RouteLimits.inHand),
@@ -40,11 +40,11 @@ public final class Reminders: Sendable {
         ]
     }
 
-    /// Makes the door over a journal that was opened with ``kinds(_:)`` and ``schema``.
+    /// Makes the feature over a journal that was opened with ``kinds(_:)`` and ``schema``.
     ///
     /// - Parameters:
     ///   - journal: stays the caller's.
-    ///   - configuration: what can be set, checked before.
+    ///   - configuration: the options, already checked.
     ///   - actionPatience: how long ``received(_:)`` waits for the effect of a button; zero: not at
     ///     all.
     package init(
@@ -61,17 +61,16 @@ public final class Reminders: Sendable {
             hears: { [resolver = routing.resolver] change in resolver.changed(change) })
     }
 
-    /// Plans and hands over, until the task is cancelled or the journal is closed.
+    /// Plans and dispatches, until the task is cancelled or the journal is closed.
     ///
-    /// The app's store is loaded first, again and again if that fails; then entries that need
-    /// `store` are handed over. What should ring is compared with what the system has at the start,
-    /// in the foreground, in the background when the system gives time, after each tap, and
-    /// whenever the store says that something has changed.
+    /// Loads the app's store first, with retries; then entries that need `store` are dispatched.
+    /// The plan is compared with the system at the start, in the foreground, in granted background
+    /// time, after each tap, and after each change of the store.
     ///
     /// - Parameters:
     ///   - store: the app's own.
     ///   - notifications: the system's notification centre.
-    ///   - scheduler: gives time in the background to plan again; nil: there is none.
+    ///   - scheduler: grants background time to plan again; nil: none.
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
     ///   it runs already. Cancellation is no error.
     public func run(
@@ -85,8 +84,8 @@ public final class Reminders: Sendable {
         try result.get()
     }
 
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
-    /// somebody else owns.
+    /// The tables of this feature, for `Journal.open` and for reading the ledger of a foreign
+    /// journal.
     public static let schema = JournalSchema(
         name: "reminders",
         migrations: [
@@ -103,9 +102,9 @@ extension Result where Failure == any Error, Success: Sendable {
     }
 }
 
-/// The names of this door's kinds of entries.
+/// The names of this feature's kinds of entries.
 package enum ReminderKinds {
-    /// A tap, or a link: handed to the app's screen.
+    /// A tap or a link: dispatched to the app's screen.
     package static let route = "reminders-route"
     /// An action of a notification: done without the app's screen.
     package static let action = "reminders-action"

@@ -2,29 +2,28 @@ package import Foundation
 package import RepriseCore
 
 extension Reminders {
-    /// What can be set about reminders.
+    /// Options of reminders.
     ///
     /// The defaults suit an app.
     public struct Configuration: Sendable {
-        /// What sort of entity is reminded of, as in ``RepriseCore/Route/sort``.
+        /// The sort of the reminded entities, as in ``RepriseCore/Route/sort``.
         public var sort = "goal"
-        /// Who is signed in, as in ``RepriseCore/Route/owner``; nil: there is only one person.
+        /// The signed-in user, as in ``RepriseCore/Route/owner``; nil: the app has only one user.
         ///
-        /// A route to something of another one is `malformed`.
+        /// A route to another owner's entity is `malformed`.
         public var owner: String?
-        /// What the buttons of reminders do without the app's screen; at most 64.
+        /// The effects of notification buttons without the app's screen; at most 64.
         public var actions: [ReminderActionRule] = []
-        /// Read what has none of the formats of Reprise; at most 64.
+        /// Readers of payloads that have none of Reprise's formats; at most 64.
         public var readers: [RouteReader] = []
-        /// The id of the background refresh in which the door plans again, as declared in the app's
+        /// The id of the background refresh in which the feature plans, as declared in the app's
         /// `Info.plist`; nil: none.
         public var refreshTask: String?
-        /// How long a tap that nobody could be shown is worth showing; nil: for ever.
+        /// How long a tap that could not be shown stays valid; nil: for ever.
         ///
         /// Then its entry ends as `expired`.
         public var timeToLive: Duration?
-        /// How long the app's store may take to say what is reminded of; then it is asked again,
-        /// after a wait.
+        /// Timeout for the app's store to list its reminders; then it is asked again, after a wait.
         public var storePatience: Duration = .seconds(5)
         /// How long the app's store may take to look one entity up, as for a tap.
         public var lookUpPatience: Duration = .seconds(5)
@@ -34,7 +33,7 @@ extension Reminders {
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
-        /// What `.device` means.
+        /// The zone of `.device`.
         package var zone: @Sendable () -> TimeZone = { DeviceZone.now }
 
         /// The defaults.

@@ -19,9 +19,9 @@ struct AppCommand: AsyncParsableCommand {
 /// Which app takes the taps of the demo: the same system, the same page, another way to hand an
 /// event over.
 enum FormsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// Seed 000 before its repair: the event goes to the web view if there is one.
+    /// The unrepaired app of `case-push-form`: the event goes to the web view if one exists.
     case optionalChaining = "optional-chaining"
-    /// Seed 000's repair: buffered in memory, replayed when the forms have come or after 3 s.
+    /// Its repair: buffered in memory, replayed when the forms have come or after 3 s.
     case waitThreeSeconds = "wait-three-seconds"
     case reprise
 
@@ -40,7 +40,7 @@ enum WebViewDeath: String, ExpressibleByArgument, CaseIterable, Sendable {
     case beforeHandshake = "before-handshake"
     case inHandshake = "in-handshake"
     case afterHandshake = "after-handshake"
-    /// Before the page hears that it may show the form.
+    /// Before the page gets the permission to show the form.
     case afterGrant = "after-grant"
 }
 

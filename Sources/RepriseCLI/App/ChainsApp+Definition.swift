@@ -4,8 +4,8 @@ import RepriseCore
 extension ChainsApp {
     /// The definition.
     ///
-    /// Its tasks are those of the plan that the input names. Version 3 declares that it goes on
-    /// with what version 1 has begun.
+    /// Its tasks are those of the plan that the input names. Version 3 declares compatibility with
+    /// version 1.
     var definition: Chain<Input> {
         let (server, version) = (host.server, host.version)
         return Chain<Input>(

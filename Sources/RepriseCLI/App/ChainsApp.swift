@@ -8,7 +8,7 @@ import ReprisePhone
 /// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's
 /// log.
 struct ChainsApp: Sendable {
-    /// What a chain of the demo is given.
+    /// The input of a chain of the demo.
     struct Input: Codable, Sendable {
         var plan: String
         var number: Int
@@ -43,7 +43,7 @@ struct ChainsApp: Sendable {
                 await phone.run(
                     life: reprise,
                     notifications: NoNotifications(),
-                    // Until what waited for the transfers has nothing left to do.
+                    // Until the chains that waited for the transfers are idle.
                     transfersDone: { await chains.background(granted: .seconds(20)) },
                     tasks: { await chains.slot($0) })
             }
@@ -163,7 +163,7 @@ struct Seen<W: Worker>: Worker {
     }
 }
 
-/// Stands for the phone's transfers in a process that no phone has launched.
+/// Replaces the phone's transfers in a process without a phone.
 private struct NoTransfers: Worker {
     static let identifier = TransferWorker.identifier
 

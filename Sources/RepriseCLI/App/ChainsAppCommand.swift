@@ -5,7 +5,8 @@ import ReprisePhone
 
 /// Which app does the chains of the demo: the same plans, another way to remember how far they are.
 enum ChainsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// Seed 003: the positions of all chains are one value, saved whole after each step.
+    /// The original app of `case-task-chain`: all chains' positions are one value, saved whole
+    /// after each step.
     case singleValue = "single-value"
     case reprise
 }
@@ -18,11 +19,11 @@ struct ChainsAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "chains", shouldDisplay: false)
 
     @Option(name: .customLong("as")) var algorithm = ChainsAlgorithm.reprise
-    /// What the chains do.
+    /// The chains' plan.
     @Option var plan: String
     /// How many chains are started in the app's first life.
     @Option var chains = 1
-    /// Where effects are written down.
+    /// The file for effects.
     @Option var effects: String
     /// A server of files.
     @Option var server = "http://127.0.0.1:1"
@@ -58,7 +59,7 @@ struct ChainsAppCommand: AsyncParsableCommand {
     }
 }
 
-/// What an app of chains is given.
+/// The settings of an app of chains.
 struct ChainsHost: Sendable {
     let phone: PhoneApp?
     let folder: URL
@@ -69,7 +70,7 @@ struct ChainsHost: Sendable {
     let server: String
     let version: Int
 
-    /// Where tasks put files.
+    /// The folder for the tasks' files.
     var files: URL { folder.appendingPathComponent("files") }
     var timekeeper: any Timekeeper { phone?.timekeeper ?? SystemTimekeeper() }
     /// As the sandbox names it.

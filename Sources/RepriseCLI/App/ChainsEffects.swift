@@ -1,11 +1,10 @@
 import Foundation
 import RepriseCore
 
-/// What the tasks of the demo have done, in a file outside of any journal: each ``WitnessLine`` by
-/// one system call on a file opened with O_APPEND.
+/// The effects of the demo's tasks, in a file outside of any journal: each ``WitnessLine`` by one
+/// system call on a file opened with O_APPEND.
 ///
-/// It is the witness: what stands in it has happened, and what a store says of it is another
-/// matter.
+/// The checker's evidence: its lines have happened, whatever a store reports.
 struct ChainsEffects: Sendable {
     enum Verb: String, Sendable {
         /// A process has begun.
@@ -53,7 +52,7 @@ struct ChainsEffects: Sendable {
         }
     }
 
-    /// Does what a plan says of a task; `effect` is what is done beside the line.
+    /// Performs a task's plan; `effect` runs beside the line.
     func perform(
         _ task: ChainsPlan.Task, chain: Int, key: String, attempt: Int,
         effect: () async throws -> Void = {}
@@ -75,7 +74,7 @@ struct ChainsEffects: Sendable {
         return String(repeating: "x", count: task.bytes)
     }
 
-    /// Whether nobody has asked this before: the name of a file that only one can make.
+    /// Whether this is the first call with this name: it creates a file exclusively.
     func isFirst(_ name: String) -> Bool {
         let path = folder.appendingPathComponent(name.replacing("/", with: "-")).path
         let made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

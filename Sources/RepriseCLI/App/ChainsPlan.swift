@@ -1,6 +1,6 @@
 /// The chains of the demo as data, so that both apps do the same.
 struct ChainsPlan: Sendable {
-    /// What a task does.
+    /// The kind of task.
     enum Sort: String, Codable, Sendable {
         /// Leaves a line in the file of effects.
         case mark
@@ -12,9 +12,9 @@ struct ChainsPlan: Sendable {
         case download
         /// Has the system fetch a file.
         case transfer
-        /// Keeps a position, and then one for which there is no room.
+        /// Keeps a position, and then one that does not fit on the disk.
         case fill
-        /// Waits for what never comes.
+        /// Waits for an event that never comes.
         case wait
     }
 
@@ -25,10 +25,9 @@ struct ChainsPlan: Sendable {
         var milliseconds = 0
         /// The attempts that fail.
         var fails = 0
-        /// Stands still after its effect, once, so that it can be killed before that is written
-        /// down.
+        /// Hangs after its effect, once, so that it can be killed before the record.
         var hangs = false
-        /// Whether its effect can be taken back.
+        /// Whether it has a compensation.
         var hasUndo = false
         /// How many bytes come of it.
         var bytes = 0

@@ -34,7 +34,7 @@ struct Fill: Worker {
     }
 }
 
-/// The room that an app's journal has to grow.
+/// The space into which an app's journal may grow.
 final class JournalRoom: Sendable {
     private let owner = Mutex<Journal?>(nil)
 
@@ -43,8 +43,8 @@ final class JournalRoom: Sendable {
         set { owner.withLock { $0 = newValue } }
     }
 
-    /// From now on there is no room: on a small disk that is full, elsewhere by a bound on the
-    /// journal until it is opened anew.
+    /// Uses up all space: on a small disk that is full, elsewhere by a bound on the journal until
+    /// it is reopened.
     func takeAll(_ folder: URL) async throws {
         if SmallDisk.fillUp(folder) { return }
         try await journal?.write { db in

@@ -30,7 +30,7 @@ struct FormsApp: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await forms.run(webViews: webViews, catalogue: catalogue) }
             group.addTask { try await reprise.run() }
-            // Back in the network nobody waits for the next attempt.
+            // Reconnects at once when the network is back.
             group.addTask {
                 for await path in phone.network.paths where path.isUsable { forms.refresh() }
             }

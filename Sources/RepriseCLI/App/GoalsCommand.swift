@@ -4,8 +4,7 @@ import Goals
 import RepriseCore
 import ReprisePhone
 
-/// What happens to the goals of the demo's app: as a person does it in the app, or as something
-/// else does it behind its back.
+/// A change of the goals in the demo's app: by a person in the app, or by a process outside of it.
 struct GoalsCommand: Codable, Hashable, Sendable {
     enum Deed: String, Codable, Sendable {
         /// Goals are made, or edited.
@@ -45,7 +44,7 @@ struct GoalsCommand: Codable, Hashable, Sendable {
     }
 }
 
-/// Where the demo's app keeps its goals, and where it is told what to do with them while it runs.
+/// The folder of the demo app's goals, and of the commands to it while it runs.
 struct GoalsFolder: Sendable {
     let url: URL
 
@@ -105,7 +104,7 @@ struct GoalsFolder: Sendable {
 struct GoalsAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "goals", shouldDisplay: false)
 
-    /// Where the app keeps its data.
+    /// The app's data folder.
     @Option var folder: String
     /// Has the app do it, which runs; else it is done in its database, behind its back.
     @Flag var send = false

@@ -4,12 +4,12 @@ import RepriseCore
 import ReprisePhone
 import RepriseReminders
 
-/// What a person sees of a tap: for every resolution a screen of its own.
+/// The screen after a tap: each resolution has its own.
 struct GoalsScreen: Sendable {
     let phone: PhoneApp
-    /// From the tap that it is given to what a person sees.
+    /// The time from the dispatch of a tap to its screen.
     let delay: Duration
-    /// Whether the process ends when a person sees it and before that is said.
+    /// Whether the process dies when the screen is visible and before it is acknowledged.
     let dies: Bool
 
     func show(_ tap: RoutedTap) async {

@@ -2,8 +2,8 @@ import Reprise
 import RepriseChannels
 import ReprisePhone
 
-/// Reports to the phone's log what comes over the socket beside messages: `typing` with a channel
-/// and who types there, or `nobody`; `receipt` with a channel, who, and how far.
+/// Reports signals over the socket to the phone's log: `typing` with a channel and who types there,
+/// or `nobody`; `receipt` with a channel, the user, and the position.
 struct LiveSigns: Sendable {
     let phone: PhoneApp
     let reprise: Reprise

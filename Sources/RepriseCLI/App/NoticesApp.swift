@@ -6,24 +6,23 @@ import RepriseNIO
 import RepriseNotices
 import ReprisePhone
 
-/// `reprise app notices`: an app that tells of messages.
+/// `reprise app notices`: an app that shows notifications of messages.
 ///
 /// It reports to the phone's log: `process`; `journal`; `live` with a channel; `stored` with a
-/// message's id; `pushed`; `willPresent` with the name of a notification and how it is shown;
-/// `recorded` with a tap's id; `route` with the conversation that is on the screen then, and why;
-/// `badge`; what ``LiveSigns`` says; `registered` when the server knows where the device is
-/// reached.
+/// message's id; `pushed`; `willPresent` with the id of a notification and its presentation;
+/// `recorded` with a tap's id; `route` with the conversation then on the screen, and the reason;
+/// `badge`; the reports of ``LiveSigns``; `registered` when the server has the device's push token.
 struct NoticesAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "notices", shouldDisplay: false)
 
     @Option var server: String
-    /// Who is signed in, at a server with `--dev`.
+    /// The signed-in user, at a server with `--dev`.
     @Option var user: String?
     @Option var token: String?
     @Option var channel = ["general"]
-    /// Where the device is reached by pushes, in hexadecimal digits.
+    /// The device's push token, in hexadecimal digits.
     @Option var pushToken: String?
-    /// Dies when it has changed so much of what stands, and before the next change.
+    /// Dies after this number of changes of delivered notifications, before the next change.
     @Option var dieAfterChanges: Int?
 
     func run() async throws {
@@ -68,7 +67,7 @@ struct NoticesApp: Sendable {
         await phone.report("journal")
         guard let notices = reprise.notices else { return }
         let handler = ReportingNotices(phone: phone, reprise: reprise)
-        // Recorded, and no more: what is waited for runs below.
+        // Only recorded here; the wait for its effect runs below.
         if let response = phone.launch.response {
             try await notices.received(response)
             await phone.report("recorded", response.tapID.text)
@@ -151,7 +150,7 @@ struct NoticesApp: Sendable {
     }
 }
 
-/// The conversation on the screen: what comes there is read.
+/// The conversation on the screen: its messages are marked as read.
 private actor NoticesScreen {
     private let reprise: Reprise
     private var open: String?
@@ -180,7 +179,7 @@ private actor NoticesScreen {
     }
 }
 
-/// The facade's own handler, and a witness beside it.
+/// The facade's own handler, with reports to the log.
 private struct ReportingNotices: NotificationHandler {
     let phone: PhoneApp
     let reprise: Reprise

@@ -17,7 +17,7 @@ struct NoticesExtensionCommand: AsyncParsableCommand {
     @Option var hangAt: String?
     /// Ends itself there.
     @Option var dieAt: String?
-    /// Says nothing when its time is nearly over.
+    /// Ignores the warning that its time is nearly over.
     @Flag var ignoresWarning = false
 
     func run() async throws {

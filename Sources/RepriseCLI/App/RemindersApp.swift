@@ -10,18 +10,18 @@ import RepriseSimulator
 /// Which app takes the taps of the demo: the same system, the same goals, another way to find out
 /// where a tap leads.
 enum RemindersAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// Seed 002 before its repair: the goal is looked up at once.
+    /// The original app of `case-reminder-routing`: the goal is looked up at once.
     case first
-    /// Seed 002's repair: looked up after 100 ms, and once more after 50.
+    /// Its repair: looked up after 100 ms, and once more after 50.
     case repaired
     case reprise
 }
 
-/// `reprise app reminders`: an app that reminds of goals.
+/// `reprise app reminders`: an app with reminders of goals.
 ///
 /// It reports to the phone's log: `process`; `journal`; `loaded` when the goals are; `did` with the
-/// name of a command; `recorded` with a tap's id; `route` with what it turned out to be and why;
-/// `screen` with what a person sees; `presented` with the entry's id.
+/// name of a command; `recorded` with a tap's id; `route` with its resolution and the reason;
+/// `screen` with the visible screen; `presented` with the entry's id.
 struct RemindersAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "reminders", shouldDisplay: false)
 
@@ -30,10 +30,9 @@ struct RemindersAppCommand: AsyncParsableCommand {
     @Option var storeDelay = 0
     /// How often loading them fails before it succeeds.
     @Option var storeFailures = 0
-    /// Who is signed in.
+    /// The signed-in user.
     @Option var owner: String?
-    /// How long the screen takes from a tap that it is given to what a person sees, in
-    /// milliseconds.
+    /// The time from the dispatch of a tap to its screen, in milliseconds.
     @Option var screenDelay = 0
     /// Dies when it has shown a screen and before it has said so.
     @Flag var dieBeforePresented = false
@@ -142,7 +141,7 @@ enum GoalActions {
     ]
 }
 
-/// The goals, and a witness beside them.
+/// The goals, with reports to the log.
 private struct ReportingGoals: ReminderStore {
     let goals: GoalStore
     let phone: PhoneApp

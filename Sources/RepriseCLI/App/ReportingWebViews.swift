@@ -2,8 +2,8 @@ import Foundation
 import RepriseCore
 import ReprisePhone
 
-/// Web views that report to the phone's log what crosses the bridge, and that die when the scenario
-/// says so.
+/// Web views that report the bridge's messages to the phone's log, and that crash at the scenario's
+/// command.
 actor ReportingWebViews: WebViewHost {
     private let webViews: ChromiumWebViews
     private let phone: PhoneApp
@@ -32,7 +32,7 @@ actor ReportingWebViews: WebViewHost {
     }
 }
 
-/// A web view, and a witness beside it.
+/// A web view, with reports to the log.
 private final class ReportingWebView: HostedWebView {
     let events: AsyncStream<WebViewEvent>
     private let view: ChromiumWebView

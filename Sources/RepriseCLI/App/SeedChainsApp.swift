@@ -5,13 +5,12 @@ import RepriseNIO
 import ReprisePhone
 import RepriseSimulator
 
-/// The app of seed 003, on the same phone and with the same tasks.
+/// The original app of `case-task-chain`, on the same phone and with the same tasks.
 ///
-/// `SingleValueChains` of the simulator decides: it is the seed's code, branch by branch. Its one
-/// value is a real file, replaced whole by a rename with each save, as the daemon behind
-/// `UserDefaults` does it. What the seed leaves open is filled in to its advantage: a task's
-/// settings are not among what it saves, a task in the background runs as long as the system lets
-/// it.
+/// `SingleValueChains` of the simulator decides: the original code, branch by branch. Its one value
+/// is a real file, replaced atomically with each save, as the daemon behind `UserDefaults` does it.
+/// Where the case study leaves something open, this favours the original: a task's settings are not
+/// among what it saves, a task in the background runs as long as the system lets it.
 actor SeedChainsApp {
     private let host: ChainsHost
     private let value: URL
@@ -74,7 +73,7 @@ actor SeedChainsApp {
 
     private func run(_ task: SingleValueChains.Task) async {
         var plan = ChainsPlan.named(host.plan).steps[task.step][task.number]
-        // The seed gives a worker no key that it could use.
+        // The original app gives a worker no key to use.
         if plan.sort == .once { plan.sort = .mark }
         let key = "\(task.chain)/\(task.step)/\(task.number)"
         do {

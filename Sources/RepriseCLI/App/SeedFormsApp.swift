@@ -5,19 +5,20 @@ import RepriseNIO
 import ReprisePhone
 import RepriseSimulator
 
-/// The app of seed 000, before or after its repair, on the same system and with the same page.
+/// The original app of `case-push-form`, before or after its repair, on the same system and with
+/// the same page.
 ///
-/// `BufferedForms` of the simulator decides: it is the seed's code, branch by branch. What the seed
-/// leaves open is filled in to its advantage: its SDK is initialized at once, its forms are fetched
-/// again as soon as there is a network, its web view is made again when it has died, and in the
-/// background it may run as long as the system lets it.
+/// `BufferedForms` of the simulator decides: the original code, branch by branch. Where the case
+/// study leaves something open, this favours the original: its SDK is initialized at once, its
+/// forms are fetched again as soon as the network is back, a crashed web view is replaced, and in
+/// the background it may run as long as the system lets it.
 actor SeedFormsApp {
     private let phone: PhoneApp
     private let server: String
     private let webViews: any WebViewHost
     private let version: BufferedForms.Version
     private var machine: BufferedForms
-    /// What was tapped, by the number of its event.
+    /// The taps, by the number of their event.
     private var events: [(id: String, properties: Any)] = []
     private var view: (any HostedWebView)?
     private var hasFormsData = false
@@ -73,8 +74,8 @@ actor SeedFormsApp {
 
     /// `evaluateJavaScript("dispatchProfileEvent…")` (36).
     private func dispatch(_ id: String, _ properties: Any) async {
-        // The seed's page cannot evaluate an event without its forms and forgets it (133–136,
-        // 158–161); the one here would keep it.
+        // The original page cannot evaluate an event without its forms and drops it (133–136,
+        // 158–161); the page here would keep it.
         guard hasFormsData else { return await phone.report("lost", "the page has no forms yet") }
         let now = phone.timekeeper.wall().milliseconds
         let event: [String: Any] = [
@@ -131,8 +132,8 @@ actor SeedFormsApp {
         try? await send("welcome", ["protocol": 1, "now": now, "locale": "en"])
     }
 
-    /// "Fetch forms data from server" (117): asked again whenever there is a network, until it has
-    /// come.
+    /// "Fetch forms data from server" (117): repeated whenever the network is on, until it
+    /// succeeds.
     private func fetch() async {
         let fetcher = phone.fetcher(over: NIOFetcher())
         for await path in phone.network.paths where path.isUsable {

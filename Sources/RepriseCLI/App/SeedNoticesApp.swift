@@ -8,8 +8,8 @@ import RepriseNotices
 import ReprisePhone
 import RepriseWire
 
-/// `reprise app notices-seed`: the app of seed 004, and one that does nothing, for somebody to
-/// switch to.
+/// `reprise app notices-seed`: the original app of `case-badge-banner`, and an idle one to switch
+/// to.
 struct SeedNoticesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notices-seed", shouldDisplay: false)
@@ -18,7 +18,7 @@ struct SeedNoticesCommand: AsyncParsableCommand {
     @Option var user = ""
     @Option var token = ""
     @Option var channel: [String] = []
-    /// Dies when it has changed so much of what stands, and before the next change.
+    /// Dies after this number of changes of delivered notifications, before the next change.
     @Option var dieAfterChanges: Int?
 
     func run() async throws {
@@ -38,13 +38,13 @@ struct SeedNoticesCommand: AsyncParsableCommand {
     }
 }
 
-/// The app of seed 004: a socket while it runs, a local notification for each message, and nothing
-/// when it does not.
+/// The original app of `case-badge-banner`: a socket while it runs, a local notification for each
+/// message, and nothing when it does not run.
 ///
-/// Each branch names the line of the document. What the document leaves open is filled in to its
-/// advantage: its socket, its database and its catch-up are those of Reprise, so that no message is
-/// lost or comes twice; a banner has the message's id and carries the badge; the badge is asked of
-/// the server at each opening; a conversation that is opened is read to its end, also at the
+/// Each branch names the line of the document. Where the document leaves something open, this
+/// favours the original: its socket, its database and its catch-up are those of Reprise, so that no
+/// message is lost or duplicated; a banner has the message's id and carries the badge; the badge is
+/// read from the server at each opening; an opened conversation is read to its end, also at the
 /// server; in the background it runs for as long as the system lets it.
 actor SeedNoticesApp {
     private let phone: PhoneApp
@@ -53,11 +53,11 @@ actor SeedNoticesApp {
     private let token: AccessToken
     private let channels: [String]
     private let notifications: any UserNotifications
-    /// What came before is caught up.
+    /// Earlier messages are caught up.
     private let started = SystemTimekeeper().wall()
-    /// What is unread, as it counts itself.
+    /// Its own unread messages.
     private var unread: [String: Set<Int64>] = [:]
-    /// What the server counted at the last opening, of which no sequences are known.
+    /// The server's counts at the last opening, without known sequences.
     private var counted: [String: (count: Int64, head: Int64)] = [:]
 
     init(

@@ -5,12 +5,13 @@ import ReprisePhone
 import RepriseReminders
 import RepriseSimulator
 
-/// The app of seed 002, before or after its repair, on the same system and over the same goals.
+/// The original app of `case-reminder-routing`, before or after its repair, on the same system and
+/// over the same goals.
 ///
-/// `SleepingRouter` of the simulator decides: it is the seed's code, branch by branch. What the
-/// seed leaves open is filled in to its advantage: its store is loaded from the first instant on
-/// and tried again until it succeeds, an id need not be a UUID, and its reminders ring for ever
-/// without the app being opened, where the system can repeat them.
+/// `SleepingRouter` of the simulator decides: the original code, branch by branch. Where the case
+/// study leaves something open, this favours the original: its store is loaded from the first
+/// instant on, with retries until it succeeds, an id need not be a UUID, and its reminders ring for
+/// ever without the app being opened, where the system can repeat them.
 actor SeedRemindersApp {
     private let phone: PhoneApp
     private let folder: GoalsFolder
@@ -18,7 +19,7 @@ actor SeedRemindersApp {
     private let scheduler: SeedScheduler
     private var machine: SleepingRouter
     private var isLoaded = false
-    /// What was tapped, by the number of its tap.
+    /// The taps, by number.
     private var taps: [(goal: String, question: String?)] = []
     private var seen: Set<EntryID> = []
 
@@ -70,7 +71,7 @@ actor SeedRemindersApp {
         let info = Data(response.notification.request.content.info)
         let payload = (try? JSONSerialization.jsonObject(with: info)) as? [String: Any]
         guard let goal = payload?["goalId"] as? String else {
-            // "Unable to parse goal ID" (322–325): the app opens, and nothing comes.
+            // "Unable to parse goal ID" (322–325): the app opens without a screen.
             return await phone.report("lost", "no goal id")
         }
         taps.append((goal, payload?["questionId"] as? String))
@@ -115,8 +116,8 @@ actor SeedRemindersApp {
     }
 }
 
-/// `NotificationScheduler`: requests are made where a goal is made, and taken back where somebody
-/// has thought of it.
+/// `NotificationScheduler`: adds requests where a goal is created, and removes them in some of the
+/// places where it must.
 struct SeedScheduler: Sendable {
     private let version: SleepingRouter.Version
     private let notifications: any UserNotifications

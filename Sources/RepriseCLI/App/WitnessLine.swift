@@ -1,9 +1,8 @@
-/// A line of a file in which a process writes what it has done, and which is read after that was
-/// killed.
+/// A line of a file in which a process records its effects, read after the process was killed.
 ///
-/// SIGKILL takes nothing away that a write has returned from, but it may stop one between two pages
-/// of the file and leave the first half. So all lines have one length, a part of a page's: none
-/// crosses from one page into the next.
+/// SIGKILL loses nothing that a write has returned from, but it may interrupt one between two pages
+/// of the file and leave the first half. So all lines have one length, a divisor of a page's: none
+/// crosses a page boundary.
 enum WitnessLine {
     /// In bytes, with the line's end.
     static let length = 256

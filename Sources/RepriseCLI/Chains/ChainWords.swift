@@ -2,7 +2,7 @@ import RepriseChains
 import RepriseCore
 
 extension ChainState {
-    /// As it stands in a list.
+    /// Its word in a list.
     var word: String { "\(self)" }
 }
 
@@ -13,7 +13,7 @@ extension ChainRecord {
     /// Why it does not go on; nil if it does, or has ended well.
     var why: String? { reason ?? hold.map { "waits for " + Self.words($0) } }
 
-    /// What a task is held for.
+    /// What a task waits for.
     static func words(_ hold: String) -> String {
         if hold == "conditions" { return "what it needs of the device" }
         if hold.hasPrefix("readiness:") { return "the readiness " + hold.dropFirst(10) }
@@ -22,7 +22,7 @@ extension ChainRecord {
         return hold
     }
 
-    /// What the device must offer.
+    /// The required device conditions.
     var needed: [String] {
         var words: [String] = []
         if needs & 1 != 0 { words.append("network") }
@@ -34,7 +34,7 @@ extension ChainRecord {
 }
 
 extension ChainTaskRecord {
-    /// As it stands in a list.
+    /// Its word in a list.
     var word: String {
         switch undo {
         case .intended, .held: return "undoing"

@@ -117,7 +117,7 @@ enum ChainsJSON {
 
     /// JSON as it is; else a text, or bytes in base64.
     ///
-    /// What was cut says how long it is.
+    /// Truncated content contains its full length.
     private static func content(
         _ key: String, _ content: StoredContent, to json: inout JSONWriter
     ) {

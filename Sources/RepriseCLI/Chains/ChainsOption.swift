@@ -20,12 +20,12 @@ struct ChainOption: ParsableArguments {
     @Argument(help: "The chain's id, or as much of it as is unique.") var id: String
     @OptionGroup var chains: ChainsOption
 
-    /// Leaves a command for the owner of the journal, and says so.
+    /// Leaves a command for the owner of the journal, and reports that.
     ///
     /// - Parameters:
     ///   - command: the verb.
-    ///   - isOfUse: whether it can be meant for a chain in this state.
-    /// - Throws: `.badInput` if it is of no use; as `ChainViewer.find(_:)` and `Spool.record(_:)`.
+    ///   - isOfUse: whether it applies to a chain in this state.
+    /// - Throws: `.badInput` if it does not; as `ChainViewer.find(_:)` and `Spool.record(_:)`.
     func leave(_ command: ChainCommand.Verb, isOfUse: (ChainState) -> Bool) throws {
         let chain = try chains.viewer.find(id)
         if let state = chain.state, !isOfUse(state) {

@@ -120,7 +120,7 @@ struct ChainsText {
 
     // MARK: Looks
 
-    /// Padded by how wide it stands, not by how many characters it has.
+    /// Padded by its width in the terminal, not by its number of characters.
     private func padded(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(1, width - text.columns))
     }

@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// Shows something once, or again and again until somebody interrupts.
+/// Shows something once, or repeatedly until it is interrupted.
 enum ChainsWatch {
     /// - Throws: what `lines` throws.
     static func show(

@@ -1,12 +1,12 @@
 import RepriseWire
 
-/// What a chat message carries: `{"text":…}`.
+/// The body of a chat message: `{"text":…}`.
 ///
-/// Who said it is the server's word, in the event's `from`.
+/// The server names its sender, in the event's `from`.
 ///
-/// Any other JSON is a message too, so that `reprise publish` can say something.
+/// Any other JSON is a message too, so that `reprise publish` can be used.
 struct ChatBody: Hashable, Sendable {
-    /// Who said something where the server asks nobody.
+    /// The sender on a server without authentication.
     static let nobody = "somebody"
 
     var text: String

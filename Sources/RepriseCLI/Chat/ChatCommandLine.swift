@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// What a person means by a line.
+/// The command in a line.
 enum ChatCommandLine: Hashable, Sendable {
     case say(String)
     case edit(back: Int, String)
@@ -8,7 +8,7 @@ enum ChatCommandLine: Hashable, Sendable {
     case who, unread, dead, quit, help
     case retry(String?)
     case withdraw(String?)
-    /// It begins with a slash, and makes no sense: what to do instead.
+    /// An unknown command, with a hint.
     case unknown(String)
 
     /// A slash begins a command; two are one slash at the beginning of a message.
@@ -53,7 +53,7 @@ enum ChatCommandLine: Hashable, Sendable {
 
     private static let placeHelp = "#2 is your last message but one; at most #\(ChatRoom.shown)."
 
-    /// `#2 text`: how far back, 1 being the last, and what follows.
+    /// `#2 text`: the index from the end, 1 being the last, and the rest.
     private static func place(_ rest: String?) -> (back: Int, text: String?)? {
         guard let rest, rest.hasPrefix("#") else { return (1, rest) }
         let parts = rest.dropFirst().split(separator: " ", maxSplits: 1)

@@ -1,21 +1,20 @@
 import RepriseChannels
 import RepriseWire
 
-/// Decides where the line *new* stands: it is put behind what was read when the first unread
-/// message came, and stays there.
+/// Decides the place of the line *new*: after the read messages when the first unread one came, and
+/// it stays there.
 ///
-/// It does not follow the count, which comes beside the list and not with it, and which others of
-/// the user's devices change. Once the person has read, by a key or on another device, the next
-/// unread message moves it; until then it stays, also when all is read. Saying something takes it
-/// away.
+/// It does not follow the unread count, which is updated apart from the list and by the user's
+/// other devices. After the person has read, by a key or on another device, the next unread message
+/// moves it; until then it stays, also when all is read. Sending a message removes it.
 struct ChatDivider: Hashable, Sendable {
-    /// It stands behind this sequence; nil: there is none.
+    /// The sequence before it; nil: hidden.
     private var place: Int64?
     private var isRead = true
 
-    /// What is unread has changed.
+    /// Updates it after a change of the unread messages.
     ///
-    /// - Returns: where it stands now.
+    /// - Returns: its new place.
     mutating func moved(by start: UnreadStart) -> Int64? {
         if start.unread.count == 0 {
             isRead = true
@@ -29,7 +28,7 @@ struct ChatDivider: Hashable, Sendable {
         return place
     }
 
-    /// A person was there: what is on the screen is read.
+    /// The person is present: the messages on the screen are read.
     mutating func attended() { isRead = true }
 
     mutating func spoken() {

@@ -20,7 +20,7 @@ struct ChatSnapshot: Hashable, Sendable {
     var channel: String
     var user: String
     var items: [ChatItem] = []
-    /// Where the connection stands, for people.
+    /// The connection's state, for people.
     var connection = "not connected"
     var isConnected = false
     /// Of a catch-up: how much of how much.
@@ -30,13 +30,13 @@ struct ChatSnapshot: Hashable, Sendable {
     var typists: [String] = []
     /// How many messages of others the person has not read, on whichever device.
     var unread: Int64 = 0
-    /// The divider stands before the first message of others behind this sequence.
+    /// The divider is before the first message of others behind this sequence.
     var divider: Int64?
     /// How many messages and changes wait for the server.
     var waiting = 0
     /// How many the server will not take.
     var dead = 0
-    /// What the last command has to say.
+    /// The output of the last command.
     var notice: [String] = []
 
     struct Progress: Hashable, Sendable {

@@ -2,14 +2,14 @@ import Foundation
 import RepriseCore
 import UnixSignals
 
-/// The chat in a terminal: draws what has changed, and gives what is typed to the room.
+/// The chat in a terminal: draws changes, and passes input to the room.
 struct ChatKeyboard: Sendable {
     /// However much changes, it is drawn no more often than this.
     private static let frame = Duration.milliseconds(33)
 
     let room: ChatRoom
     let terminal: RawTerminal
-    /// Rung by the room, by keys, and when the window has another size.
+    /// Rung by the room, by keys, and by a change of the window's size.
     let bell: Bell
     private let line = TypedLine()
 
@@ -24,7 +24,7 @@ struct ChatKeyboard: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await draw() }
             group.addTask { await resize() }
-            // The others go on for ever: it is the keys that end.
+            // The others never end: the keyboard ends the group.
             defer { group.cancelAll() }
             do { try await type() } catch is CancellationError {}
         }
@@ -70,7 +70,7 @@ struct ChatKeyboard: Sendable {
     }
 }
 
-/// The line that is being typed, between the one who types it and the one who draws it.
+/// The input line, shared by the keyboard and the screen.
 private actor TypedLine {
     private var editor = LineEditor()
     private var isStale = false

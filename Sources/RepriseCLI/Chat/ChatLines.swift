@@ -22,7 +22,7 @@ struct ChatLines: Sendable {
         self.patience = patience
     }
 
-    /// Prints what comes, from where the last run stopped.
+    /// Prints messages, from the end of the last run.
     func listen() async throws {
         try await channel.read(Self.reader) { message in try printer.print(Self.line(message)) }
     }

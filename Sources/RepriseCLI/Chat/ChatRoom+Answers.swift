@@ -2,10 +2,9 @@ import RepriseChannels
 import RepriseCore
 import RepriseWire
 
-/// Who is there, and what could not be sent.
+/// The members, and failed messages.
 extension ChatRoom {
-    /// The others as far as they are known: who is there to read, and whose messages are on the
-    /// screen.
+    /// The other known users: present readers, and senders of the messages on the screen.
     var who: [String] {
         let newest = snapshot.items.compactMap(\.seq).max() ?? 0
         let readers = positions.values.sorted { $0.read > $1.read }

@@ -3,7 +3,7 @@ import RepriseChannels
 import RepriseCore
 import RepriseWire
 
-/// One channel as the chat takes part in it: what it shows, and what a person can do.
+/// The chat's model of one channel: its content and the person's actions.
 actor ChatRoom {
     /// How many messages are shown.
     static let shown = 200
@@ -12,7 +12,7 @@ actor ChatRoom {
     private let user: String
     private let bell: Bell
     var snapshot: ChatSnapshot
-    /// How far the others are.
+    /// The others' positions.
     private(set) var positions: [UserID: ServerFrame.Position] = [:]
     private var hasHinted = false
     private var divider = ChatDivider()
@@ -21,7 +21,7 @@ actor ChatRoom {
 
     /// - Parameters:
     ///   - channel: the channel.
-    ///   - user: who takes part.
+    ///   - user: the participant.
     ///   - bell: rung when the snapshot has changed.
     init(_ channel: Channel, user: String, bell: Bell) {
         self.channel = channel
@@ -30,7 +30,7 @@ actor ChatRoom {
         snapshot = ChatSnapshot(channel: channel.name.text, user: user)
     }
 
-    // MARK: What has changed
+    // MARK: Changes
 
     /// Follows the channel and the connection until the task is cancelled.
     func follow(_ connection: AsyncStream<ConnectionState>) async {
@@ -86,7 +86,7 @@ actor ChatRoom {
 
     private func outboxChanged(_ waiting: Int) async {
         snapshot.waiting = waiting
-        // A failure to read this is no reason to end: it is read again with the next change.
+        // A failed read must not end the chat: it is repeated with the next change.
         if let letters = try? await channel.outbox.deadLetters() { snapshot.dead = letters.count }
         bell.ring()
     }
@@ -122,7 +122,7 @@ actor ChatRoom {
 
     // MARK: At the keyboard
 
-    /// A person is there: what is on the screen is read.
+    /// The person is present: marks the messages on the screen as read.
     func attended() async throws {
         guard snapshot.unread > 0, let newest = snapshot.items.compactMap(\.seq).max() else {
             return
@@ -131,7 +131,7 @@ actor ChatRoom {
         try await channel.markRead(through: newest)
     }
 
-    /// What is in the line now: others see that something is being written, but not a command.
+    /// The current input: sent to others as typing, unless it is a command.
     func typed(_ text: String) {
         if text.isEmpty || text.hasPrefix("/") {
             channel.stopTyping()
@@ -140,9 +140,9 @@ actor ChatRoom {
         }
     }
 
-    /// Does what a person means, and shows what became of it.
+    /// Performs a command, and shows its result.
     ///
-    /// - Returns: whether the chat goes on.
+    /// - Returns: whether the chat continues.
     func perform(_ command: ChatCommandLine) async -> Bool {
         snapshot.notice = []
         if command == .quit { return false }

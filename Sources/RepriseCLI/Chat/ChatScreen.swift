@@ -1,10 +1,9 @@
 import RepriseChannels
 import RepriseCore
 
-/// Lays the chat out: the newest messages, who types, a line of state, and the line that is being
-/// typed.
+/// The chat's layout: the newest messages, typing users, a status line, and the input line.
 ///
-/// A pure function of what there is, so that a test sees what a person sees.
+/// A pure function of its inputs, so that a test sees the same as a person.
 struct ChatScreen: Sendable {
     let width: Int
     let height: Int
@@ -12,7 +11,7 @@ struct ChatScreen: Sendable {
 
     struct Picture: Hashable, Sendable {
         let lines: [String]
-        /// Where the cursor stands in the last line, from 0.
+        /// The cursor's column in the last line, from 0.
         let cursor: Int
     }
 
@@ -65,7 +64,7 @@ struct ChatScreen: Sendable {
             + wrapped.dropFirst().map { String(repeating: " ", count: indent) + $0 }
     }
 
-    /// `…` waits here, `✓` the server has it, `✓✓` it came to somebody, `✓✓ read` somebody read it.
+    /// `…` waits here, `✓` on the server, `✓✓` delivered, `✓✓ read` read.
     private func mark(of item: ChatItem) -> String {
         guard item.isMine, !item.isDeleted else { return "" }
         switch item.status {

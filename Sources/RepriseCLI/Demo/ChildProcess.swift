@@ -15,8 +15,8 @@ final class ChildProcess: @unchecked Sendable {
     /// Starts `reprise` with these arguments.
     ///
     /// - Parameters:
-    ///   - arguments: what follows `reprise`.
-    ///   - log: where its standard error goes.
+    ///   - arguments: those after `reprise`.
+    ///   - log: the file for its standard error.
     /// - Throws: ``CommandFailure``.
     init(_ arguments: [String], log: URL) throws {
         let (ended, continuation) = AsyncStream<Int32>.makeStream()
@@ -74,7 +74,7 @@ final class ChildProcess: @unchecked Sendable {
         await waitUntilEnd()
     }
 
-    /// Asks it to end, and makes it end if it does not within 6 s.
+    /// Terminates it, and kills it after 6 s.
     func terminate() async {
         guard process.isRunning else { return }
         Foundation.kill(process.processIdentifier, SIGTERM)

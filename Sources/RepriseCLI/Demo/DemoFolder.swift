@@ -7,7 +7,7 @@ struct DemoFolder: Sendable {
     /// This program.
     let program: URL
 
-    /// Makes a folder, lets `body` use it, and leaves nothing behind.
+    /// Creates a folder, calls `body` with it, and removes it.
     ///
     /// - Throws: ``CommandFailure``; what `body` throws.
     static func with<T>(_ body: (DemoFolder) async throws -> T) async throws -> T {

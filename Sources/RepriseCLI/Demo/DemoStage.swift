@@ -69,7 +69,7 @@ actor DemoStage {
         try await devicesListen()
     }
 
-    /// Starts the devices, for somebody who listens to what they say.
+    /// Starts the devices and returns them, for a reader of their output.
     @discardableResult func launchDevices() throws -> [ChildProcess] {
         devices = try arguments(url, folder).map { try start($0) }
         return devices
@@ -89,7 +89,7 @@ actor DemoStage {
 
     func killServer() async { await server?.kill() }
 
-    /// Asks the devices to end, so that nobody owns the journal any more.
+    /// Ends the devices, so that the journal has no owner.
     func endDevices() async {
         for device in devices { await device.terminate() }
         devices = []

@@ -2,17 +2,16 @@ import ArgumentParser
 import Foundation
 import RepriseWire
 
-/// What the demo publishes: lines of a real text, over and over, each with its number.
+/// The demo's messages: numbered lines of a real text, repeated.
 struct DemoText: Sendable {
-    /// Where the lines are from, for people.
+    /// The source of the lines, for people.
     let source: String
     private let lines: [String]
 
     /// Reads a text.
     ///
-    /// - Parameter file: nil looks for this repository's licence around here, and else takes the
-    ///   tool's own help.
-    /// - Throws: ``CommandFailure`` `.noInput` if there is nothing in the file.
+    /// - Parameter file: nil tries this repository's licence, and else uses the tool's own help.
+    /// - Throws: ``CommandFailure`` `.noInput` for an empty file.
     init(file: String?) throws {
         let path = file ?? Self.found
         guard let path else {

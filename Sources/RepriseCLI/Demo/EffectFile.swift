@@ -1,8 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// The observer outside the journal: a file to which a handler appends a line for everything it is
-/// given.
+/// The observer outside the journal: a file to which a handler appends a line for each dispatch.
 ///
 /// A line is one write with O_APPEND, and a ``WitnessLine``: a killed process has written it whole
 /// or not at all.
@@ -30,18 +29,18 @@ struct EffectLog {
     private var offset: UInt64 = 0
     private var rest: [UInt8] = []
 
-    /// What was handed over at least once.
+    /// The ids dispatched at least once.
     private(set) var ids: Set<EntryID> = []
-    /// How many lines there are: one for each time something was handed over.
+    /// The number of lines: one for each dispatch.
     private(set) var lines = 0
-    /// The highest sequence; 0 if there is nothing yet.
+    /// The highest sequence; 0 without any line.
     private(set) var highest: Int64 = 0
     /// How many lines say that it was not the first time.
     private(set) var laterAttempts = 0
 
     init(_ path: String) { self.path = path }
 
-    /// How often something was handed over that had been handed over before.
+    /// The number of repeated dispatches.
     var repeated: Int { lines - ids.count }
 
     /// Reads what has been added.

@@ -1,9 +1,9 @@
 import RepriseCore
 import RepriseWire
 
-/// What has become of every message of the demo.
+/// The outcome of every message of the demo.
 struct KillReport: Sendable {
-    /// What a device has done, by the file outside its journal.
+    /// A device's effects, by the file outside its journal.
     struct Device: Sendable {
         let applied: Int
         let again: Int
@@ -19,7 +19,7 @@ struct KillReport: Sendable {
         }
     }
 
-    /// What is in the table that shares the journal's transactions.
+    /// The rows of the table that shares the journal's transactions.
     struct Sink: Sendable {
         let applied: Int
         let again: Int
@@ -43,7 +43,7 @@ struct KillReport: Sendable {
     let perSecond: Int
     let duration: Duration
 
-    /// Whether the promises held.
+    /// Whether all invariants held.
     var hasPassed: Bool {
         acknowledged == published && ours.lost == 0 && sink.lost == 0 && sink.again == 0
     }

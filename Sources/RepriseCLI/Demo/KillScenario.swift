@@ -17,9 +17,9 @@ struct KillScenario: Sendable {
     let text: DemoText
     let timeline: Timeline
 
-    /// Plays it.
+    /// Runs the scenario.
     ///
-    /// - Returns: what has become of every message.
+    /// - Returns: the outcome of every message.
     func play() async throws -> KillReport {
         let stage = try DemoStage()
         do {

@@ -1,10 +1,10 @@
-/// Which process is killed when: drawn once from a seed, so that a run can be had again.
+/// Which process is killed when: drawn once from a seed, so that a run can be repeated.
 ///
-/// The messages go out in bursts at full speed, each as soon as what was killed is back: so it has
-/// new messages and old ones to deal with at the same time. In every burst but the last something
-/// is killed in the middle of its work.
+/// Messages are sent in bursts at full speed, each as soon as the killed process is back: so it
+/// handles new and old messages at the same time. Every burst but the last has a kill in its
+/// middle.
 struct KillSchedule: Equatable, Sendable {
-    /// What is killed, and when.
+    /// The target and time of a kill.
     enum Kill: Equatable, Sendable {
         /// Both devices, once ours has handled so many messages since it was started.
         case devices(after: Int)
@@ -22,13 +22,12 @@ struct KillSchedule: Equatable, Sendable {
     /// Draws a schedule.
     ///
     /// - Parameters:
-    ///   - messages: how many in all; at least one for each burst.
-    ///   - deviceKills: how often the devices are killed; at least 2.
-    ///   - generator: what it is drawn from.
+    ///   - messages: the total; at least one for each burst.
+    ///   - deviceKills: the number of device kills; at least 2.
+    ///   - generator: the source of randomness.
     init(messages: Int, deviceKills: Int, using generator: inout some RandomNumberGenerator) {
         let count = deviceKills + 2
-        // After the first and before the last kill of the devices: there is something to lose, and
-        // to come back to.
+        // Between the first and the last kill of the devices: with messages before and after it.
         let serverTurn = Int.random(in: 1..<(count - 2), using: &generator)
         bursts = (0..<count).map { index in
             let size = messages * (index + 1) / count - messages * index / count

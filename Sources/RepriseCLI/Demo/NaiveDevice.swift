@@ -1,14 +1,14 @@
 import RepriseCore
 import RepriseWire
 
-/// The device of seed 001's first version, on the same wire and with the same effect as ours.
+/// The first device of `case-catch-up`, on the same wire and with the same effect as ours.
 struct NaiveDevice: Sendable {
     let server: String
     let dialer: any SocketDialer
     let channel: ChannelName
     let effects: EffectFile
 
-    /// What is gone when the process is.
+    /// The state that a kill loses.
     private struct Memory {
         var state = NaiveDeviceState()
         var epoch: Epoch?

@@ -1,9 +1,8 @@
-/// How seed 001's app kept its place in a channel before the repair (`seeds/001`, "OLD").
+/// The unrepaired position tracking of the case study `case-catch-up` ("OLD").
 ///
-/// Transcribed branch by branch, with the line of the seed beside it. What the seed leaves open is
-/// filled in to the algorithm's advantage: it reconnects by itself, and never asks for what it has.
-/// What it is a model of is widespread: a highest sequence in memory, and a guess of when catching
-/// up is over.
+/// Transcribed branch by branch, with line references. Where the case study leaves something open,
+/// the model favours the original: it reconnects by itself, and never requests known messages. Its
+/// design is common: a highest sequence in memory, and a guess at the end of catch-up.
 struct NaiveDeviceState {
     /// The position: "Next subscription will resync from `highestSeq`".
     ///
@@ -15,7 +14,7 @@ struct NaiveDeviceState {
 
     /// "sendSubscription() with syncState".
     ///
-    /// - Returns: the position to ask from.
+    /// - Returns: the position to request from.
     mutating func subscribing() -> Int64 {
         isCatchingUp = true
         recordedSequences = []

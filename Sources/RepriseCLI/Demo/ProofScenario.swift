@@ -1,8 +1,8 @@
 import RepriseCore
 import RepriseSimulator
 
-/// Plays the simulation for a while, then lets it convict the seeds' own algorithms: a proof, and
-/// that it can fail.
+/// Runs the simulation for a while, then lets it detect the case studies' own algorithms: a proof,
+/// and evidence that it can fail.
 struct ProofScenario: Sendable {
     let seed: UInt64
     /// How long the search lasts.
@@ -45,14 +45,14 @@ struct ProofScenario: Sendable {
     }
 }
 
-/// What the demo has shown.
+/// The demo's result.
 struct ProofReport: Sendable {
-    /// What became of a baseline.
+    /// The verdict on a baseline.
     struct Judgement: Sendable, Encodable {
         var baseline: String
         var does: String
         var convicted: Bool
-        /// How many seeds it took.
+        /// The number of random seeds tried.
         var tried: Int?
         var seed: UInt64?
         var broke: String?
@@ -92,7 +92,7 @@ struct ProofReport: Sendable {
     var judgements: [Judgement]
     var took: Duration
 
-    /// What ships broke nothing, and everything that should fail did.
+    /// The shipping code violated no invariant, and all baselines that should fail did.
     var hasPassed: Bool {
         !results.contains(where: \.hasFailed) && results.allSatisfy { $0.report.schedules > 0 }
             && !judgements.isEmpty && judgements.allSatisfy(\.convicted)

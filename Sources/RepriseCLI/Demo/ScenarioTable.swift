@@ -39,7 +39,7 @@ extension LedgerSum {
         ) { $0[$1.key.rawValue] = $1.value }
     }
 
-    /// Whether everything has ended, as was expected.
+    /// Whether everything has ended as expected.
     func isSettled(as expected: [Outcome: Int64]) -> Bool {
         isBalanced && pending == 0 && outcomes.filter { $0.value > 0 } == expected
     }

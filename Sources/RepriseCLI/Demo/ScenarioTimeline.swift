@@ -1,10 +1,10 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario as a timeline like a seed's: Reprise's on the left, the others' times beside it.
+/// One scenario as a timeline: Reprise's on the left, the others' times beside it.
 struct ScenarioTimeline {
     struct Row {
-        /// What, and the how manieth of its kind.
+        /// The event's kind and its number within that.
         let key: String
         let label: String
         let microseconds: Int64
@@ -14,14 +14,14 @@ struct ScenarioTimeline {
     struct Other {
         let title: String
         let rows: [Row]
-        /// What became of it, if that is not what should have.
+        /// Its outcome, if unexpected.
         let fate: String?
     }
 
     let title: String
     let ours: [Row]
     let others: [Other]
-    /// What is said below.
+    /// The notes below.
     let notes: [String]
     /// The lines that are printed of a long one.
     private static let longest = 26
@@ -56,13 +56,13 @@ struct ScenarioTimeline {
         return "\(milliseconds / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)s"
     }
 
-    /// What is worth a line, in order of time, from the first event of a kind on.
+    /// The relevant lines in order of time, from the first event of a kind on.
     ///
     /// - Parameters:
     ///   - log: of one app.
-    ///   - start: the kind of event from which time is counted; none of it: no rows.
-    ///   - seen: what was seen from outside, and when.
-    ///   - label: what a line says of an event; nil: nothing.
+    ///   - start: the kind of event from which time is counted; without one: no rows.
+    ///   - seen: outside observations with their times.
+    ///   - label: the line's text of an event; nil: no line.
     /// - Returns: the lines.
     static func rows(
         _ log: [PhoneEvent], from start: String, seen: [(label: String, microseconds: Int64)] = [],
@@ -82,7 +82,7 @@ struct ScenarioTimeline {
             }
     }
 
-    /// What the phone itself does, for whatever app.
+    /// The label of the phone's own events.
     static func label(_ event: PhoneEvent) -> String? {
         switch event.what {
         case "tapped": "the tap"

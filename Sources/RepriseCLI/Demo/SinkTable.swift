@@ -7,7 +7,7 @@ import RepriseJournal
 /// The demo's other effect: a table in the journal, written in the transaction that moves the
 /// reader on.
 ///
-/// It has no unique index, so that a message that came twice would stand in it twice.
+/// It has no unique index, so that a duplicate message would be in it twice.
 enum SinkTable {
     static let schema = JournalSchema(
         name: "demo",
@@ -24,11 +24,11 @@ enum SinkTable {
         }
     }
 
-    /// Every row's id, read past the SDK.
+    /// Every row's id, read without the SDK.
     ///
-    /// - Parameter journal: the journal's folder; nobody owns it any more.
+    /// - Parameter journal: the journal's folder, without an owner.
     /// - Returns: one for each row.
-    /// - Throws: what SQLite says.
+    /// - Throws: SQLite's errors.
     static func ids(in journal: URL) throws -> [EntryID] {
         var configuration = GRDB.Configuration()
         configuration.readonly = true

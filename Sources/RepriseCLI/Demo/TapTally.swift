@@ -1,11 +1,11 @@
 import RepriseCore
 import ReprisePhone
 
-/// How far an app is with its taps, by the phone's log.
+/// The state of an app's taps, by the phone's log.
 struct TapTally: Sendable {
     /// Taps that no app has returned from.
     private(set) var untaken = 0
-    /// Taps of which nobody has said what became of them; they die with their process.
+    /// Taps without an outcome; they die with their process.
     private(set) var open = 0
     /// How often the living process has reported what.
     private(set) var said: [String: Int] = [:]
@@ -32,7 +32,7 @@ struct TapTally: Sendable {
 
 /// Waits for what a scenario needs to go on; none of its waits is for a time.
 struct DemoPatience: Sendable {
-    /// How long anything may take before the demo says that it is stuck.
+    /// Timeout after which the demo reports that it is stuck.
     static let most = Duration.seconds(30)
 
     let app: String

@@ -4,7 +4,7 @@ import RepriseCore
 struct Timeline: Sendable {
     private let start = ContinuousClock.now
     private let isQuiet: Bool
-    /// Who stands beside what is stored, each with the width of its column.
+    /// The columns beside the stored count, each with its width.
     private let columns: [(name: String, width: Int)]
 
     init(isQuiet: Bool, columns: [(String, Int)] = [("stored", 9), ("reprise", 9), ("naive", 9)]) {
@@ -30,7 +30,7 @@ struct Timeline: Sendable {
         for line in lines(counts, what, on: Terminal.output) { try StandardOutput.write(line) }
     }
 
-    /// What does not fit beside the numbers goes below, so that no line has more than 80 columns.
+    /// Text that does not fit beside the numbers goes below, so that no line exceeds 80 columns.
     func lines(_ counts: [Int], _ what: String, on terminal: Terminal) -> [String] {
         let numbers =
             zip(counts, columns).reduce(elapsed.shown.right(7)) { row, column in

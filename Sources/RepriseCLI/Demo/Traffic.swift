@@ -3,8 +3,7 @@ import RepriseNIO
 import RepriseWire
 import Synchronization
 
-/// Publishes over several connections at full speed, and keeps its own list of what the server has
-/// acknowledged.
+/// Publishes over several connections at full speed, and records the server's acknowledgements.
 final class Traffic: Sendable {
     static let connections = 4
 
@@ -23,7 +22,7 @@ final class Traffic: Sendable {
 
     init(text: DemoText) {
         self.text = text
-        // Not bounded by itself: what is in it is one burst at most, which the caller waits for.
+        // Unbounded stream: it holds at most one burst, which the caller waits for.
         lanes = (0..<Self.connections).map { _ in
             let (stream, input) = AsyncStream<[UInt8]>.makeStream()
             return (stream, input)
@@ -33,7 +32,7 @@ final class Traffic: Sendable {
     /// How many the server has acknowledged.
     var count: Int { state.withLock { $0.acknowledged.count } }
 
-    /// What the server has acknowledged.
+    /// The ids that the server has acknowledged.
     var acknowledged: Set<EntryID> { state.withLock { Set($0.acknowledged.keys) } }
 
     /// How many messages a second were stored in a burst, by the median of the bursts.
@@ -56,7 +55,7 @@ final class Traffic: Sendable {
         }
     }
 
-    /// There is no more to send.
+    /// Ends the input.
     func end() { for lane in lanes { lane.input.finish() } }
 
     /// Returns when everything that was given to the connections is acknowledged, or nothing more

@@ -2,8 +2,7 @@ import RepriseCore
 
 /// Follows the two effect files beside the list of what was acknowledged.
 struct Watch {
-    /// How long a device may take for what takes it less than a second, before it is killed all the
-    /// same.
+    /// Timeout for a device's step, normally under a second, before it is killed anyway.
     private static let patience = Duration.seconds(5)
 
     private let traffic: Traffic
@@ -24,7 +23,7 @@ struct Watch {
         naive = EffectLog(stage.naiveEffects)
     }
 
-    /// Whether our device has everything that was acknowledged.
+    /// Whether our device has all acknowledged messages.
     var hasOurs: Bool { ours.ids.count >= traffic.count }
     /// Whether both have.
     var isComplete: Bool { hasOurs && naive.ids.count >= traffic.count }
@@ -60,9 +59,9 @@ struct Watch {
         }
     }
 
-    /// Reads what the devices have done since.
+    /// Reads the devices' new effects.
     ///
-    /// - Returns: whether there was anything.
+    /// - Returns: whether any were found.
     mutating func look() throws -> Bool {
         let before = ours.lines + naive.lines
         try ours.update()

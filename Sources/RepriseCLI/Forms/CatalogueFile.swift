@@ -9,7 +9,7 @@ struct CatalogueFile {
     /// - Throws: ``CommandFailure`` if it cannot be read; `FormsCatalogueFailure`.
     func read() throws -> FormsCatalogue { try FormsCatalogue(try bytes()) }
 
-    /// Reads no more than tells that it is too large.
+    /// Reads at most one byte beyond the limit.
     private func bytes() throws -> [UInt8] {
         do {
             let file =

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `reprise forms`: what is checked, pushed and shown of a catalogue of forms.
+/// `reprise forms`: checks, pushes and shows a catalogue of forms.
 struct FormsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forms",
@@ -21,7 +21,7 @@ struct FormsCommand: AsyncParsableCommand {
         subcommands: [FormsCheckCommand.self, FormsPushCommand.self, FormsShowCommand.self])
 }
 
-/// Whose forms.
+/// The company whose forms are meant.
 struct CompanyOption: ParsableArguments {
     @Option(
         help: ArgumentHelp("Whose forms: a company's key.", valueName: "key"))

@@ -3,7 +3,7 @@ import RepriseWire
 
 /// A company's catalogue on a server.
 struct ServerForms: Sendable {
-    /// What the server has now.
+    /// The server's current catalogue.
     struct Current: Sendable {
         let tag: String
         let bytes: [UInt8]
@@ -31,9 +31,10 @@ struct ServerForms: Sendable {
     }
 
     /// - Parameters:
-    ///   - former: what the person has seen; if it is another by now, nothing is changed.
-    ///   - new: what takes its place.
-    /// - Returns: what the server says of it.
+    ///   - former: the catalogue that the person has seen; if it has changed since, nothing is
+    ///     replaced.
+    ///   - new: the replacement.
+    /// - Returns: the server's response.
     /// - Throws: ``RepriseError``, ``CommandFailure``.
     func replace(_ former: Current?, by new: FormsCatalogue) async throws -> JSONMembers {
         let condition = former.map { ["if-match": $0.tag] } ?? ["if-none-match": "*"]
@@ -49,7 +50,7 @@ struct ServerForms: Sendable {
     }
 }
 
-/// What a person wants to know before apps get it.
+/// The difference between catalogues, shown before apps get the new one.
 enum FormsDifference {
     static func lines(from former: FormsCatalogue?, to new: FormsCatalogue) -> [String] {
         guard let former else { return [] }

@@ -3,7 +3,7 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// `reprise channels`: what channels there are, and what they are set to.
+/// `reprise channels`: lists channels and their settings.
 struct ChannelsCommand: AsyncParsableCommand {
     enum Visibility: String, ExpressibleByArgument, CaseIterable { case `public`, `private` }
     enum History: String, ExpressibleByArgument, CaseIterable {

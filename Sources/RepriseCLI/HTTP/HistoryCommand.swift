@@ -3,7 +3,7 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// `reprise history`: what a channel holds, without a device.
+/// `reprise history`: prints a channel's messages, without a device.
 struct HistoryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",

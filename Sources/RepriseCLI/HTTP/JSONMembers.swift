@@ -1,9 +1,9 @@
 import RepriseCore
 import RepriseWire
 
-/// The members of a JSON object, each as the bytes it came as.
+/// The members of a JSON object, each with its original bytes.
 ///
-/// A body that a message carries stays what it is: it is not read into numbers and written again.
+/// A message's body stays unchanged: it is not parsed into numbers and written again.
 struct JSONMembers: Sendable {
     private struct Member {
         let kind: JSONScanner.Value.Kind

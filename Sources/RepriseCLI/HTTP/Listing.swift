@@ -12,9 +12,9 @@ struct Listing: Sendable {
     ///
     /// - Parameters:
     ///   - api: the server.
-    ///   - path: where the list is.
-    ///   - name: the member of the answer that is the list.
-    /// - Throws: what the server and the output throw.
+    ///   - path: of the list.
+    ///   - name: the response's member with the list.
+    /// - Throws: errors of the server and the output.
     func print(from api: ServerAPI, _ path: [String], _ name: String) async throws {
         var after: String?
         var widths: [Int]?
@@ -25,7 +25,7 @@ struct Listing: Sendable {
             else { return }
             let elements = try page.list(name)
             if elements.isEmpty, after == nil, !isJSON {
-                // A person would wonder; a pipe gets what there is.
+                // Only a person needs the word for an empty list.
                 if Terminal.output.isInteractive {
                     Terminal.error.writeLine("There is nothing to list.")
                 }

@@ -3,7 +3,7 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// `reprise members`: who is in a channel.
+/// `reprise members`: lists and changes the members of a channel.
 struct MembersCommand: AsyncParsableCommand {
     enum Role: String, ExpressibleByArgument, CaseIterable { case owner, member }
 

@@ -11,11 +11,11 @@ struct ServerAPI: Sendable {
     let server: String
     let caller: Caller
 
-    /// Asks, and takes an answer of one object.
+    /// Sends a request, and accepts a response of one object.
     ///
     /// - Parameters:
     ///   - method: GET, PUT, POST or DELETE.
-    ///   - path: its parts, as they are; they are encoded here.
+    ///   - path: its segments, not yet encoded.
     ///   - query: parameters; those without a value are left out.
     ///   - body: JSON.
     /// - Returns: nil where the server answers without a body.
@@ -32,9 +32,9 @@ struct ServerAPI: Sendable {
         return members
     }
 
-    /// Asks, and takes any answer.
+    /// Sends a request, and accepts any response.
     ///
-    /// - Throws: ``RepriseError`` if there is none.
+    /// - Throws: ``RepriseError`` without a response.
     func exchange(
         _ method: String, _ path: [String], query: [String: String?] = [:],
         headers: [String: String] = [:], body: [UInt8]? = nil
@@ -85,7 +85,7 @@ struct ServerAPI: Sendable {
             remedy: "Check host and port.")
     }
 
-    /// What the server says went wrong, in its own words.
+    /// The server's error, in its own words.
     func failure(_ answer: HTTPAnswer) -> any Error {
         let status = answer.status
         let error = (try? JSONMembers(answer.body))?.raw("error").flatMap { try? JSONMembers($0) }

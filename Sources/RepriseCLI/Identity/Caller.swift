@@ -3,10 +3,10 @@ import RepriseChannels
 import RepriseCore
 import RepriseWire
 
-/// Who the tool is to a server.
+/// The tool's identity for a server.
 struct Caller: Sendable {
     enum Source: Sendable {
-        /// Nobody in particular: for a server that does not ask.
+        /// Anonymous: for a server without authentication.
         case nobody
         case token(AccessToken)
         /// A user whom a --dev server gives a token for the asking.
@@ -15,16 +15,16 @@ struct Caller: Sendable {
 
     let server: String
     let source: Source
-    /// Whose certificates are believed beside those that the system trusts: a file.
+    /// A file of certificates that are trusted besides the system's.
     var authorities: String?
-    /// Whether a server for development is asked for a token that may manage.
+    /// Whether a development server is asked for an administrator's token.
     var isAdmin = false
 
     static func nobody(_ server: String) -> Caller { Caller(server: server, source: .nobody) }
 
-    /// Whose messages these are; nil where nobody was named.
+    /// The user of these messages; nil without a named user.
     ///
-    /// - Throws: ``CommandFailure`` if the token does not say.
+    /// - Throws: ``CommandFailure`` if the token does not name its user.
     func user() throws -> UserID? {
         switch source {
         case .nobody: nil
@@ -33,10 +33,9 @@ struct Caller: Sendable {
         }
     }
 
-    /// A token for the next connection, fresh where the server gives them.
+    /// A token for the next connection, fresh where the server issues them.
     ///
-    /// - Returns: nil for a server that does not ask; then one that does refuses, with its own
-    ///   words.
+    /// - Returns: nil for a server without authentication; one with it refuses, in its own words.
     /// - Throws: ``RepriseError``.
     func token() async throws -> AccessToken? {
         switch source {
@@ -48,10 +47,10 @@ struct Caller: Sendable {
         }
     }
 
-    /// The same for the client, which asks again whenever a token nears its end.
+    /// The identity for the client, which asks again whenever a token is about to expire.
     ///
-    /// - Returns: nil where nobody was named.
-    /// - Throws: ``CommandFailure`` if the token does not say whose it is.
+    /// - Returns: nil without a named user.
+    /// - Throws: ``CommandFailure`` if the token does not name its user.
     func identity() throws -> Identity? {
         guard let user = try user() else { return nil }
         return Identity(user: user) { request in
@@ -60,9 +59,9 @@ struct Caller: Sendable {
         }
     }
 
-    /// What a client that has to show something shows a server that gives none.
+    /// A placeholder token for a server that issues none.
     ///
-    /// One that asks nobody does not look at it, and any other refuses it.
+    /// A server without authentication ignores it, and any other refuses it.
     private static var nothing: AccessToken {
         get throws { try AccessToken("none.none.") }
     }
@@ -72,7 +71,7 @@ struct Caller: Sendable {
         remedy: "Start again with a fresh --token.")
 }
 
-/// Whose a token is, as it says itself; the server looks closer.
+/// The user named in a token; the server verifies it.
 private enum TokenSubject {
     static func read(_ token: AccessToken) throws -> UserID {
         let claims = String(token.secret.split(separator: ".")[1])

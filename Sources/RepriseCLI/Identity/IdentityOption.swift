@@ -3,7 +3,7 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// Who one is, for every command that talks to a server.
+/// Identity options, for every command that talks to a server.
 struct IdentityOption: ParsableArguments {
     @Option(
         name: .customLong("as"),

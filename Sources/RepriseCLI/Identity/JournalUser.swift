@@ -4,15 +4,14 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// Whose a journal is.
+/// The user of a journal.
 enum JournalUser {
-    /// Refuses a journal that a server knows as another user's: its messages would be taken for
-    /// this one's, and what this one has not read for read.
+    /// Refuses a journal of another user: its messages and read positions would be mixed up.
     ///
     /// - Parameters:
-    ///   - user: who one is now; nil: nobody in particular.
+    ///   - user: the current user; nil: anonymous.
     ///   - reprise: the client over the journal, before it runs.
-    ///   - folder: where the journal is.
+    ///   - folder: of the journal.
     /// - Throws: ``CommandFailure`` `.badInput`.
     static func expect(_ user: UserID?, in reprise: Reprise, at folder: String) async throws {
         let owner = try await reprise.journal.read { db in try ChannelReading.user(db) }

@@ -2,13 +2,13 @@ import RepriseChannels
 import RepriseCore
 import RepriseWire
 
-/// Seed 001's DebugView: where every channel stands, in numbers.
+/// The state of every channel, in numbers.
 struct DebugView: Sendable {
     struct Row: Sendable {
         let channel: String
         let insight: ChannelInsight
 
-        /// What is accounted for, as ranges.
+        /// The coverage, as ranges.
         var coverage: String {
             let ranges = insight.coverage.ranges.map { "\($0.after + 1)-\($0.through)" }
             return ranges.isEmpty ? "nothing" : ranges.joined(separator: ",")

@@ -1,9 +1,9 @@
 import Reprise
 import RepriseChannels
 
-/// Shows where channels stand, once a second, without reading a message of them.
+/// Shows the channels' state, once a second, without reading their messages.
 ///
-/// What comes is kept in the journal for whoever reads it: looking on changes nothing.
+/// Messages stay in the journal for their reader: watching changes nothing.
 struct DebugWatch: Sendable {
     let reprise: Reprise
     let channels: [String]

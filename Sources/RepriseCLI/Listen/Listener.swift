@@ -75,9 +75,8 @@ struct Listener: Sendable {
         }
     }
 
-    /// Fails where a person has to do something: the disk is full, or nobody has ever answered in
-    /// this run. (Then the address is likelier wrong than the server away; later it is tried again
-    /// for as long as it takes.)
+    /// Fails where a person must act: the disk is full, or no server has answered in this run.
+    /// (Then the address is likely wrong; later it retries without limit.)
     private func watch() async throws {
         var waits = waitsForServer
         for await state in reprise.channels.connectionStates {
@@ -93,9 +92,9 @@ struct Listener: Sendable {
 }
 
 extension Disconnection {
-    /// What a person can do about it.
+    /// The error with its remedy.
     fileprivate var failure: RepriseError {
-        // What the server said with the code says no more than the code.
+        // The server's text repeats the code.
         switch closeCode {
         case .unauthorized?, .tokenExpired?:
             return RepriseError(

@@ -66,14 +66,14 @@ final class MessagePrinter: Sendable {
             .printable
     }
 
-    /// What a message says, and what it does to an earlier one.
+    /// A message's text, and its effect on an earlier one.
     ///
     /// - Parameters:
     ///   - body: JSON.
-    ///   - change: what it does.
-    ///   - isDeleted: whether it has been deleted itself.
+    ///   - change: its effect.
+    ///   - isDeleted: whether it was deleted itself.
     ///   - words: makes words of a body.
-    /// - Returns: not harmless yet.
+    /// - Returns: not yet escaped.
     static func words(
         _ body: [UInt8], change: MessageChange<Int64>?, isDeleted: Bool,
         words: ([UInt8]) -> String = { MessagePrinter.words($0) }
@@ -86,7 +86,7 @@ final class MessagePrinter: Sendable {
         }
     }
 
-    /// What a string says; other JSON as it stands.
+    /// A string's content; other JSON as it is.
     static func words(_ body: [UInt8]) -> String {
         let text = body.withUnsafeBufferPointer { bytes -> String? in
             var scanner = JSONScanner(bytes)

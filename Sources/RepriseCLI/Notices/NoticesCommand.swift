@@ -5,7 +5,7 @@ import RepriseCore
 import RepriseNotices
 import RepriseWire
 
-/// `reprise notices`: what a person was shown of which message, and why.
+/// `reprise notices`: the notifications of messages, with the reason of each decision.
 struct NoticesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notices",
@@ -69,7 +69,7 @@ enum NoticesText {
         return lines + [""] + reading.decided.flatMap(line)
     }
 
-    /// Where a line would be too long its second half stands below, behind the time.
+    /// A line that is too long continues below, indented by the time column.
     private static func line(_ one: NoticesReading.Decided) -> [String] {
         let standing = one.standing.padding(toLength: 8, withPad: " ", startingAt: 0)
         let first = "\(one.at.dayAndTime)  \(standing)  \(one.channel)/\(one.seq)".printable

@@ -51,7 +51,7 @@ struct PhoneStorageCommand: AsyncParsableCommand {
     func run() async throws { try await phone.perform(.storage(bytes: bytes)) }
 }
 
-/// `reprise phone transfers`: what the phone transfers for its apps.
+/// `reprise phone transfers`: lists the transfers of the phone's apps.
 struct PhoneTransfersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "transfers",

@@ -2,7 +2,7 @@ import ArgumentParser
 import RepriseCore
 import ReprisePhone
 
-/// `reprise phone log`: what has happened.
+/// `reprise phone log`: prints the phone's events.
 struct PhoneLogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",

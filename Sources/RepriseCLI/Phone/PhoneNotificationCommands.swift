@@ -62,7 +62,7 @@ struct PhoneDismissCommand: AsyncParsableCommand {
     }
 }
 
-/// `reprise phone permission`: what the user allows.
+/// `reprise phone permission`: sets the user's notification permission.
 struct PhonePermissionCommand: AsyncParsableCommand {
     enum Answer: String, ExpressibleByArgument, CaseIterable { case yes, no }
     enum State: String, ExpressibleByArgument, CaseIterable {

@@ -19,7 +19,7 @@ struct PhoneOption: ParsableArguments {
         return PhoneFolder(URL(fileURLWithPath: path))
     }
 
-    /// Talks to the phone.
+    /// Connects to the phone.
     ///
     /// - Throws: ``RepriseError`` `.unreachable` with the remedy if none runs there; what `body`
     ///   throws.
@@ -42,7 +42,7 @@ struct PhoneOption: ParsableArguments {
         }
     }
 
-    /// Asks the phone to do something, and shows what that has set off so far.
+    /// Sends a command to the phone, and shows its events so far.
     func perform(_ command: PhoneCommand) async throws {
         try await talk { phone in
             let before = try await phone.status().lastEvent

@@ -84,7 +84,7 @@ struct PhonePushCommand: AsyncParsableCommand {
     private static func read(_ path: String) throws -> [UInt8] {
         let handle =
             path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path)
-        // One byte more than allowed, so that what is too long is seen without reading all of it.
+        // One byte beyond the limit, so that an excess is detected without reading everything.
         var bytes: [UInt8] = []
         while let handle, bytes.count <= PhonePush.payloadBytes {
             guard let piece = try? handle.read(upToCount: PhonePush.payloadBytes + 1),

@@ -2,7 +2,7 @@ import ArgumentParser
 import RepriseCore
 import ReprisePhone
 
-/// `reprise phone rules`: what the phone does where Apple's documentation leaves something open.
+/// `reprise phone rules`: the phone's behaviour where Apple's documentation leaves something open.
 struct PhoneRulesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rules",

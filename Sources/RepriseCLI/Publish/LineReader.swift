@@ -4,11 +4,11 @@ import Synchronization
 
 /// Reads lines from a file descriptor, without ever holding more than one line and one read.
 ///
-/// Reading blocks, on a thread that nobody else waits for: a person may be typing.
+/// Reading blocks a thread of its own: a person may be typing.
 ///
-/// `@unchecked Sendable`: it is handed to the one task that reads from it.
+/// `@unchecked Sendable`: only one task reads from it.
 final class LineReader: @unchecked Sendable {
-    /// The longest line that can still become a message, with room for what JSON adds.
+    /// The longest line that can become a message, with room for JSON's escapes.
     static let longestLine = 1_048_576
 
     private let descriptor: Int32
@@ -67,7 +67,7 @@ final class LineReader: @unchecked Sendable {
         if chunk.isEmpty { isAtEnd = true } else { buffer += chunk }
     }
 
-    /// What comes next, as it comes; nothing at the end.
+    /// The next bytes; empty at the end.
     static func read(_ descriptor: Int32) async throws -> [UInt8] {
         let answer = Answer()
         return try await withTaskCancellationHandler {
@@ -78,7 +78,7 @@ final class LineReader: @unchecked Sendable {
                 }
             }
         } onCancel: {
-            // The thread stays in its read; what that brings is for nobody.
+            // The thread stays in its read; its result is discarded.
             answer.give(.failure(CancellationError()))
         }
     }
@@ -101,7 +101,7 @@ final class LineReader: @unchecked Sendable {
     }
 }
 
-/// One answer for one question; what comes first counts.
+/// One answer to one question; the first counts.
 private final class Answer: Sendable {
     private enum State {
         case nothing

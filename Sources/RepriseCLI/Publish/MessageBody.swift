@@ -7,7 +7,7 @@ enum MessageBody {
     ///
     /// - Parameters:
     ///   - text: UTF-8.
-    ///   - place: what to call it in an error, such as `Line 7`.
+    ///   - place: its name in an error, such as `Line 7`.
     /// - Returns: JSON, within the limit.
     /// - Throws: ``CommandFailure`` `.badInput`.
     static func text(_ text: [UInt8], place: String) throws -> [UInt8] {
@@ -21,11 +21,11 @@ enum MessageBody {
         return try checked(writer.bytes, place)
     }
 
-    /// A line of JSON stays what it is.
+    /// Checks a line of JSON and keeps its bytes.
     ///
     /// - Parameters:
     ///   - json: one JSON value.
-    ///   - place: what to call it in an error.
+    ///   - place: its name in an error.
     /// - Returns: JSON, within the limit.
     /// - Throws: ``CommandFailure`` `.badInput`.
     static func json(_ json: [UInt8], place: String) throws -> [UInt8] {

@@ -8,7 +8,7 @@ struct MessageSource: AsyncSequence, Sendable {
     }
 
     let origin: Origin
-    /// Whether a line is JSON already.
+    /// Whether lines are JSON.
     let isJSON: Bool
 
     struct AsyncIterator: AsyncIteratorProtocol {
@@ -22,7 +22,7 @@ struct MessageSource: AsyncSequence, Sendable {
         mutating func next() async throws -> [UInt8]? {
             guard let reader else { return try nextText() }
             while let line = try await reader.next() {
-                // An empty line of text is an empty message; between JSON values it is nothing (as
+                // An empty line of text is an empty message; between JSON values it is ignored (as
                 // in NDJSON).
                 if isJSON, line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { continue }
                 return try body(line, place: "Line \(reader.lineNumber)")

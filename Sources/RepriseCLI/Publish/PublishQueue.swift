@@ -5,7 +5,7 @@ import Synchronization
 /// Holds a ``PublishWindow`` between the task that reads lines, the one that writes to the socket
 /// and the one that reads from it.
 final class PublishQueue: Sendable {
-    /// How far it is.
+    /// The progress of publishing.
     struct Progress: Sendable {
         var admitted = 0
         var acknowledged = 0
@@ -14,7 +14,7 @@ final class PublishQueue: Sendable {
         var lastSequence: Int64?
         var isConnected = false
         var lastNews = ContinuousClock.now
-        /// Whether an answer is waited for.
+        /// Whether an answer is outstanding.
         var isWaiting = false
         /// Why the server has refused a message since it stored the last one.
         var refusal: String?
@@ -24,7 +24,7 @@ final class PublishQueue: Sendable {
         var isHeldBack = false
     }
 
-    /// What a writer does next.
+    /// A writer's next step.
     enum Next {
         case send([[UInt8]])
         case sleep(until: ContinuousClock.Instant)
@@ -56,7 +56,7 @@ final class PublishQueue: Sendable {
         }
     }
 
-    /// Rung when there may be room.
+    /// Rung when a message may fit.
     let room = Bell()
     private let state: Mutex<State>
     private let work = Mutex(Bell())
@@ -83,7 +83,7 @@ final class PublishQueue: Sendable {
 
     // MARK: From the reader of lines
 
-    /// Takes a message if there is room.
+    /// Admits a message if it fits.
     func admit(_ body: [UInt8]) -> Bool {
         let isAdmitted = state.withLock { state in
             guard state.window.hasRoom else { return false }
@@ -104,8 +104,8 @@ final class PublishQueue: Sendable {
 
     /// Begins a connection.
     ///
-    /// - Returns: rung when there may be something to do; a bell serves one connection, because it
-    ///   ends with its sleeper.
+    /// - Returns: rung when work may be available; a bell serves one connection, because it ends
+    ///   with its sleeper.
     func connected() -> Bell {
         let bell = Bell()
         work.withLock { $0 = bell }

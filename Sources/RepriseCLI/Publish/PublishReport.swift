@@ -10,10 +10,10 @@ struct PublishProgress: Sendable {
 
     let queue: PublishQueue
 
-    /// Shows it until the task is cancelled, then takes it away.
+    /// Shows the progress until the task is cancelled, then removes it.
     ///
-    /// In a terminal the count stands in its own line; the reason is said once, also where there is
-    /// none.
+    /// In a terminal the count has a line of its own; a reason is written once, also without a
+    /// terminal.
     func show() async {
         let terminal = Terminal.error
         let start = ContinuousClock.now
@@ -38,7 +38,7 @@ struct PublishProgress: Sendable {
         + "at that rate. `reprise serve --publishes-per-second` sets it."
 }
 
-/// What came of publishing.
+/// The result of publishing.
 struct PublishSummary {
     let channel: String
     let progress: PublishQueue.Progress

@@ -1,12 +1,11 @@
 import RepriseCore
 import RepriseWire
 
-/// What has been read but not yet acknowledged: decides what is sent, sent again, and when it is
-/// enough.
+/// The window of unacknowledged messages: decides what is sent, repeated, and when it is full.
 ///
-/// Each message names the one before it, so the server stores them in order or not at all: a
-/// refusal in the middle can turn nothing around. Whatever happens a message keeps its id, so that
-/// sending it again stores nothing twice.
+/// Each message names its predecessor, so the server stores them in order or not at all: a refusal
+/// in the middle cannot reorder them. A message always keeps its id, so that a repetition stores
+/// nothing twice.
 struct PublishWindow: Sendable {
     /// How many messages may be unacknowledged.
     ///
@@ -51,7 +50,7 @@ struct PublishWindow: Sendable {
 
     /// Whether another message may be admitted.
     var hasRoom: Bool { items.count < Self.messageLimit && bytes < Self.byteLimit }
-    /// Whether everything that was admitted is acknowledged.
+    /// Whether all admitted messages are acknowledged.
     var isEmpty: Bool { items.isEmpty }
     /// How many were admitted.
     var admitted: Int { base + items.count }
@@ -70,7 +69,7 @@ struct PublishWindow: Sendable {
         return id
     }
 
-    /// The next frames to send, in order; none if there is nothing.
+    /// The next frames to send, in order; empty if none wait.
     mutating func batch() -> [[UInt8]] {
         var frames: [[UInt8]] = []
         var size = 0
@@ -109,10 +108,10 @@ struct PublishWindow: Sendable {
     /// The server has refused a message.
     ///
     /// - Parameters:
-    ///   - refused: what the server says.
+    ///   - refused: the server's frame.
     ///   - jitter: 0..<1.
-    /// - Returns: how long to wait before sending on; nil if the refusal means nothing any more.
-    /// - Throws: ``RepriseError`` `.refused` if it will be refused again.
+    /// - Returns: how long to wait before sending continues; nil if the refusal is obsolete.
+    /// - Throws: ``RepriseError`` `.refused` if a repetition is pointless.
     mutating func refused(
         _ refused: ServerFrame.Refused, jitter: Double
     ) throws -> Duration? {

@@ -12,11 +12,11 @@ struct Publisher: Sendable {
     let server: String
     let dialer: any SocketDialer
     let queue: PublishQueue
-    /// Who publishes; asked for a token at each connection.
+    /// The publisher's identity; asked for a token at each connection.
     var caller: Caller?
     /// How long to go on trying without any progress, once there has been a connection.
     var patience = Duration.seconds(60)
-    /// Whether it is worth trying again although there has never been a connection.
+    /// Whether to retry although no connection has succeeded yet.
     var startsWithoutServer = false
     var onReconnect: @Sendable (any Error) -> Void = { _ in }
 
@@ -86,8 +86,7 @@ struct Publisher: Sendable {
         mutating func failed(
             after lifetime: Duration, acknowledged: Int, at now: ContinuousClock.Instant
         ) {
-            // A connection that brought something, or that was quiet because there was nothing to
-            // say, is no trouble.
+            // A connection with acknowledgements, or a long idle one, resets the backoff.
             if acknowledged > self.acknowledged || lifetime > .seconds(30) {
                 since = nil
                 failures = 0
@@ -99,7 +98,7 @@ struct Publisher: Sendable {
         }
     }
 
-    /// Whether the same may succeed later: not when the server says that it would end the same way.
+    /// Whether a retry may succeed: not if the server refuses for good.
     private static func isWorthRetrying(_ error: any Error) -> Bool {
         guard let error = error as? RepriseError else { return error is SocketFailure }
         return [.unreachable, .timedOut, .unavailable, .notReprise].contains(error.code)

@@ -2,10 +2,10 @@ import Foundation
 import RepriseCore
 import RepriseSimulator
 
-/// A JSON file with inputs: what `--print-inputs` writes and `--inputs` reads.
+/// A JSON file with inputs: written by `--print-inputs`, read by `--inputs`.
 ///
 /// Each member is the name of an input, with a number, which is then certain, or with `value`,
-/// `low` and `high`. What is left out keeps its default.
+/// `low` and `high`. Absent inputs keep their defaults.
 enum ReachInputsFile {
     /// Reads a file over the defaults.
     ///

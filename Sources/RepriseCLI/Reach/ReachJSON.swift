@@ -1,7 +1,7 @@
 import RepriseSimulator
 import RepriseWire
 
-/// What programs are told; shares are of all messages, 0 to 1.
+/// The output for programs; shares are of all messages, 0 to 1.
 struct ReachJSON: Encodable {
     struct Figure: Encodable {
         var share: Double
@@ -126,8 +126,7 @@ extension ReachJSON.Requirement {
 extension ReachReport {
     var messages: Int { modes.first?.tally.messages ?? 0 }
 
-    /// Where the app was when messages were stored: in the foreground, in the background,
-    /// suspended, force-quit.
+    /// The app's state when messages were stored: foreground, background, suspended, force-quit.
     var states: [Double] {
         let counts = modes.first?.tally.states ?? []
         return counts.map { Double($0) / Double(max(messages, 1)) }

@@ -1,14 +1,14 @@
 import Foundation
 import RepriseSimulator
 
-/// The chart: what is shown when by each way, with the range of the assumptions, and what moves the
-/// seed's claim.
+/// The chart: shown messages by time and way, with the range of the assumptions, and the inputs
+/// that move the case study's claim.
 struct ReachSVG {
     let report: ReachReport
 
-    /// Whether a file can be written at a place.
+    /// Checks that a file can be written.
     ///
-    /// - Throws: ``CommandFailure`` that it cannot.
+    /// - Throws: ``CommandFailure`` if it cannot.
     static func check(_ path: String) throws {
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
         var isFolder: ObjCBool = false
@@ -126,7 +126,7 @@ struct ReachSVG {
         ]
     }
 
-    /// Where the seed says that the share lies.
+    /// The case study's claimed share.
     private func claimBand(from top: Double, to bottom: Double) -> [String] {
         let low = x(ReachReport.claimed[0])
         let high = x(ReachReport.claimed[1])
@@ -184,7 +184,7 @@ struct ReachSVG {
         }
     }
 
-    /// What decides, and what the claim would need, in a line for each.
+    /// The deciding inputs, and the values that the claim would need, in a line for each.
     private var answerTexts: [String] {
         let deciding = report.modes.compactMap { mode in
             mode.swings[ReachReport.judged.rawValue].first.map {

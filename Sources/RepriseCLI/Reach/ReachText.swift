@@ -1,6 +1,6 @@
 import RepriseSimulator
 
-/// What people are told, in 80 columns.
+/// The output for people, in 80 columns.
 struct ReachText {
     let report: ReachReport
     let terminal: Terminal
@@ -78,7 +78,7 @@ struct ReachText {
         return lines
     }
 
-    // MARK: What dominates
+    // MARK: Dominant inputs
 
     private var dominance: [String] {
         [terminal.paint("What decides it most, within 1 min (one input at a time)", .bold)]

@@ -3,7 +3,7 @@ import Foundation
 import Reprise
 import RepriseReminders
 
-/// `reprise reminders`: what should ring, what the system has, and why they differ.
+/// `reprise reminders`: the plan, the system's notifications, and why they differ.
 struct RemindersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reminders",

@@ -33,7 +33,7 @@ enum EndingSignals {
         }
     }
 
-    /// What is durable stays; nobody is told.
+    /// Durable state stays; no peer is notified.
     private static func endNow() -> Never {
         var output = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
         if poll(&output, 1, 0) == 1 {  // or one who does not read it would keep the process
@@ -54,5 +54,5 @@ enum EndingSignals {
     }
 }
 
-/// Where the handler of the signals writes: a global, because nothing else is safe to use there.
+/// The signal handler's pipe: a global, because nothing else is safe to use there.
 nonisolated(unsafe) private var wakeUp: Int32 = -1

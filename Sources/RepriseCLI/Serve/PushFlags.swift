@@ -35,7 +35,7 @@ struct PushFlags: Sendable {
         "vapidKey", "vapidSubject", "webPushPrivate", "pushDryRun",
     ]
 
-    /// What was said, by the names of the file.
+    /// The given values, by the names of the file.
     var values: [(String, ConfigContent)] {
         let texts = [
             ("apnsKey", apnsKey), ("apnsKeyId", apnsKeyID), ("apnsTeam", apnsTeam),

@@ -2,9 +2,9 @@ import RepriseServer
 import ServiceLifecycle
 import UnixSignals
 
-/// Tells a server to read keys and certificate again, at each SIGHUP.
+/// Makes a server read keys and certificate again, at each SIGHUP.
 ///
-/// Also where there is nothing to read: a terminal that goes away is no reason to stop serving.
+/// Also without files to read: the end of a terminal must not stop the server.
 struct ReloadWatch: Service {
     let server: Server
 

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The settings of `reprise serve`: flags before environment before file before defaults.
 struct ServeSettings: Sendable {
-    /// What the command line said.
+    /// The command line's options.
     struct Flags: Sendable {
         var host: String?
         var port: Int?
@@ -47,7 +47,7 @@ struct ServeSettings: Sendable {
     /// Reads the settings.
     ///
     /// - Parameters:
-    ///   - flags: what the command line said.
+    ///   - flags: the command line's options.
     ///   - environment: variables that begin with `REPRISE_` count.
     ///   - file: the path of a JSON file.
     /// - Throws: ``RepriseError`` `.badConfiguration`; ``CommandFailure`` `.noInput`.
@@ -100,7 +100,7 @@ struct ServeSettings: Sendable {
         return configuration
     }
 
-    /// Whether only this machine reaches the server.
+    /// Whether only this machine can reach the server.
     var isLoopback: Bool { LoopbackName.isOne(host) }
 
     private static func access(
@@ -183,7 +183,7 @@ struct ServeSettings: Sendable {
                 .badConfiguration, "The configuration \(path) is not a JSON object.",
                 remedy: #"It looks like {"port": 8080}."#)
         }
-        // A setting that nobody reads is a setting that its author believes in.
+        // An ignored setting would mislead its author.
         if let unknown = object.keys.filter({ !keys.contains($0) }).min() {
             throw RepriseError(
                 .badConfiguration, "The configuration \(path) has an unknown setting, \(unknown).",

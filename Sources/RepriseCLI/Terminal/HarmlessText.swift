@@ -1,8 +1,7 @@
-/// Output without anything that a terminal obeys.
+/// Output without terminal control characters.
 ///
-/// Text from elsewhere is written out where it is put into a line (``Swift/String/printable``);
-/// this holds for all output, whoever forgot that. It writes `\u009b`, which JSON reads as the same
-/// character.
+/// Foreign text is escaped where it is put into a line (``Swift/String/printable``); this is the
+/// second barrier for all output. It writes `\u009b`, which JSON reads as the same character.
 enum HarmlessText {
     /// The bytes with control characters and those that turn the direction of text as `\uXXXX`.
     ///
@@ -31,12 +30,12 @@ enum HarmlessText {
         return output
     }
 
-    /// Whether a character that is written out can begin with it, or the bytes are not ASCII.
+    /// Whether the byte can begin an escaped character, or is not ASCII.
     private static func isSuspect(_ byte: UInt8) -> Bool {
         byte >= 0x7f || (byte < 0x20 && byte != 0x0a && byte != 0x09)
     }
 
-    /// What follows ESC where ``Terminal/paint(_:_:)`` begins or ends a colour.
+    /// The rest of a colour sequence of ``Terminal/paint(_:_:)`` after ESC.
     private static func colour(at rest: Substring.UnicodeScalarView)
         -> Substring.UnicodeScalarView?
     {

@@ -1,10 +1,10 @@
 import UnixSignals
 
-/// Ends work when the person, or the system, asks the process to end.
+/// Ends work at SIGINT or SIGTERM.
 enum Interruption {
     /// Runs `body`; SIGINT or SIGTERM cancels it.
     ///
-    /// - Returns: what `body` returned, and whether it was asked to end.
+    /// - Returns: the result of `body`, and whether a signal came.
     static func cancelling<T: Sendable>(
         _ body: @escaping @Sendable () async throws -> T
     ) async throws -> (value: T, wasInterrupted: Bool) {

@@ -1,4 +1,4 @@
-/// What a person does at a keyboard.
+/// A key press.
 enum Key: Hashable, Sendable {
     case character(Unicode.Scalar)
     case enter, backspace, delete, tab
@@ -28,8 +28,8 @@ struct KeyDecoder: Sendable {
     private var utf8: [UInt8] = []
     private var isPasting = false
 
-    /// - Parameter bytes: what was read.
-    /// - Returns: the keys that are whole now.
+    /// - Parameter bytes: the input.
+    /// - Returns: the complete keys so far.
     mutating func decode(_ bytes: [UInt8]) -> [Key] { bytes.compactMap { decode($0) } }
 
     private mutating func decode(_ byte: UInt8) -> Key? {

@@ -1,14 +1,14 @@
 /// A line that a person types, with a cursor in it and the lines before.
 struct LineEditor: Sendable {
-    /// The longest line, in characters; what goes beyond is not taken.
+    /// The longest line, in characters; further input is ignored.
     static let longestLine = 4_000
     /// How many earlier lines are kept.
     static let longestHistory = 200
 
-    /// What a key has done.
+    /// The effect of a key.
     enum Outcome: Hashable, Sendable {
         case changed
-        /// There was nothing to do, or no room.
+        /// No effect, or no room.
         case ignored
         case submitted(String)
         case ended

@@ -2,11 +2,11 @@ import Foundation
 import Logging
 import Synchronization
 
-/// Writes the log to standard error: one event, one line, whatever strangers have put into it.
+/// Writes the log to standard error: one event, one line, whatever its text contains.
 ///
-/// Every line of every logger passes here, those of libraries too, after message and metadata have
-/// become one text. What could begin another line, move a terminal's cursor, hide or turn text
-/// around is written out: `\u{202e}`.
+/// All loggers' lines pass here, those of libraries too, after message and metadata have become one
+/// text. Characters that could begin another line, move a terminal's cursor, hide or turn text
+/// around are escaped: `\u{202e}`.
 struct LogOutput: TextOutputStream, Sendable {
     private static let lines = Mutex(())
 

@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// The terminal, key by key, with the screen to itself; given back as it was.
+/// The terminal in raw mode with the screen to itself; restored at the end.
 ///
-/// SIGKILL gives nobody the time for that: `reset` puts a terminal right that was left like this.
+/// SIGKILL leaves it in raw mode: `reset` repairs it.
 final class RawTerminal: Sendable {
-    /// What a terminal of which nobody knows the size is taken for.
+    /// The assumed size of a terminal of unknown size.
     private static let usualSize = (width: 80, height: 24)
 
     private let saved: Mutex<termios?>
@@ -21,7 +21,7 @@ final class RawTerminal: Sendable {
         saved = Mutex(settings)
         settings.c_lflag &= ~tcflag_t(ECHO | ICANON | IEXTEN)
         settings.c_iflag &= ~tcflag_t(ICRNL | IXON)
-        // Ctrl-C goes on to end the program; Ctrl-Z and Ctrl-\ would leave the terminal as it is.
+        // Ctrl-C still ends the program; Ctrl-Z and Ctrl-\ would leave the terminal in raw mode.
         Self.disable(VSUSP, in: &settings)
         Self.disable(VQUIT, in: &settings)
         guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings) == 0 else { return nil }
@@ -65,7 +65,7 @@ final class RawTerminal: Sendable {
     }
 
     private static func send(_ text: String) {
-        // That nobody looks any more is known from the input, which ends.
+        // The end of the terminal is known from its input.
         try? FileOutput.write(Array(text.utf8), to: STDOUT_FILENO)
     }
 

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Whoever read our output has gone.
+/// The reader of our output has closed it.
 struct BrokenPipe: Error {}
 
-/// Writes what a command is for.
+/// Writes a command's output.
 ///
-/// Nothing is buffered: when `write` returns, the kernel has it.
+/// Unbuffered: when `write` returns, the kernel has it.
 enum StandardOutput {
     /// Writes a line, harmless to a terminal.
     ///
@@ -17,8 +17,7 @@ enum StandardOutput {
     /// - Throws: as the call with a line does.
     static func write(_ bytes: [UInt8]) throws { try writeRaw(HarmlessText.bytes(bytes)) }
 
-    /// Writes bytes as they are: what moves the cursor, and a file that must stay byte for byte the
-    /// same.
+    /// Writes bytes unchanged: for cursor movements, and for files that must stay identical.
     ///
     /// - Throws: as the call with a line does.
     static func writeRaw(_ bytes: [UInt8]) throws { try FileOutput.write(bytes, to: STDOUT_FILENO) }
@@ -48,7 +47,7 @@ enum FileOutput {
         }
     }
 
-    /// A pipe that somebody else has made non-blocking.
+    /// For a pipe that another process has made non-blocking.
     private static func waitUntilWritable(_ descriptor: Int32) {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         _ = poll(&request, 1, -1)

@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// What stands behind an output: a person, or another program.
+/// The target of an output: a person's terminal, or another program.
 struct Terminal: Sendable {
     enum Colour: String {
         case dim = "2"
@@ -17,7 +17,7 @@ struct Terminal: Sendable {
     /// For a file.
     static let plain = Terminal(-1)
 
-    /// Whether a person is looking.
+    /// Whether it is a person's terminal.
     let isInteractive: Bool
     /// Whether colours are wanted: https://no-color.org.
     let hasColours: Bool
@@ -37,7 +37,7 @@ struct Terminal: Sendable {
         hasColours ? "\u{1b}[\(colour.rawValue)m\(text)\u{1b}[0m" : text
     }
 
-    /// Writes a line; that nobody reads it is no reason to end.
+    /// Writes a line; ignores a closed output.
     func writeLine(_ line: String) {
         try? FileOutput.write(Array((HarmlessText.text(line) + "\n").utf8), to: descriptor)
     }

@@ -1,4 +1,4 @@
-/// How wide text stands in a terminal.
+/// The width of text in a terminal.
 ///
 /// By blocks of Unicode rather than by its tables of widths: terminals differ in the rest
 /// themselves.
@@ -22,7 +22,7 @@ extension String {
         return prefix(columns: width - 1) + "…"
     }
 
-    /// Its end that fits: what stands before a cursor.
+    /// Its longest suffix that fits: the text before a cursor.
     func ending(_ width: Int) -> String {
         var rest = width
         var text = ""

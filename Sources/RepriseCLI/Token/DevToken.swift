@@ -4,22 +4,22 @@ import RepriseNIO
 import RepriseServer
 import RepriseWire
 
-/// A token from a server that was started with `--dev`: what lets the tool's other commands work
-/// against it without a word.
+/// A token from a server in `--dev` mode, so that the tool's other commands work without
+/// configuration.
 ///
-/// Such a server answers at ``/v1/dev/token``; any other answers 404. So one request says both
-/// whether there is one, and what it is.
+/// Such a server answers at ``/v1/dev/token``; any other answers 404. So one request both detects
+/// the mode and gets the token.
 enum DevToken {
-    /// Asks for a token.
+    /// Fetches a token.
     ///
     /// - Parameters:
-    ///   - server: where it is, as `--server` has it.
-    ///   - user: for whom.
-    ///   - isAdmin: whether it is to manage everything.
-    ///   - seconds: after which it ends.
-    ///   - authorities: whose certificates are believed beside those that the system trusts.
-    /// - Returns: nil where the server is not for development. One that is not on this machine is
-    ///   not even asked.
+    ///   - server: the address, as in `--server`.
+    ///   - user: the token's user.
+    ///   - isAdmin: whether it grants administration.
+    ///   - seconds: its lifetime.
+    ///   - authorities: certificates trusted besides the system's.
+    /// - Returns: nil for a server without development mode. A server on another machine gets no
+    ///   request.
     /// - Throws: ``RepriseError`` `.unreachable`, `.refused`, `.notReprise`, `.malformed`.
     static func fetch(
         server: String, user: UserID, isAdmin: Bool = false, seconds: Int = 3_600,
@@ -37,7 +37,7 @@ enum DevToken {
         let url = "\(endpoint)\(DevelopmentTokenRoute.path)?\(text)"
         let answer: HTTPAnswer
         do {
-            // What answers here answers at once.
+            // A local server answers at once.
             answer = try await NIOFetcher(timeout: .seconds(10), authorities: authorities)
                 .send("GET", url, headers: [:], body: nil, limit: 65_536)
         } catch let error as RepriseError where error.code == .unreachable {

@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// Steps of background work that run in order, each one or more tasks that run in parallel.
+/// Steps of background work in order, each with one or more parallel tasks.
 ///
 /// ```swift
 /// let importPhotos = Chain<ImportInput>("import-photos", version: 2, compatibleWith: [1]) { input in
@@ -13,10 +13,10 @@ import RepriseCore
 /// }
 /// ```
 ///
-/// The body is evaluated when a chain is started, and again in each process that goes on with it:
-/// it must make the same tasks of the same input. What it makes of them is told apart by a hash; a
-/// chain whose hash is another one is parked, unless ``version`` is declared compatible with the
-/// one that it was started with. Then its tasks are known by their names.
+/// The body is evaluated when a chain is started, and again in each process that continues it: it
+/// must make the same tasks of the same input. A hash identifies its shape; a chain with another
+/// hash is suspended (`parked`), unless ``version`` is declared compatible with the one that it was
+/// started with. Then tasks are matched by name.
 public struct Chain<Input: Codable & Sendable>: ChainDefinition {
     /// Its name, the same in every version of the app.
     public let name: String
@@ -46,7 +46,7 @@ public struct Chain<Input: Codable & Sendable>: ChainDefinition {
     /// Evaluates the body.
     ///
     /// - Parameter json: the input.
-    /// - Returns: what is to be done, checked.
+    /// - Returns: the checked plan.
     /// - Throws: `RepriseError` `.malformed`, `.tooLarge`; what the body throws.
     public func plan(for json: [UInt8]) throws -> ChainPlan {
         let input: Input
@@ -72,7 +72,7 @@ public protocol ChainDefinition: Sendable {
     /// Evaluates the body for an input.
     ///
     /// - Parameter json: the input.
-    /// - Returns: what is to be done, checked.
+    /// - Returns: the checked plan.
     /// - Throws: `RepriseError` `.malformed`, `.tooLarge`; what the body throws.
     func plan(for json: [UInt8]) throws -> ChainPlan
 }

@@ -2,12 +2,12 @@ import Crypto
 import Foundation
 package import RepriseCore
 
-/// What a step waits for.
+/// The condition of a waiting step.
 package enum WaitTarget: Hashable, Sendable {
     case readiness(String)
     case entry(String)
 
-    /// How it stands in a row, and in the hash.
+    /// Its form in a row, and in the hash.
     package var text: String {
         switch self {
         case .readiness(let name): "readiness:\(name)"
@@ -16,7 +16,7 @@ package enum WaitTarget: Hashable, Sendable {
     }
 }
 
-/// How a task's effect is taken back.
+/// The compensation of a task.
 package struct PlannedUndo: Sendable {
     package let worker: String
     package let input: @Sendable (ChainOutputs) throws -> [UInt8]
@@ -59,7 +59,7 @@ package struct PlannedTask: Sendable {
     }
 }
 
-/// What a chain does with one input: its tasks in order, and the hash of their shape.
+/// A chain's plan for one input: its tasks in order, and the hash of their shape.
 public struct ChainPlan: Sendable {
     /// All tasks, step by step.
     package let tasks: [PlannedTask]

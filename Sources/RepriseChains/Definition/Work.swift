@@ -1,9 +1,9 @@
 import Foundation
 public import RepriseCore
 
-/// A task of a chain: which worker does it, and what it is given.
+/// A task of a chain: its worker and its input.
 ///
-/// It is the handle, too, by which later tasks read what came of it: `done[work]`.
+/// Also the handle by which later tasks read its output: `done[work]`.
 public struct Work<W: Worker>: Sendable {
     /// Its name, unique in its chain.
     public let name: String
@@ -13,9 +13,9 @@ public struct Work<W: Worker>: Sendable {
     ///
     /// - Parameters:
     ///   - name: 1 to 64 bytes, unique in its chain.
-    ///   - worker: the type of the worker that does it.
-    ///   - input: makes the input when the task's step begins, of what came of earlier tasks;
-    ///     cheap, and without effects. What it throws fails the task for good.
+    ///   - worker: the type of its worker.
+    ///   - input: makes the input from earlier outputs when the task's step begins; cheap, and
+    ///     without effects. An error fails the task for good.
     public init(
         _ name: String, _ worker: W.Type,
         _ input: @escaping @Sendable (ChainOutputs) throws -> W.Input
@@ -25,11 +25,10 @@ public struct Work<W: Worker>: Sendable {
             name: name, worker: W.identifier, input: { try ChainJSON.encode(try input($0)) })
     }
 
-    /// Tries it again when it fails.
+    /// Retries it when it fails.
     ///
     /// - Parameters:
-    ///   - attempts: how often it may fail before that is for good; at least 1. Without this it is
-    ///     3.
+    ///   - attempts: how many failures end it; at least 1. Without this, 3.
     ///   - backoff: the waits between.
     /// - Returns: the task with this rule.
     public func retry(attempts: Int, _ backoff: Backoff = Backoff()) -> Self {
@@ -39,9 +38,9 @@ public struct Work<W: Worker>: Sendable {
         return copy
     }
 
-    /// Gives it up when it is late.
+    /// Limits its time over all attempts.
     ///
-    /// - Parameter deadline: how long after its step began.
+    /// - Parameter deadline: counted from the beginning of its step.
     /// - Returns: the task with this rule.
     public func deadline(_ deadline: Duration) -> Self {
         var copy = self
@@ -49,14 +48,13 @@ public struct Work<W: Worker>: Sendable {
         return copy
     }
 
-    /// Takes its effect back, if the chain fails or is cancelled after it has succeeded.
+    /// Compensates its effect, if the chain fails or is cancelled after it has succeeded.
     ///
-    /// Effects are taken back one after the other, the newest first, and tried as often as the
-    /// task.
+    /// Compensations run one after the other, the newest first, with as many attempts as the task.
     ///
     /// - Parameters:
-    ///   - worker: the type of the worker that takes it back.
-    ///   - input: makes its input of what came of this task and earlier ones.
+    ///   - worker: the type of the compensating worker.
+    ///   - input: makes its input from the outputs of this task and earlier ones.
     /// - Returns: the task with this rule.
     public func undo<U: Worker>(
         with worker: U.Type, _ input: @escaping @Sendable (ChainOutputs) throws -> U.Input
@@ -68,7 +66,7 @@ public struct Work<W: Worker>: Sendable {
     }
 }
 
-/// A step that waits until something is there; waiting costs nothing.
+/// A step that waits for a condition, at no cost.
 public struct Wait: Sendable {
     var task: PlannedTask
 
@@ -102,9 +100,9 @@ public struct Wait: Sendable {
     }
 }
 
-/// What came of the tasks before.
+/// The outputs of earlier tasks.
 public struct ChainOutputs: Sendable {
-    /// Where an output is wanted that is not in memory.
+    /// Thrown for an output that is not in memory.
     package struct Missing: Error {
         let name: String
         package init(name: String) { self.name = name }
@@ -114,9 +112,9 @@ public struct ChainOutputs: Sendable {
 
     package init(_ find: @escaping @Sendable (String) throws -> [UInt8]) { self.find = find }
 
-    /// What a task has made.
+    /// The output of a task.
     ///
-    /// - Throws: if that task has not been done, or made something else.
+    /// - Throws: if that task is not done, or has another output type.
     public subscript<W: Worker>(_ work: Work<W>) -> W.Output {
         get throws { try ChainJSON.decode(W.Output.self, from: find(work.name)) }
     }

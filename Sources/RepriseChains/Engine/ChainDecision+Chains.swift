@@ -1,9 +1,9 @@
 import RepriseCore
 import RepriseJournal
 
-/// Decisions about a chain as a whole: what it is told to do.
+/// Decisions about a chain as a whole: its commands.
 extension ChainDecision {
-    /// Does what there is to do as things stand; the entry is of no use beyond that.
+    /// Evaluates the chain's state; the entry only triggers it.
     static func look(_ chain: LiveChain, _ facts: ChainFacts) -> ChainDecision {
         let reason = "It was decided about otherwise."
         var decision = ChainDecision(chain, .ended(.superseded, reason: reason), facts)
@@ -11,7 +11,7 @@ extension ChainDecision {
         return decision
     }
 
-    /// It cannot go on with this version of the app; that is seen, and nothing is dropped.
+    /// Suspends a chain that this version of the app cannot continue; nothing is dropped.
     static func park(
         _ chain: LiveChain, _ facts: ChainFacts, holding payload: IntentPayload? = nil,
         attempt: Int = 0
@@ -33,13 +33,12 @@ extension ChainDecision {
         return decision
     }
 
-    /// A command of the app, of a tool, or of the door to itself.
+    /// Performs a command of the app, of a tool, or of the feature itself.
     package static func obey(
         _ command: ChainCommand, _ chain: LiveChain, _ facts: ChainFacts
     ) -> ChainDecision {
         let verb = command.command
-        // Without its definition nobody knows what is to be taken back: it must not end as if
-        // nothing were.
+        // Without its definition the compensations are unknown: it must not end without them.
         if let stranded = strand(command, chain, facts) { return stranded }
         let takesBack = [.failing, .cancelling].contains(chain.machine.state)
         if chain.trouble != nil,
@@ -77,7 +76,7 @@ extension ChainDecision {
         case .retry: add(chain.machine.retried())
         case .begin: add(chain.machine.begun())
         case .look:
-            // The app may know again what a parked chain needs.
+            // The app may now have what a suspended chain needs.
             add(
                 chain.machine.state == .parked ? chain.machine.resumed() : chain.machine.decide())
         case .release: release(command.task)
@@ -88,7 +87,7 @@ extension ChainDecision {
     private mutating func release(_ name: String?) {
         guard let name, let place = chain.place(of: name) else { return }
         if chain.plan?.tasks[place].wait != nil, chain.machine.slots[place].state == .held {
-            // A pause does not undo what has come.
+            // A pause keeps what has arrived.
             return arrived(place)
         }
         add(chain.machine.released(place))
@@ -110,7 +109,7 @@ extension ChainDecision {
         guard chain.isStranded, chain.machine.state == .running else {
             return add(chain.machine.ended(place, as: .failed))
         }
-        // First it is parked: what it did would stay for ever.
+        // Suspended first: else its effects would stay for ever.
         add(chain.machine.parked() + chain.machine.ended(place, as: .failed))
         writes.reason = chain.parkedReason
     }
@@ -125,10 +124,10 @@ extension LiveChain {
         return row.name
     }
 
-    /// At most one chain of a name goes on; its end begins the next, and who retries one does so
-    /// again then.
+    /// Whether another open chain has this name; its end starts the next, and a retry waits for it
+    /// too.
     ///
-    /// By its rows, and by what is decided and not written yet, which is in memory alone.
+    /// Checks the rows, and decisions that are not written yet, which exist only in memory.
     package func isTaken(_ name: String, by others: [Int64], _ live: [Int64: LiveChain]) -> Bool {
         others.contains { live[$0]?.machine.state.isEnd != true }
             || live.values.contains {

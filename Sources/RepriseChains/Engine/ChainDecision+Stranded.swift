@@ -1,10 +1,10 @@
 import RepriseCore
 import RepriseJournal
 
-/// What should end while this version of the app does not know how its effects are taken back.
+/// Decisions about chains that should end while this version of the app lacks their definition.
 ///
-/// It stays parked, says so, and takes them back when an app knows; a second `cancel` leaves them
-/// as they are.
+/// Such a chain stays suspended with that reason, and compensates once an app knows it; a second
+/// `cancel` leaves its effects.
 extension ChainDecision {
     /// - Returns: nil if that is not the question.
     static func strand(
@@ -43,7 +43,7 @@ extension ChainDecision {
         return decision
     }
 
-    /// Who cancels it again does not want to wait for an app that knows.
+    /// A second cancel does not wait for a version that knows the chain.
     private static func leave(_ chain: LiveChain, _ facts: ChainFacts) -> ChainDecision {
         var decision = ChainDecision(chain, .applied, facts)
         let why = "Nothing more is taken back of what it did: \(chain.trouble ?? "")"
@@ -63,7 +63,7 @@ extension ChainDecision {
 extension LiveChain {
     package static let leftReason = "It was cancelled twice."
 
-    /// It may have effects, and this version of the app does not know how they are taken back.
+    /// It may have effects, and this version of the app lacks their compensations.
     var isStranded: Bool {
         trouble != nil
             && tasks.indices.contains {
@@ -72,14 +72,14 @@ extension LiveChain {
             }
     }
 
-    /// Why it is parked, and what comes of it.
+    /// Why it is suspended, and what follows.
     var parkedReason: String? {
         guard let trouble, let why = reasonToTakeBack else { return trouble }
         return "\(why) What it did is taken back when the app can: \(trouble) "
             + "Cancelled once more, it ends as it is."
     }
 
-    /// Why a parked chain does not go on, but takes back.
+    /// Why a suspended chain compensates instead of continuing.
     var reasonToTakeBack: String? {
         guard machine.isToTakeBack else { return nil }
         let failed = machine.slots.firstIndex { $0.state == .failed }

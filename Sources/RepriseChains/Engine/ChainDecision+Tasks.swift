@@ -1,19 +1,20 @@
 import RepriseCore
 import RepriseJournal
 
-/// What becomes of an intent, and of a task that ran: an outcome, another attempt, or another time.
+/// Decides the result of an intent or of a task's run: an outcome, another attempt, or a later
+/// time.
 extension ChainDecision {
     package enum Beginning {
         case run(worker: String)
         case decided(ChainDecision)
     }
 
-    /// An intent was handed over.
+    /// An intent was dispatched.
     package static func begin(
         _ payload: IntentPayload, attempt: Int, of chain: LiveChain, _ facts: ChainFacts
     ) -> Beginning {
         let (place, isUndo) = (payload.place, payload.isUndo)
-        // What is held now was not tried now.
+        // A task held now has not used an attempt.
         let attempt = max(attempt - 1, 0)
         // Each of its intents is held, not the first alone: the others would be lost with their
         // entries.
@@ -65,7 +66,7 @@ extension ChainDecision {
         return decision
     }
 
-    /// Its worker has not done it, or was told to stop.
+    /// Its worker has failed or was cancelled.
     package static func failed(
         _ payload: IntentPayload, of chain: LiveChain, _ error: any Error,
         _ attempt: ChainAttempt, _ facts: ChainFacts
@@ -96,7 +97,7 @@ extension ChainDecision {
         }
     }
 
-    /// It was told to stop and did not: what it says later counts no more.
+    /// It was cancelled and did not end: its later results are ignored.
     package static func abandoned(
         _ payload: IntentPayload, of chain: LiveChain, _ attempt: ChainAttempt, _ facts: ChainFacts
     ) -> ChainDecision {
@@ -117,7 +118,7 @@ extension ChainDecision {
         guard !actions.isEmpty else {
             return ChainDecision(chain, .back(reason: reason), facts, isBare: true)
         }
-        // What was decided meanwhile waited for this one: it is written with its return.
+        // Decisions made meanwhile waited for this one: they are written with its return.
         var decision = ChainDecision(chain, .again(after: .zero, reason: reason), facts)
         decision.add(actions)
         return decision
@@ -198,7 +199,7 @@ extension ChainDecision {
         return decision
     }
 
-    /// What cannot go on now.
+    /// Holds a task that cannot continue now.
     private static func hold(
         _ payload: IntentPayload, of chain: LiveChain, _ why: String, attempt: Int,
         _ facts: ChainFacts
@@ -211,7 +212,7 @@ extension ChainDecision {
         return decision
     }
 
-    /// The intent ends with its entry; so many attempts of it took place.
+    /// The intent ends with its entry; its attempts so far are kept.
     mutating func hold(_ payload: IntentPayload, _ why: String, attempt: Int) {
         let (place, isUndo) = (payload.place, payload.isUndo)
         let count = isUndo ? \TaskRow.undoAttempts : \TaskRow.attempts

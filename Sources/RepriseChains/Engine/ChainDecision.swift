@@ -1,12 +1,12 @@
 import RepriseCore
 package import RepriseJournal
 
-/// What is decided about one chain because of one event: how the entry behind it ends, what is
-/// written with that, and who is told to stop.
+/// The decisions about one chain after one event: the entry's end, the writes with it, and the
+/// workers to cancel.
 ///
-/// It reads nothing and waits for nothing. ``next()`` says which outputs it has to know; its driver
-/// reads them and gives them to ``supply(_:)``. The engine and the simulation drive the same
-/// decisions, so what is proved is what ships.
+/// It performs no I/O. ``next()`` names the outputs it needs; its driver reads them and calls
+/// ``supply(_:)``. The engine and the simulation drive the same decisions, so the tested code is
+/// the shipping code.
 package struct ChainDecision {
     /// Outputs that the input of a task takes.
     package struct Need: Sendable {
@@ -29,16 +29,16 @@ package struct ChainDecision {
 
     package let chain: LiveChain
     package let ending: Lent.Ending
-    /// Nothing is written but the end of the entry.
+    /// Only the end of the entry is written.
     package let isBare: Bool
     package var writes: ChainWrites
     /// Places whose workers should stop.
     package private(set) var stops: [Int] = []
     /// The chain is out of the way: all its workers should stop.
     package private(set) var stopsAll = false
-    /// Kinds of entries that somebody waits for from now on.
+    /// Kinds of entries with a waiting task from now on.
     package private(set) var awaited: Set<String> = []
-    /// What went wrong with reading.
+    /// The error of reading.
     package private(set) var trouble: (any Error)?
     let facts: ChainFacts
     private var left: [ChainMachine.Action] = []
@@ -50,7 +50,7 @@ package struct ChainDecision {
         writes = isBare ? ChainWrites(chain: row.seq, id: row.id, name: row.name) : chain.writes()
     }
 
-    /// How a row says that what it waited for is there.
+    /// The row's mark of a released wait.
     package static let released = "released"
 
     static func lateID(_ chain: LiveChain, _ place: Int) -> String {
@@ -61,9 +61,9 @@ package struct ChainDecision {
 
     mutating func add(_ actions: [ChainMachine.Action]) { left += actions }
 
-    /// Goes on until it is done, or has to know outputs.
+    /// Continues until it is done, or needs outputs.
     ///
-    /// - Returns: what it has to know; nil: it is done.
+    /// - Returns: the needed outputs; nil: it is done.
     package mutating func next() -> Need? {
         while true {
             if let need = make() { return need }
@@ -72,7 +72,7 @@ package struct ChainDecision {
         }
     }
 
-    /// What ``next()`` asked for.
+    /// The outputs that ``next()`` requested.
     package mutating func supply(_ outputs: Result<[Int: [UInt8]], any Error>) {
         guard let making, let need = making.need else { return }
         do {
@@ -170,7 +170,7 @@ package struct ChainDecision {
         add(chain.machine.held(place, isUndo: false))
     }
 
-    /// Somebody has to look at a task that waits when it is late: nobody runs it.
+    /// Sets a timer for a waiting task's deadline, as no worker runs it.
     mutating func remindOfDeadline(_ place: Int) {
         guard let deadline = chain.tasks[place].deadline else { return }
         remind(place, after: facts.wall().duration(to: deadline))
@@ -184,7 +184,7 @@ package struct ChainDecision {
             ))
     }
 
-    /// What a step waited for is there.
+    /// The condition of a wait is met.
     mutating func arrived(_ place: Int) {
         chain.tasks[place].hold = nil
         end(place, .succeeded)
@@ -194,8 +194,7 @@ package struct ChainDecision {
 
     // MARK: Inputs
 
-    /// The closure says which outputs it wants by asking for them; what is not in memory is read,
-    /// and it is asked again.
+    /// The closure names outputs by requesting them; missing ones are read, and it is called again.
     private mutating func make() -> Need? {
         guard let making, let task = chain.plan?.tasks[making.place] else { return nil }
         if let need = making.need { return need }

@@ -1,11 +1,11 @@
 package import RepriseCore
 
-/// What a decision asks of the world at its moment.
+/// The external facts of a decision, at its moment.
 package struct ChainFacts {
     package var wall: () -> WallTime
     /// The journal's time, which no clock that jumps takes ahead.
     package var now: () -> WallTime
-    /// Whether the journal knows what time it is.
+    /// Whether the journal trusts its clock.
     package var mayExpire: () -> Bool
     package var conditions: DeviceConditions
     package var isOpen: (Readiness) -> Bool
@@ -23,7 +23,7 @@ package struct ChainFacts {
         (self.hasWorker, self.jitter) = (hasWorker, jitter)
     }
 
-    /// What waits in vain: what it waits for came before its row was there to be found.
+    /// Waits whose event came before their row existed.
     package func overdue(in chain: LiveChain) -> [Int] {
         chain.held.filter { place in
             guard let hold = chain.tasks[place].hold else { return false }
@@ -34,7 +34,7 @@ package struct ChainFacts {
     }
 }
 
-/// Why a worker was told to stop.
+/// Why a worker was cancelled.
 package enum ChainStop: Sendable { case machine, conditions, late, budget }
 
 /// An attempt at a task that has ended.
@@ -53,10 +53,10 @@ package struct ChainAttempt: Sendable {
 }
 
 extension ChainPlan {
-    /// What the app's definition makes of a chain that is stored.
+    /// Evaluates the app's definition for a stored chain.
     ///
-    /// - Throws: `ChainRow.Broken` if it cannot be read; else why this version of the app cannot go
-    ///   on with it.
+    /// - Throws: `ChainRow.Broken` if it cannot be read; else why this version of the app cannot
+    ///   continue it.
     package static func of(
         _ row: ChainRow, _ definition: (any ChainDefinition)?, _ hasWorker: (String) -> Bool
     ) throws -> ChainPlan {

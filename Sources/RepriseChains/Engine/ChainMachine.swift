@@ -1,8 +1,8 @@
-/// Decides what is to be done about one chain.
+/// Decides the next actions of one chain.
 ///
-/// It looks at how things stand, not at what just happened: whatever was killed in between, the
-/// same rows lead to the same decisions. `running → succeeded`; `running → failing → failed`,
-/// `running → cancelling → cancelled`; `paused` and `parked` come back.
+/// Decides from the state, not from the last event: after any kill the same rows lead to the same
+/// decisions. `running → succeeded`; `running → failing → failed`, `running → cancelling →
+/// cancelled`; `paused` and `parked` resume.
 package struct ChainMachine: Sendable {
     /// One task.
     package struct Slot: Hashable, Sendable {
@@ -11,7 +11,7 @@ package struct ChainMachine: Sendable {
         package var undo: UndoState
         package var canUndo: Bool
         package var isInHand = false
-        /// Its worker was told to stop.
+        /// Its worker was cancelled.
         package var isStopped = false
 
         package init(
@@ -23,7 +23,7 @@ package struct ChainMachine: Sendable {
             self.canUndo = canUndo
         }
 
-        /// Done, and not taken back.
+        /// Done, and not compensated.
         var isDone: Bool { state == .succeeded && undo == .none }
     }
 
@@ -36,13 +36,13 @@ package struct ChainMachine: Sendable {
         case stop(Int)
         /// It will not run: whatever it waits for.
         case withdraw(Int)
-        /// As it was before it ever ran; its effect may have been taken back since.
+        /// Reset to its state before the first run; its effect may have been compensated since.
         case reset(Int, isTakenBack: Bool)
         /// The chain is in this state now.
         case become(ChainState)
     }
 
-    /// What is to be done with an intent that was handed over.
+    /// The decision about a dispatched intent.
     package enum Verdict: Hashable, Sendable {
         case run
         /// Not now.
@@ -57,8 +57,7 @@ package struct ChainMachine: Sendable {
     private let steps: [Range<Int>]
     /// The first step that is not done.
     private var current = 0
-    /// Nothing behind this is to be taken back any more: each decision looks on from here, not from
-    /// the end.
+    /// No compensations are left beyond this index: each decision starts here, not at the end.
     private var undoEnd: Int
 
     package init(state: ChainState, slots: [Slot]) {
@@ -97,7 +96,7 @@ package struct ChainMachine: Sendable {
         }
     }
 
-    /// It goes back as it is: it comes again, because it failed or because there was no time.
+    /// It returns to the queue unchanged, because it failed or time was over.
     package mutating func handedBack(_ place: Int) -> [Action] {
         slots[place].isInHand = false
         return decide()
@@ -109,7 +108,7 @@ package struct ChainMachine: Sendable {
         return decide()
     }
 
-    /// What it waited for is there.
+    /// Its wait is over.
     package mutating func released(_ place: Int) -> [Action] {
         guard slots.indices.contains(place) else { return decide() }
         switch state {
@@ -151,13 +150,13 @@ package struct ChainMachine: Sendable {
         become(.cancelling, from: [.queued, .running, .paused, .parked])
     }
 
-    /// It is late, or something else makes it of no use to go on.
+    /// It is late, or cannot continue for another reason.
     package mutating func failed() -> [Action] {
         become(.failing, from: [.queued, .running, .paused, .parked])
     }
 
-    /// It should end, and nobody knows how its effects are taken back: its tasks end, and it waits
-    /// for an app that knows.
+    /// It should end, but its compensations are unknown: its tasks end, and it waits for a version
+    /// that knows them.
     package mutating func stranded() -> [Action] {
         var actions: [Action] = []
         for place in currentPlaces where !slots[place].state.isEnd && !slots[place].isInHand {
@@ -167,12 +166,12 @@ package struct ChainMachine: Sendable {
         return actions + parked()
     }
 
-    /// What it did is to be taken back, or was begun to be.
+    /// Whether its effects are being compensated, or must be.
     package var isToTakeBack: Bool {
         slots.contains { $0.state == .failed || $0.state == .cancelled || $0.undo != .none }
     }
 
-    /// A paused or parked chain goes on with what it did.
+    /// A paused or suspended chain continues with its results.
     package mutating func resumed() -> [Action] {
         guard state == .paused || state == .parked else { return decide() }
         var actions: [Action] = []
@@ -188,7 +187,7 @@ package struct ChainMachine: Sendable {
         return actions + decide()
     }
 
-    /// A chain that has failed or was cancelled does again what is not done.
+    /// A failed or cancelled chain repeats what is not done.
     package mutating func retried() -> [Action] {
         switch state {
         case .paused, .parked: return resumed()
@@ -216,7 +215,7 @@ package struct ChainMachine: Sendable {
     /// The places of the step that is not done.
     package var currentPlaces: Range<Int> { current < steps.count ? steps[current] : 0..<0 }
 
-    /// The place whose effect is being taken back, or is next.
+    /// The place of the current or next compensation.
     package var undoPlace: Int? { undoEnd > 0 ? undoEnd - 1 : nil }
 
     private mutating func become(_ next: ChainState, from: Set<ChainState>) -> [Action] {
@@ -227,7 +226,7 @@ package struct ChainMachine: Sendable {
 
     // MARK: Decision
 
-    /// What is to be done as things stand.
+    /// The next actions for the current state.
     package mutating func decide() -> [Action] {
         switch state {
         case .running: goOn()

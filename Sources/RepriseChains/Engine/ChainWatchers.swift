@@ -1,7 +1,7 @@
 import RepriseCore
 import Synchronization
 
-/// Who watches how far a chain is: a slow reader gets the newest 64 changes.
+/// Observers of a chain's progress: buffers the newest 64 changes for each.
 final class ChainWatchers: Sendable {
     private struct State {
         var next = 0

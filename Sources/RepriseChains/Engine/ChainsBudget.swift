@@ -1,7 +1,7 @@
 import RepriseCore
 import Synchronization
 
-/// How long the system lets chains run still, and a bell for those who wait until nothing runs.
+/// The remaining time for chains, and a signal for callers that wait until none runs.
 final class ChainsBudget: Sendable {
     private struct Bell {
         var rings = 0
@@ -22,7 +22,7 @@ final class ChainsBudget: Sendable {
     /// How often it has rung.
     var rings: Int { bell.withLock { $0.rings } }
 
-    /// Wakes all who wait.
+    /// Wakes all waiters.
     func ring() {
         let waiting = bell.withLock { bell in
             bell.rings += 1

@@ -45,7 +45,7 @@ extension ChainsEngine {
         }
     }
 
-    // MARK: What is waited for
+    // MARK: Waits
 
     func heard(_ news: JournalNews) async {
         switch news {
@@ -64,7 +64,7 @@ extension ChainsEngine {
         }
     }
 
-    /// The rows have moved with the calendar: what is in memory does the same.
+    /// The rows have moved with the calendar: reads their deadlines into memory.
     func readDeadlines(of chains: [Int64]) async {
         do {
             let found = try await journal.read { db in
@@ -89,7 +89,8 @@ extension ChainsEngine {
             [ChainConstraints.missing(conditions), conditions.freeBytes])
     }
 
-    /// A page of what is held at a time, so that ten thousand waiting chains are no pile in memory.
+    /// Releases held tasks a page at a time, so that ten thousand waiting chains do not fill the
+    /// memory.
     func release(where condition: String, _ arguments: StatementArguments) async {
         do {
             while true {
@@ -103,7 +104,7 @@ extension ChainsEngine {
         }
     }
 
-    /// Of a chain that is in memory: what it waits for was there before its row was.
+    /// Releases a wait of a chain in memory whose event came before its row.
     func release(_ id: String, _ task: String) async {
         do {
             try await journal.write { [journal] db in
@@ -114,8 +115,8 @@ extension ChainsEngine {
         }
     }
 
-    /// What has changed while nobody ran: conditions that hold, entries that came, an app that
-    /// knows more, tasks that are over.
+    /// Applies changes from before this run: conditions, entries, a newer version of the app,
+    /// finished tasks.
     func lookAround() async throws {
         let holds = try await journal.read { try ChainReleases.holds($0) }
         for hold in holds {

@@ -3,7 +3,7 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 
-/// Drives `ChainDecision`: reads what it has to know, writes what it decided.
+/// Drives `ChainDecision`: reads its needs, writes its decisions.
 extension ChainsEngine {
     var facts: ChainFacts {
         ChainFacts(
@@ -45,7 +45,7 @@ extension ChainsEngine {
         }
     }
 
-    /// Ends an entry together with what was decided because of it.
+    /// Ends an entry together with its decisions.
     private func settle(_ lent: Lent, as ending: Lent.Ending, _ writes: ChainWrites) {
         live[writes.chain]?.unsettled += 1
         let retention = configuration.retention

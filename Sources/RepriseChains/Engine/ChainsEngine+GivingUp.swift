@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseJournal
 
-/// Work of which nothing will come: its worker lets go of what it has outside the journal.
+/// Abandoned tasks: their workers clean up outside the journal.
 extension ChainsEngine {
     struct LostWork: Sendable {
         let place: Int
@@ -10,7 +10,7 @@ extension ChainsEngine {
         let giveUp: WorkerRegistry.GiveUp
     }
 
-    /// What ends by these writes without success, and may have left something.
+    /// Tasks that these writes end without success, and that may have left something.
     func lostWork(_ writes: ChainWrites) -> [LostWork] {
         writes.changes.compactMap { place, change in
             guard let chain = live[writes.chain], chain.tasks.indices.contains(place),

@@ -3,7 +3,7 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 
-/// What the engine does for a worker that runs.
+/// The engine's services for a running worker.
 extension ChainsEngine {
     func hooks(for key: TaskKey, entry: String, name: String, id: String) -> WorkContext.Hooks {
         let said = LastSaid()
@@ -30,7 +30,7 @@ extension ChainsEngine {
             remaining: { [budget, clock] in budget.remaining(clock) })
     }
 
-    /// A worker that was given up keeps nothing any more.
+    /// An abandoned worker keeps nothing any more.
     private static func keep(
         checkpoint json: [UInt8], of key: TaskKey, _ entry: String, _ db: Database
     ) throws {

@@ -4,9 +4,9 @@ import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// What can never go on.
+/// Quarantine of chains that can never continue.
 extension ChainsEngine {
-    /// Takes what cannot be read out of everybody's way; other chains go on.
+    /// Quarantines an unreadable chain; other chains continue.
     func quarantine(_ seq: Int64, _ why: String, _ lent: Lent) {
         live[seq] = nil
         for key in running.keys where key.chain == seq { stop(key, .machine) }

@@ -2,7 +2,7 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 
-/// Tasks: begun, and told to stop.
+/// Starts and cancels tasks.
 extension ChainsEngine {
     func begin(_ lent: Lent) async {
         guard let payload = try? ChainJSON.decode(IntentPayload.self, from: lent.entry.payload)
@@ -84,9 +84,9 @@ extension ChainsEngine {
         running[key]?.timers.append(timer)
     }
 
-    /// Its time is up: it is told to stop, and given up if it does not.
+    /// The deadline is over: it is cancelled, and abandoned if it does not end.
     func late(_ key: TaskKey) {
-        // One that was told to stop already is decided about otherwise.
+        // A cancelled one is already decided.
         guard let run = running[key], run.stop == nil else { return }
         stop(key, .late)
         alarm(.abandoned(key), after: configuration.cancelGrace, for: key)

@@ -4,11 +4,11 @@ import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// Performs what `ChainMachine` decides: intents, workers, outcomes.
+/// Performs the decisions of `ChainMachine`: intents, workers, outcomes.
 ///
-/// One event after the other. Everything that is decided about a chain is written with the end of
-/// the entry that led to it, and the journal writes those ends in the order in which they were
-/// decided; so what is in memory is what the rows will be.
+/// One event after the other. All decisions about a chain are written with the end of the entry
+/// that caused them, and the journal writes those ends in order; so the memory equals the future
+/// rows.
 actor ChainsEngine {
     struct Running {
         let lent: Lent
@@ -87,7 +87,7 @@ actor ChainsEngine {
             failure = error as? RepriseError ?? RepriseError(.internal, "\(error)")
         }
         watch?.cancel()
-        // Not cancelled with the task: what is in hand goes back.
+        // Not cancelled with the task: entries in flight are returned.
         await Task { await self.finish() }.value
         if let failure { throw failure }
     }
@@ -103,7 +103,7 @@ actor ChainsEngine {
         guard !isObserving else { return }
         isObserving = true
         journal.observe { [inbox] news in
-            // Our own entries are most of what is recorded while chains run.
+            // Most recorded entries are our own while chains run.
             if case .recorded(let newest) = news,
                 newest.keys.allSatisfy({ $0 == Chains.kind || $0 == Chains.commandKind })
             {
@@ -136,7 +136,7 @@ actor ChainsEngine {
             case .finished, .written, .conditions, .news, .late, .abandoned, .stopAll: break
             }
         }
-        // Whoever does not stop is run again, with the same key.
+        // A worker that does not end is run again, with the same key.
         giveBack(running.values.map(\.lent))
         for run in running.values { for timer in run.timers { timer.cancel() } }
         (running, live) = ([:], [:])
@@ -176,7 +176,7 @@ actor ChainsEngine {
         running[key]?.task.cancel()
     }
 
-    /// Whether the journal is ours no more: then there is no use in going on.
+    /// Ends the engine if the journal's ownership is lost.
     func note(_ error: any Error) {
         guard let error = error as? RepriseError else { return }
         if error.code == .ownershipLost || error.code == .closed { failure = error }
@@ -184,7 +184,7 @@ actor ChainsEngine {
 
     // MARK: Chains in memory
 
-    /// - Returns: nil if there is none of this number.
+    /// - Returns: nil if the number is unknown.
     /// - Throws: `ChainRow.Broken` if it cannot be read; what the journal throws.
     func chain(_ seq: Int64) async throws -> LiveChain? {
         uses += 1

@@ -14,7 +14,7 @@ struct TaskKey: Hashable, Sendable {
     }
 }
 
-/// What the engine hears.
+/// The engine's events.
 enum ChainsEvent: Sendable {
     case tasks([Lent])
     case commands([Lent])
@@ -25,18 +25,18 @@ enum ChainsEvent: Sendable {
     case news(JournalNews)
     /// Its time is up.
     case late(TaskKey)
-    /// It was told to stop and did not.
+    /// It was cancelled and did not end.
     case abandoned(TaskKey)
     case stopAll
 }
 
-/// What a worker has made.
+/// A worker's output.
 struct WorkDone: Sendable {
     let bytes: [UInt8]
     let output: StoredOutput
 }
 
-/// The one queue of the engine: as long as what is in hand, never as long as a backlog.
+/// The engine's queue: bounded by what is in flight, not by the backlog.
 final class ChainsInbox: Sendable {
     private struct State {
         var events: [ChainsEvent] = []
@@ -48,7 +48,7 @@ final class ChainsInbox: Sendable {
 
     func open() { state.withLock { $0.isOpen = true } }
 
-    /// - Returns: whether somebody will read it.
+    /// - Returns: whether the inbox is open.
     @discardableResult
     func put(_ event: ChainsEvent) -> Bool {
         let isTaken = state.withLock { state in
@@ -60,7 +60,7 @@ final class ChainsInbox: Sendable {
         return isTaken
     }
 
-    /// All that there is; waits for something.
+    /// All waiting events; waits for the first.
     ///
     /// - Returns: nothing if the task was cancelled.
     func next() async -> [ChainsEvent] {

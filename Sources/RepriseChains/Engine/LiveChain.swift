@@ -1,14 +1,13 @@
 import RepriseCore
 
-/// A chain in memory, while something of it is in hand: what its rows will be when all that was
-/// decided is written.
+/// A chain in memory while part of it is in flight: the state of its rows after all decided writes.
 ///
 /// Confined to the engine.
 package final class LiveChain {
     package var row: ChainRow
     package var machine: ChainMachine
     package var tasks: [TaskRow]
-    /// Nil if this version of the app cannot go on with it; ``trouble`` says why.
+    /// Nil if this version of the app cannot continue it; ``trouble`` says why.
     package var plan: ChainPlan?
     package var trouble: String?
     /// The definition is another one that is compatible: rows are to be made anew.
@@ -17,13 +16,12 @@ package final class LiveChain {
     package var inputs: [Int: [UInt8]] = [:]
     package private(set) var outputs: [Int: [UInt8]] = [:]
     private var outputBytes = 0
-    /// What was made and may not be in its row yet.
+    /// Outputs that may not be in their rows yet.
     package var recent: [Int: StoredOutput] = [:]
-    /// What was decided and is not durable yet.
+    /// Decisions that are not durable yet.
     package var unsettled = 0
     package var lastUse: UInt64 = 0
-    /// The calendar was set while something was decided and not durable: the deadlines of that are
-    /// read once it is.
+    /// The calendar was set while a decision was not durable: its deadlines are read once it is.
     package var isCalendarOld = false
     private lazy var places = Dictionary(
         tasks.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -34,7 +32,7 @@ package final class LiveChain {
         machine = ChainMachine(state: row.state, slots: [])
         do {
             let plan = try plan.get()
-            // What has succeeded stays as it was done, whatever its definition is now.
+            // Succeeded tasks stay as they are, whatever the definition says now.
             if plan.hash == row.hash || row.state != .succeeded {
                 self.plan = plan
                 if plan.hash != row.hash { adapt(to: plan) }
@@ -62,9 +60,9 @@ package final class LiveChain {
 
     package func place(of name: String) -> Int? { places[name] }
 
-    /// What the effect of a task is known by, or the taking back of it: the same at every attempt.
+    /// The idempotency key of a task or its compensation: the same at every attempt.
     ///
-    /// Done again after it was taken back, it is another effect.
+    /// A task repeated after its compensation has a new key.
     package func key(of place: Int, isUndo: Bool) -> String {
         let row = tasks[place]
         // No name makes the key of another task.
@@ -73,7 +71,7 @@ package final class LiveChain {
         return "\(self.row.id)/\(name)\(again)\(isUndo ? "/undo" : "")"
     }
 
-    /// The attempts of intents before the one that stands.
+    /// The attempts of earlier intents.
     package func attempts(of place: Int, isUndo: Bool) -> Int {
         isUndo ? tasks[place].undoAttempts : tasks[place].attempts
     }
@@ -87,8 +85,7 @@ package final class LiveChain {
 
     /// The calendar was set, and the rows have moved with it: a wait keeps its length.
     ///
-    /// Read, not moved by as much again: who hears of it late, or has loaded the chain meanwhile,
-    /// has them right all the same.
+    /// Read again rather than moved by the step, so a late or repeated call is correct too.
     package func calendarSet(_ read: ChainReading.Deadlines) {
         row.deadline = read.chain
         for place in tasks.indices where tasks[place].deadline != nil {
@@ -108,7 +105,7 @@ package final class LiveChain {
     private func adapt(to plan: ChainPlan) {
         let former = Dictionary(
             tasks.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-        // No intent of before has a number like those to come.
+        // No earlier intent has a number of the following ones.
         let round = (tasks.map(\.round).max() ?? 0) + 1
         tasks = plan.tasks.enumerated().map { place, task in
             var row =

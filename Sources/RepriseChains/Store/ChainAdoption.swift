@@ -3,11 +3,10 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 
-/// Chains that were started before anybody signed in go along into the account, with what they did.
+/// Moves chains that were started before sign-in into the account, with their results.
 ///
-/// Tasks keep their keys; what should run then is intended anew, and what is waited for is waited
-/// for anew. A chain is durable in the account's journal with all of it, and known there by its id:
-/// killed in between, it is not taken over twice.
+/// Tasks keep their keys; intents and waits are written again. A chain is durable in the account's
+/// journal as a whole, and known there by its id: a kill in between does not duplicate it.
 enum ChainAdoption {
     /// One chain on its way.
     private struct Moving: Sendable {
@@ -48,7 +47,7 @@ enum ChainAdoption {
             files: tasks.compactMap { try? StoredOutput($0) }.filter { $0.file != nil })
     }
 
-    /// Before the rows that name them; what is missing or changed quarantines the chain when it is
+    /// Before the rows that name them; a missing or changed file quarantines the chain when it is
     /// read.
     private static func copyFiles(
         of moving: Moving, from source: Journal, into target: Journal
@@ -67,7 +66,7 @@ enum ChainAdoption {
         let state = ChainState(rawValue: moving.chain["state"].flatMap(Int.fromDatabaseValue) ?? 13)
         let isOpen = state?.isEnd == false
         if isOpen, try isTaken(chain["name"], db) {
-            // The account has an open chain of this name, which keeps it.
+            // The account's open chain of this name keeps it.
             chain["name"] = .null
             if state == .queued { try begin(moving, target, db) }
         }

@@ -1,25 +1,25 @@
 import Foundation
 
-/// What is to be done about a chain: the content of an entry of kind `chains-command`.
+/// A command to a chain: the content of an entry of kind `chains-command`.
 ///
 /// A tool leaves it in the spool: `{"command":"cancel","chain":"ID"}`.
 package struct ChainCommand: Hashable, Sendable, Codable {
-    /// What to do.
+    /// The command.
     package enum Verb: String, Hashable, Sendable, Codable {
         case pause, resume, cancel, retry
         /// Ours: the chain before it of its name has ended, or its delay.
         case begin
-        /// Ours: look at how it stands.
+        /// Internal: evaluate the chain's state.
         case look
-        /// Ours: what the task waits for is there.
+        /// Internal: the task's wait is over.
         case release
-        /// Ours: its deadline has come, or that of the task.
+        /// Internal: its deadline has come, or that of the task.
         case late
     }
 
     package var command: Verb
     package var chain: String
-    /// The name of the task that it is about.
+    /// The name of the task concerned.
     package var task: String?
 
     package init(_ command: Verb, chain: String, task: String? = nil) {
@@ -40,7 +40,7 @@ package struct ChainCommand: Hashable, Sendable, Codable {
     }
 }
 
-/// The content of an entry that stands for a task.
+/// The content of an entry for a task.
 package struct IntentPayload: Hashable, Sendable, Codable {
     package var chain: Int64
     package var place: Int

@@ -2,8 +2,8 @@ package import GRDB
 package import RepriseCore
 package import RepriseJournal
 
-/// What the tables of chains need of the journal that they lie in, inside of its transaction: the
-/// shipping one, and the one that the simulation drives.
+/// The journal operations that the tables of chains use within its transaction: of the shipping
+/// journal, and of the simulation's.
 package protocol ChainEntries {
     /// The calendar, as the journal's transaction sees it.
     var now: WallTime { get }

@@ -1,7 +1,7 @@
 package import GRDB
 import RepriseCore
 
-/// What is held, and the commands that let it go on.
+/// Waiting tasks, and the commands that release them.
 package enum ChainReleases {
     /// At most so many at a time.
     package static let page = 500
@@ -39,7 +39,7 @@ package enum ChainReleases {
                 payload: ChainCommand(.release, chain: id, task: task).bytes), in: db)
     }
 
-    /// What tasks are held for; each once.
+    /// The distinct conditions that tasks wait for.
     package static func holds(_ db: Database) throws -> [String] {
         try String.fetchAll(
             db,
@@ -53,7 +53,7 @@ package enum ChainReleases {
                 """)
     }
 
-    /// Parked chains, for an app that may know more, and what is over with nobody having been told.
+    /// Lists suspended chains, for a newer version of the app, and tasks that ended unnoticed.
     package static func lookAgain(_ journal: some ChainEntries, _ db: Database) throws {
         let ids = try String.fetchAll(
             db,

@@ -23,7 +23,7 @@ package struct ChainRow: Sendable {
         package let description: String
     }
 
-    /// Trusts nothing that the disk says.
+    /// Validates every column.
     init(_ row: Row) throws {
         func value<T: DatabaseValueConvertible>(_ column: Int) throws -> T {
             let stored: DatabaseValue = row[column]
@@ -51,7 +51,7 @@ package struct ChainRow: Sendable {
     }
 }
 
-/// A task as its row has it, without what it was given and has made.
+/// A task's row, without its input and output.
 package struct TaskRow: Sendable {
     package let name: String
     package var slot: ChainMachine.Slot
@@ -60,7 +60,7 @@ package struct TaskRow: Sendable {
     package var attempts: Int
     /// The same of taking its effect back.
     package var undoAttempts: Int
-    /// How often it was done, taken back, and begun anew by a retry.
+    /// How often it was compensated and restarted by a retry.
     package var takenBack: Int
     package var failures: Int
     package var intendedAt: WallTime?
@@ -116,7 +116,7 @@ package struct TaskRow: Sendable {
     }
 }
 
-/// What a task has made, where it lies.
+/// A task's output, and where it is stored.
 package struct StoredOutput: Sendable {
     package var bytes: [UInt8]?
     package var file: String?
@@ -210,7 +210,7 @@ package enum ChainReading {
                     """), arguments: [name, seq])
     }
 
-    /// What a task, or its undo, is given, and where it stood when it was interrupted.
+    /// The input of a task or its compensation, and its last checkpoint.
     package static func work(_ seq: Int64, _ place: Int, isUndo: Bool, _ db: Database) throws
         -> (input: [UInt8]?, checkpoint: [UInt8]?)
     {
@@ -228,7 +228,7 @@ package enum ChainReading {
         )
     }
 
-    /// The output of a task that is done and not taken back.
+    /// The output of a task that is done and not compensated.
     static func output(of task: String, by worker: String, in chain: String, _ db: Database)
         throws -> StoredOutput?
     {

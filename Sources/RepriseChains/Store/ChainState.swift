@@ -1,20 +1,20 @@
 package import RepriseCore
 
-/// Where a chain stands.
+/// The state of a chain.
 ///
 /// The numbers are part of the format: never renumber.
 public enum ChainState: Int, Hashable, Sendable, Codable, CaseIterable {
     /// Waits for the end of another chain of its name.
     case queued = 0
-    /// Its tasks run, or wait for what they need.
+    /// Its tasks run, or wait for their conditions.
     case running = 1
-    /// Somebody has paused it.
+    /// Paused by a command.
     case paused = 2
-    /// It cannot go on with this version of the app: its reason says why.
+    /// Suspended: this version of the app cannot continue it; its reason says why.
     case parked = 3
-    /// A task has failed for good; what was done is taken back.
+    /// A task has failed for good; effects are compensated.
     case failing = 4
-    /// It was cancelled; what was done is taken back.
+    /// It was cancelled; effects are compensated.
     case cancelling = 5
     /// All is done.
     case succeeded = 10
@@ -25,7 +25,7 @@ public enum ChainState: Int, Hashable, Sendable, Codable, CaseIterable {
     /// Its rows or files cannot be read.
     case quarantined = 13
 
-    /// Whether nothing will happen to it any more, unless somebody retries it.
+    /// Whether it has ended; only a retry continues it.
     public var isEnd: Bool { rawValue >= 10 }
 
     /// As the ledger counts it.
@@ -39,15 +39,15 @@ public enum ChainState: Int, Hashable, Sendable, Codable, CaseIterable {
     }
 }
 
-/// Where a task stands.
+/// The state of a task.
 ///
 /// The numbers are part of the format: never renumber.
 public enum TaskState: Int, Hashable, Sendable, Codable, CaseIterable {
     /// The steps before it are not done.
     case blocked = 0
-    /// It should run: it does, waits for its turn, or for its next attempt.
+    /// It should run: it runs, is queued, or waits for its next attempt.
     case intended = 1
-    /// It waits for a condition: ``ChainTaskStatus/hold`` says which.
+    /// It waits for a condition, which ``ChainTaskStatus/hold`` names.
     case held = 2
     /// Done.
     case succeeded = 10
@@ -60,21 +60,21 @@ public enum TaskState: Int, Hashable, Sendable, Codable, CaseIterable {
     public var isEnd: Bool { rawValue >= 10 }
 }
 
-/// Where it stands to take a task's effect back.
+/// The state of a task's compensation.
 ///
 /// The numbers are part of the format: never renumber.
 public enum UndoState: Int, Hashable, Sendable, Codable, CaseIterable {
-    /// Nobody has asked for it.
+    /// Not requested.
     case none = 0
     /// It should run.
     case intended = 1
     /// It waits for a condition.
     case held = 2
-    /// The effect is taken back.
+    /// The effect is compensated.
     case undone = 10
-    /// It could not be taken back.
+    /// The compensation failed.
     case failed = 11
 
-    /// Whether nobody will try again.
+    /// Whether it has ended.
     var isEnd: Bool { rawValue >= 10 }
 }

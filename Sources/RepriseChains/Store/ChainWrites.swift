@@ -3,10 +3,9 @@ package import GRDB
 package import RepriseCore
 import RepriseJournal
 
-/// What is to be written about one chain, in one transaction: with the end of the entry that led to
-/// it.
+/// The writes for one chain, in one transaction with the end of the entry that caused them.
 package struct ChainWrites: Sendable {
-    /// An entry that stands for a task.
+    /// An entry for a task.
     package struct Intent: Sendable {
         package var place: Int
         package var isUndo = false
@@ -109,7 +108,7 @@ package struct ChainWrites: Sendable {
             state.rawValue,
             state.isEnd ? now.milliseconds : nil,
             state.isEnd ? now.advanced(by: retention).milliseconds : nil,
-            // What held it up on its way is no reason any more.
+            // The reason of an earlier delay does not apply any more.
             state == .succeeded, reason?.limited(to: ChainsLimits.errorBytes), chain,
         ])
         guard state.isEnd else { return }
@@ -203,7 +202,7 @@ package struct ChainWrites: Sendable {
         }
     }
 
-    /// A compatible definition knows tasks by their names: what is done stays done.
+    /// A compatible definition matches tasks by their names: finished tasks stay finished.
     private func rebuild(_ new: Rebuilt, _ db: Database) throws {
         try db.execute(
             sql: "UPDATE chainTask SET place = -1 - place WHERE chain = ?", arguments: [chain])
@@ -274,7 +273,7 @@ enum ChainWriting {
         let due = Int64.fromDatabaseValue(row[2]).map { WallTime(milliseconds: $0) }
         try journal.record(
             owed: NewEntry(
-                // Never that of a beginning before, which may have come too early.
+                // Never the entry of an earlier beginning, which may have come too early.
                 kind: Chains.commandKind, source: "chains",
                 payload: ChainCommand(.begin, chain: id).bytes,
                 delay: due.map { journal.now.duration(to: $0) }), in: db)

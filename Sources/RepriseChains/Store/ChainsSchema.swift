@@ -3,8 +3,8 @@ import RepriseCore
 public import RepriseJournal
 
 extension Chains {
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
-    /// somebody else owns.
+    /// The tables of this feature, for `Journal.open` and for reading the ledger of a foreign
+    /// journal.
     public static let schema = {
         var schema = JournalSchema(
             name: "chains",
@@ -24,10 +24,10 @@ extension Chains {
     }()
 }
 
-/// How chains lie in the journal.
+/// The tables of chains.
 ///
-/// A task that should run is an entry of kind `chains`, whose id stands in `chainTask.entry`: it
-/// runs while that entry is in hand, and waits for another attempt while that is delayed.
+/// A task that should run is an entry of kind `chains`, whose id is in `chainTask.entry`: it runs
+/// while that entry is in flight, and waits for another attempt while that is delayed.
 enum ChainTables {
     static let first = """
         CREATE TABLE chain (
@@ -118,23 +118,23 @@ enum ChainTables {
         ) STRICT;
         """
 
-    /// An undo counts its own attempts; a task that is done again after its effect was taken back
-    /// has a key of its own.
+    /// A compensation counts its own attempts; a task repeated after its compensation has a new
+    /// key.
     static let second = """
         ALTER TABLE chainTask ADD COLUMN undoAttempts INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE chainTask ADD COLUMN takenBack INTEGER NOT NULL DEFAULT 0;
         """
 
-    /// What an undo is given stands beside what its task was given.
+    /// The input of a compensation is stored beside that of its task.
     ///
-    /// It took that one's place before: of these rows the task's own is not known any more.
+    /// Before, it replaced that: of those rows the task's own input is unknown.
     static let third = """
         ALTER TABLE chainTask ADD COLUMN undoInput BLOB;
         UPDATE chainTask SET undoInput = input, input = NULL WHERE undo <> 0;
         """
 
-    /// What nobody will ever hand over again is over: a task whose process died too often with it
-    /// has failed.
+    /// Ends tasks whose entries will not be dispatched again: one whose process died too often has
+    /// failed.
     static func recover(_ db: Database) throws {
         try db.execute(
             sql: """
@@ -149,7 +149,7 @@ enum ChainTables {
                 """)
     }
 
-    /// Chains count as what they are: accepted, and ended in one way or pending.
+    /// Chains count as themselves: accepted, and ended in one way or pending.
     static func ledger(_ db: Database) throws -> LedgerSum {
         var sum = LedgerSum()
         let rows = try Row.fetchAll(
@@ -172,10 +172,10 @@ enum ChainTables {
         return sum
     }
 
-    /// - Returns: whether there is more.
+    /// - Returns: whether more rows remain.
     static func prune(_ db: Database, at now: WallTime) throws -> Bool {
-        // The numbers of the newest entries are given again once those have left: what waits for
-        // the next one would not see it come.
+        // Sequence numbers of removed newest entries are reused: a wait for the next one would miss
+        // it.
         try db.execute(
             sql: """
                 UPDATE chainTask SET after = (SELECT COALESCE(MAX(seq), 0) FROM entry)

@@ -85,8 +85,8 @@ package struct NewChain: Sendable {
     }
 }
 
-/// How many chains may be started before they are counted again: a count each time would cost more
-/// the more there are.
+/// How many chains may be started before the next count: counting at each start would cost more the
+/// more there are.
 final class ChainRoom: Sendable {
     private let left = Mutex(0)
 

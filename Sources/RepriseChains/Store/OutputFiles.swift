@@ -10,8 +10,7 @@ struct OutputFiles: Sendable {
 
     init(_ journal: URL) { folder = journal.appendingPathComponent("outputs") }
 
-    /// Where an output lies; durable when it returns, so that a row never names a file that is not
-    /// there.
+    /// Stores an output; durable when it returns, so that a row never names a missing file.
     func store(_ bytes: [UInt8]) throws -> StoredOutput {
         guard bytes.count > ChainsLimits.inlineBytes else { return StoredOutput(bytes) }
         try DurableFile.makeFolder(folder)
@@ -43,8 +42,7 @@ struct OutputFiles: Sendable {
         return bytes
     }
 
-    /// Removes what no row names: a process was killed between the file and the row, or the chain
-    /// has left.
+    /// Removes files that no row names: after a kill between file and row, or with a removed chain.
     func sweep(_ journal: Journal) async throws {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         guard !names.isEmpty else { return }

@@ -1,9 +1,8 @@
 package import RepriseCore
 
-/// A chain as it stands in a journal, for people who look at it.
+/// A chain's rows in a journal, for diagnostics.
 ///
-/// What cannot be read of a damaged row is nil, empty or 0: a viewer is most wanted where something
-/// is broken.
+/// Unreadable fields of a damaged row are nil, empty or 0, so that the rest can still be shown.
 package struct ChainRecord: Sendable {
     package var seq: Int64
     package var id: String
@@ -14,11 +13,11 @@ package struct ChainRecord: Sendable {
     /// Nil: a number that this version does not know.
     package var state: ChainState?
     package var reason: String?
-    /// The beginning of it, as JSON, and how long it is.
+    /// The beginning of it, as JSON, and its length.
     package var input: StoredContent
     package var taskCount: Int64
     package var doneCount: Int64
-    /// What the first task that waits waits for: paused, parked, conditions, readiness:NAME,
+    /// What the first waiting task waits for: paused, parked, conditions, readiness:NAME,
     /// entry:KIND.
     package var hold: String?
     /// 1 network, 2 unmetered, 4 charging.
@@ -43,7 +42,7 @@ package struct ChainTaskRecord: Sendable {
     /// Of all intents, the one under way included.
     package var attempts: Int64
     package var failures: Int64
-    /// It is with its worker now.
+    /// In flight to its worker.
     package var isInHand: Bool
     /// When the next attempt is made.
     package var nextAttempt: WallTime?
@@ -51,7 +50,7 @@ package struct ChainTaskRecord: Sendable {
     package var endedAt: WallTime?
     package var deadline: WallTime?
     package var input: StoredContent
-    /// What its undo was given.
+    /// The input of its compensation.
     package var undoInput: StoredContent
     package var output: StoredContent
     package var checkpoint: StoredContent
@@ -70,9 +69,9 @@ package struct ChainLogRecord: Sendable {
 
 /// Bytes of a row, or of a file that it names.
 package struct StoredContent: Sendable {
-    /// As many of them as were asked for; nil: there is none, or it lies in ``file``.
+    /// The requested part of the bytes; nil: none, or in ``file``.
     package var bytes: [UInt8]?
-    /// How long all of it is.
+    /// The full length.
     package var count: Int64 = 0
     /// The name of the file in `outputs/`, and the SHA-256 that it should have.
     package var file: String?
@@ -83,7 +82,7 @@ package struct StoredContent: Sendable {
     package init() {}
 }
 
-/// Which chains there are, and how many of each state.
+/// The chains, and their number in each state.
 package struct ChainOverview: Sendable {
     package var chains: [ChainRecord] = []
     package var counts: [(state: ChainState?, count: Int64)] = []

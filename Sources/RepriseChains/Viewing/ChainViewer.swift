@@ -20,7 +20,7 @@ package struct ChainViewer: Sendable {
     private let folder: URL
     private let schemas: [JournalSchema]
 
-    /// Names a journal; looks at nothing.
+    /// Names a journal, without opening it.
     package init(at folder: URL, schemas: [JournalSchema]) {
         self.folder = folder
         self.schemas = schemas
@@ -46,15 +46,15 @@ package struct ChainViewer: Sendable {
         return overview ?? ChainOverview()
     }
 
-    /// The one chain whose id begins so.
+    /// The only chain whose id begins with this.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if there is none, or are several; as
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` for none or several; as
     ///   `Journal.peek`.
     package func find(_ id: String) throws -> ChainRecord {
         try look(at: id, cut: Self.shownBytes) { chain, _ in chain }
     }
 
-    /// A chain with its tasks and its log, what is long cut.
+    /// A chain with its tasks and its log, long values cut.
     ///
     /// - Throws: as ``find(_:)``.
     package func show(_ id: String) throws -> (
@@ -67,8 +67,8 @@ package struct ChainViewer: Sendable {
         }
     }
 
-    /// All that there is of a chain, in one transaction, a task at a time: nothing is cut, and
-    /// files are read.
+    /// A chain with everything, in one transaction, a task at a time: nothing is cut, and files are
+    /// read.
     ///
     /// - Throws: as ``find(_:)``, and what the closures throw.
     package func export(
@@ -206,7 +206,7 @@ package struct ChainViewer: Sendable {
         }
     }
 
-    /// Reads what lies in a file; says why not, if it cannot be.
+    /// Reads the content of a file, or records why it cannot.
     private func fill(_ content: inout StoredContent) {
         guard let name = content.file else { return }
         do {

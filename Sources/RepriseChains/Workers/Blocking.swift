@@ -6,7 +6,7 @@ enum Blocking {
     static let queue = DispatchQueue(
         label: "reprise.chains.blocking", qos: .utility, attributes: .concurrent)
 
-    /// Does something that blocks.
+    /// Runs a blocking closure.
     ///
     /// - Throws: what `body` throws.
     static func run<Value: Sendable>(

@@ -4,17 +4,17 @@ import RepriseCore
 /// Copies a file.
 ///
 /// The copy grows in a hidden `.part` file beside its destination; every 4 MiB it is made durable
-/// and its position is kept. Run again after a kill, it goes on from there if the source is
-/// unchanged, else from the first byte. It takes its place by a rename, after its identity was
-/// kept: after a kill in between the copy is recognised in its place, and nothing is copied again.
+/// and its position is kept. After a kill it continues from there if the source is unchanged, else
+/// from the first byte. Its identity is kept before it is renamed into place: after a kill in
+/// between the copy is recognised there, and nothing is copied again.
 public struct CopyFileWorker: Worker {
-    /// What to copy.
+    /// The input of a copy.
     public struct Input: Codable, Hashable, Sendable {
         /// Which file.
         public var source: SandboxPath
-        /// Where to.
+        /// The destination.
         public var destination: SandboxPath
-        /// Whether a file that is there already is replaced; else it is an error.
+        /// Whether an existing file is replaced; else it is an error.
         public var replaces: Bool
 
         /// Describes a copy.
@@ -32,9 +32,9 @@ public struct CopyFileWorker: Worker {
         }
     }
 
-    /// What was made.
+    /// The output of a copy.
     public struct Output: Codable, Hashable, Sendable {
-        /// Where it is.
+        /// Its place.
         public var file: SandboxPath
         /// How many bytes it has.
         public var bytes: Int64
@@ -50,9 +50,9 @@ public struct CopyFileWorker: Worker {
     /// Copies the file.
     ///
     /// - Parameters:
-    ///   - input: what to copy.
+    ///   - input: source and destination.
     ///   - work: the task.
-    /// - Returns: what was made.
+    /// - Returns: the copy.
     /// - Throws: `HandOverFailure`; `RepriseError` `.diskFull`, `.diskFailed`, `.malformed` (the
     ///   source changed meanwhile).
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
@@ -70,10 +70,10 @@ public struct CopyFileWorker: Worker {
         }
     }
 
-    /// Removes what is half written.
+    /// Removes the half-written file.
     ///
     /// - Parameters:
-    ///   - input: what was to be done.
+    ///   - input: the task's input.
     ///   - key: of the task.
     public func giveUp(_ input: Input, key: String) async {
         await PartFile.discard(input.destination, in: sandbox, key: key)

@@ -1,34 +1,33 @@
 import Foundation
 import RepriseCore
 
-/// Removes a file; a folder is none.
+/// Removes a file, but no folder.
 ///
-/// The file's identity is kept before it is removed. Run again after a kill, it finds nothing and
-/// knows that it was there: `existed` is true. A file that was never there is told apart from that,
-/// and is done as well unless the input says that it must exist. If another file has taken the name
-/// meanwhile, that one stays.
+/// The file's identity is kept before it is removed. Run again after a kill, it knows that it
+/// removed the file: `existed` is true. A file that never existed is told apart from that, and
+/// succeeds too unless the input requires it. A new file under the same name stays.
 public struct DeleteFileWorker: Worker {
-    /// What to remove.
+    /// The input of a removal.
     public struct Input: Codable, Hashable, Sendable {
         /// Which file.
         public var file: SandboxPath
-        /// Whether it is an error if there is none.
+        /// Whether a missing file is an error.
         public var mustExist: Bool
 
         /// Describes a removal.
         ///
         /// - Parameters:
-        ///   - file: which.
-        ///   - mustExist: whether it is an error if there is none.
+        ///   - file: the file.
+        ///   - mustExist: whether a missing file is an error.
         public init(_ file: SandboxPath, mustExist: Bool = false) {
             self.file = file
             self.mustExist = mustExist
         }
     }
 
-    /// What was done.
+    /// The output of a removal.
     public struct Output: Codable, Hashable, Sendable {
-        /// Whether there was a file, at this attempt or at an earlier one.
+        /// Whether the file existed, at this attempt or at an earlier one.
         public var existed: Bool
     }
 
@@ -40,9 +39,9 @@ public struct DeleteFileWorker: Worker {
     /// Removes the file.
     ///
     /// - Parameters:
-    ///   - input: what to remove.
+    ///   - input: the file.
     ///   - work: the task.
-    /// - Returns: whether there was one.
+    /// - Returns: whether it existed.
     /// - Throws: `HandOverFailure`; `RepriseError` `.diskFailed`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {

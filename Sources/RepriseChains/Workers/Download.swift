@@ -28,7 +28,8 @@ actor Download {
         asked = position
     }
 
-    /// Asks for the rest, or for all if the server does not go on; then gives the file its place.
+    /// Requests the rest, or everything if the server cannot resume; then moves the file into
+    /// place.
     func run() async throws -> DownloadWorker.Output {
         if let position = asked, !(try await part.begin(at: position.bytes)) { asked = nil }
         do {
@@ -60,7 +61,8 @@ actor Download {
         } catch let error as AskForAll {
             throw error
         } catch {
-            // What has come is worth keeping, whatever ended it: the network, the budget, the user.
+            // Received bytes are worth keeping whatever ended it: the network, the budget, the
+            // user.
             try? await keep()
             throw error
         }
@@ -100,7 +102,7 @@ actor Download {
         if let total, total > 0 { await work.progress(Double(size) / Double(total)) }
     }
 
-    /// Makes durable what has come, and only then keeps the position.
+    /// Makes the received bytes durable, and only then keeps the position.
     private func keep() async throws {
         let size = await part.bytes
         guard isAnswered, let validator, size > kept else { return }

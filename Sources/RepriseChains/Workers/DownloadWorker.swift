@@ -1,23 +1,23 @@
 import Foundation
 import RepriseCore
 
-/// Fetches a file, and goes on where it was after a kill, a break of the network or a new slot.
+/// Downloads a file, and resumes after a kill, a network failure or in a new slot.
 ///
 /// The content grows in a hidden `.part` file beside its destination. Every 4 MiB it is made
-/// durable, and then its position is kept: so the position never says more than the disk has. The
-/// next attempt asks for the rest with `Range` and `If-Range`; a server that has another version by
-/// then, or knows no ranges, sends all of it, and the download begins anew. When all of it has come
-/// and its SHA-256 is right, the file is made durable, its identity is kept, and it is renamed to
-/// its place: a file is there whole or not at all.
+/// durable before its position is kept: so the position never exceeds the bytes on disk. The next
+/// attempt requests the rest with `Range` and `If-Range`; a server with another version, or without
+/// ranges, sends everything, and the download starts over. When it is complete and its SHA-256 is
+/// right, the file is made durable, its identity is kept, and it is renamed into place: a file is
+/// there whole or not at all.
 ///
-/// Run again after a kill between the rename and the record, it finds its own file in place by that
-/// identity, and fetches nothing.
+/// Run again after a kill between the rename and the record, it recognises its own file by that
+/// identity, and downloads nothing.
 public struct DownloadWorker: Worker {
-    /// What to fetch.
+    /// The input of a download.
     public struct Input: Codable, Hashable, Sendable {
         /// `https://` or `http://`.
         public var url: String
-        /// Where to.
+        /// The destination.
         public var destination: SandboxPath
         /// Names and values; they are written into the journal, so tokens belong into the
         /// credentials of ``StandardWorkers``.
@@ -26,21 +26,21 @@ public struct DownloadWorker: Worker {
         public var sha256: String?
         /// The most bytes.
         public var limit: Int64
-        /// Whether a file that is there already is replaced; else it is an error.
+        /// Whether an existing file is replaced; else it is an error.
         public var replaces: Bool
-        /// How many seconds nothing may come or go.
+        /// Idle timeout in seconds.
         public var patience: Double
 
         /// Describes a download.
         ///
         /// - Parameters:
         ///   - url: `https://` or `http://`.
-        ///   - destination: where to.
+        ///   - destination: the place of the file.
         ///   - headers: names and values.
-        ///   - sha256: that the content must have.
+        ///   - sha256: the expected digest.
         ///   - limit: the most bytes.
-        ///   - replaces: whether a file that is there already is replaced.
-        ///   - patience: how many seconds nothing may come or go.
+        ///   - replaces: whether an existing file is replaced.
+        ///   - patience: idle timeout in seconds.
         public init(
             url: String, to destination: SandboxPath, headers: [String: String] = [:],
             sha256: String? = nil, limit: Int64 = WorkerLimits.download, replaces: Bool = true,
@@ -56,9 +56,9 @@ public struct DownloadWorker: Worker {
         }
     }
 
-    /// What came.
+    /// The output of a download.
     public struct Output: Codable, Hashable, Sendable {
-        /// Where it is.
+        /// Its place.
         public var file: SandboxPath
         /// How many bytes it has.
         public var bytes: Int64
@@ -66,7 +66,7 @@ public struct DownloadWorker: Worker {
         public var sha256: String
     }
 
-    /// What is kept between attempts.
+    /// The checkpoint between attempts.
     struct Kept: Codable, Sendable {
         var position: DownloadPosition?
         var placing: Placing<Output>?
@@ -78,14 +78,14 @@ public struct DownloadWorker: Worker {
     let network: GuardedTransport
     let sandbox: Sandbox
 
-    /// Fetches the file.
+    /// Downloads the file.
     ///
     /// - Parameters:
-    ///   - input: what to fetch.
+    ///   - input: URL and destination.
     ///   - work: the task.
-    /// - Returns: what came.
+    /// - Returns: the file.
     /// - Throws: `HandOverFailure`; `RepriseError` `.checksumMismatch`, `.diskFull`, `.malformed`,
-    ///   and as the transport says.
+    ///   and the transport's errors.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             try SHA256Text.check(input.sha256)
@@ -115,10 +115,10 @@ public struct DownloadWorker: Worker {
         }
     }
 
-    /// Removes what is half written.
+    /// Removes the half-written file.
     ///
     /// - Parameters:
-    ///   - input: what was to be done.
+    ///   - input: the task's input.
     ///   - key: of the task.
     public func giveUp(_ input: Input, key: String) async {
         await PartFile.discard(input.destination, in: sandbox, key: key)

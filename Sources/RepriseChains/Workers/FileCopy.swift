@@ -1,16 +1,16 @@
 import Foundation
 import RepriseCore
 
-/// Copies an open file into the sandbox, and goes on after a kill: for the workers that copy, move
-/// and take a transfer over.
+/// Copies an open file into the sandbox, and resumes after a kill: for the workers that copy, move
+/// and take over transfers.
 struct FileCopy: Sendable {
-    /// What was made.
+    /// The finished copy.
     struct Made: Codable, Hashable, Sendable {
         let bytes: Int64
         let sha256: String
     }
 
-    /// What is kept between attempts.
+    /// The checkpoint between attempts.
     struct Kept: Codable, Sendable {
         var source: FileFacts?
         var bytes: Int64 = 0
@@ -23,7 +23,7 @@ struct FileCopy: Sendable {
     /// How much of the task's progress was made before.
     var progressBefore = 0.0
 
-    /// Whether an earlier attempt has done it all but for its record.
+    /// Whether an earlier attempt finished it except for its record.
     func placed(_ destination: SandboxPath, in sandbox: Sandbox) async throws -> Made? {
         guard let placing = work.saved(as: Kept.self)?.placing,
             try await placing.isDone(destination, in: sandbox, key: work.key)
@@ -31,7 +31,7 @@ struct FileCopy: Sendable {
         return placing.output
     }
 
-    /// Copies; the source's identity must stay as it is.
+    /// Copies; the source's identity must not change.
     func run(
         _ source: OpenFile, to destination: SandboxPath, in sandbox: Sandbox
     ) async throws -> Made {

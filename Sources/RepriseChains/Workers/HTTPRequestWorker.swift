@@ -1,16 +1,16 @@
 public import Foundation
 import RepriseCore
 
-/// Sends a request whose body and answer fit into memory.
+/// Sends a request whose body and response fit into memory.
 ///
 /// Run again after a kill, it sends the same request with the same `Idempotency-Key`: a server that
-/// keeps the keys it has seen does it once. One that does not may do it twice, unless the method is
-/// idempotent by itself (GET, PUT, DELETE).
+/// stores these keys performs it once. Other servers may perform it twice, unless the method is
+/// idempotent (GET, PUT, DELETE).
 ///
-/// 2xx is done. 408, 425, 429 and 5xx are tried again, not before the moment that `Retry-After`
-/// names. Every other status ends the task.
+/// 2xx succeeds. 408, 425, 429 and 5xx are retried, not before the time of `Retry-After`. Every
+/// other status ends the task.
 public struct HTTPRequestWorker: Worker {
-    /// What to send.
+    /// The input of a request.
     public struct Input: Codable, Hashable, Sendable {
         /// As in RFC 9110 §9.
         public var method: String
@@ -19,13 +19,13 @@ public struct HTTPRequestWorker: Worker {
         /// Names and values; they are written into the journal, so tokens belong into the
         /// credentials of ``StandardWorkers``.
         public var headers: [String: String]
-        /// What goes with it: at most 1 MiB.
+        /// Its body: at most 1 MiB.
         public var body: Data?
         /// Statuses that are as good as 2xx, as 404 is for a DELETE.
         public var accepted: Set<Int>
         /// The most bytes of the answer's body.
         public var limit: Int
-        /// How many seconds nothing may come or go.
+        /// Idle timeout in seconds.
         public var patience: Double
 
         /// Describes a request.
@@ -34,10 +34,10 @@ public struct HTTPRequestWorker: Worker {
         ///   - method: as in RFC 9110 §9.
         ///   - url: `https://` or `http://`.
         ///   - headers: names and values.
-        ///   - body: what goes with it.
-        ///   - accepted: statuses that are as good as 2xx.
-        ///   - limit: the most bytes of the answer's body.
-        ///   - patience: how many seconds nothing may come or go.
+        ///   - body: of the request.
+        ///   - accepted: statuses that succeed like 2xx.
+        ///   - limit: the most bytes of the response's body.
+        ///   - patience: idle timeout in seconds.
         public init(
             _ method: String = "GET", url: String, headers: [String: String] = [:],
             body: Data? = nil, accepted: Set<Int> = [], limit: Int = WorkerLimits.answer,
@@ -53,7 +53,7 @@ public struct HTTPRequestWorker: Worker {
         }
     }
 
-    /// What the server said.
+    /// The server's response.
     public struct Output: Codable, Hashable, Sendable {
         /// As in RFC 9110 §15.
         public var status: Int
@@ -71,10 +71,10 @@ public struct HTTPRequestWorker: Worker {
     /// Sends the request.
     ///
     /// - Parameters:
-    ///   - input: what to send.
+    ///   - input: the request.
     ///   - work: the task.
-    /// - Returns: what the server said.
-    /// - Throws: `HandOverFailure`; `RepriseError` as the transport says.
+    /// - Returns: the response.
+    /// - Throws: `HandOverFailure`; the transport's `RepriseError`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             let method = try Method.checked(input.method)

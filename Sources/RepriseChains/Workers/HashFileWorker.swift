@@ -2,12 +2,12 @@ import Crypto
 import Foundation
 import RepriseCore
 
-/// Says the SHA-256 of a file.
+/// Computes the SHA-256 of a file.
 ///
-/// It changes nothing: run again, it reads the file again from its first byte. A file that is
-/// written to meanwhile is an error, and tried again.
+/// Changes nothing: run again, it reads the file from its first byte. A file that is written to
+/// meanwhile is an error, and retried.
 public struct HashFileWorker: Worker {
-    /// What to read.
+    /// The file to read.
     public struct Input: Codable, Hashable, Sendable {
         /// Which file.
         public var file: SandboxPath
@@ -16,7 +16,7 @@ public struct HashFileWorker: Worker {
         public init(_ file: SandboxPath) { self.file = file }
     }
 
-    /// What it has.
+    /// Its size and digest.
     public struct Output: Codable, Hashable, Sendable {
         /// How many bytes.
         public var bytes: Int64
@@ -32,9 +32,9 @@ public struct HashFileWorker: Worker {
     /// Reads the file.
     ///
     /// - Parameters:
-    ///   - input: which.
+    ///   - input: the file.
     ///   - work: the task.
-    /// - Returns: what it has.
+    /// - Returns: its size and digest.
     /// - Throws: `HandOverFailure`; `RepriseError` `.diskFailed`, `.malformed` (the file changed
     ///   meanwhile).
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {

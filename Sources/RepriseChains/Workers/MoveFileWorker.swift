@@ -1,20 +1,19 @@
 import Foundation
 import RepriseCore
 
-/// Gives a file another place by a rename: it is in one of the two, whole, at every moment.
+/// Renames a file: it is in one of the two places, whole, at every moment.
 ///
-/// The file's identity is kept before the rename. Run again after a kill, it finds its file at the
-/// destination by that identity, and is done; if it finds nothing at the source and another file at
-/// the destination it ends with an error. Both places must be on one volume; for two, copy and
-/// delete.
+/// The file's identity is kept before the rename. Run again after a kill, it recognises its file at
+/// the destination; if the source is missing and the destination is another file, it ends with an
+/// error. Both places must be on one volume; for two, copy and delete.
 public struct MoveFileWorker: Worker {
-    /// What to move.
+    /// The input of a move.
     public struct Input: Codable, Hashable, Sendable {
         /// Which file.
         public var source: SandboxPath
-        /// Where to.
+        /// The destination.
         public var destination: SandboxPath
-        /// Whether a file that is there already is replaced; else it is an error.
+        /// Whether an existing file is replaced; else it is an error.
         public var replaces: Bool
 
         /// Describes a move.
@@ -32,9 +31,9 @@ public struct MoveFileWorker: Worker {
         }
     }
 
-    /// What was moved.
+    /// The output of a move.
     public struct Output: Codable, Hashable, Sendable {
-        /// Where it is.
+        /// Its place.
         public var file: SandboxPath
         /// How many bytes it has.
         public var bytes: Int64
@@ -48,9 +47,9 @@ public struct MoveFileWorker: Worker {
     /// Moves the file.
     ///
     /// - Parameters:
-    ///   - input: what to move.
+    ///   - input: source and destination.
     ///   - work: the task.
-    /// - Returns: where it is.
+    /// - Returns: its place.
     /// - Throws: `HandOverFailure`; `RepriseError` `.diskFailed`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {

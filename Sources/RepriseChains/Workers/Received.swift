@@ -30,7 +30,7 @@ final class Received: Sendable {
         }
     }
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` if there was no answer.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` without a response.
     func answer() throws -> (head: HTTPHead, body: [UInt8]) {
         try state.withLock { state in
             guard let head = state.head else {

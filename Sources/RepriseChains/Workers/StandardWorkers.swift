@@ -1,8 +1,7 @@
 import Foundation
 public import RepriseCore
 
-/// The workers that come with Reprise: requests, downloads, uploads, transfers of the system, and
-/// files.
+/// Reprise's own workers: requests, downloads, uploads, system transfers, and files.
 ///
 /// ```swift
 /// let standard = StandardWorkers(
@@ -19,14 +18,14 @@ public struct StandardWorkers: Sendable {
     private let transfers: (any TransferService)?
     private let clock: any Timekeeper
 
-    /// Chooses what the workers work with.
+    /// Makes the workers.
     ///
     /// - Parameters:
-    ///   - sandbox: the folders in which files may be touched.
-    ///   - transport: speaks HTTP; nil: there are no workers that do.
-    ///   - addresses: says which servers may be asked.
-    ///   - transfers: the system's transfers; nil: there is no worker for them.
-    ///   - credentials: gives headers for the first server of each request, fresh for each attempt.
+    ///   - sandbox: the folders in which files may be accessed.
+    ///   - transport: performs HTTP requests; nil: no workers for HTTP.
+    ///   - addresses: the check of addresses.
+    ///   - transfers: the system's transfers; nil: no worker for them.
+    ///   - credentials: headers for the first server of each request, fresh for each attempt.
     public init(
         sandbox: Sandbox, transport: (any HTTPTransport)? = nil,
         guard addresses: AddressGuard = AddressGuard(),

@@ -12,15 +12,15 @@ struct TransferWatch: Sendable {
         "reprise-" + Hex.text(SHA256.hash(data: Array(key.utf8)).prefix(16))
     }
 
-    /// What the system knows about it; nil: nothing.
+    /// The system's state of it; nil: unknown transfer.
     func current() async throws -> Transfer? {
         try await transfers.transfers().first { $0.id == id }
     }
 
     /// Waits until it is over.
     ///
-    /// `progress` is told how much has come or gone, 0 to 1. It throws `.unreachable` if the system
-    /// has lost the transfer.
+    /// Calls `progress` with the transferred share, 0 to 1. Throws `.unreachable` if the system has
+    /// lost the transfer.
     func end(_ progress: @escaping @Sendable (Double) async -> Void) async throws -> Transfer {
         try await withThrowingTaskGroup(of: Transfer?.self) { group in
             group.addTask { await hear(progress) }

@@ -1,18 +1,17 @@
 import Foundation
 import RepriseCore
 
-/// Has the system transfer a file outside the app, so that it goes on while the app is suspended or
-/// dead.
+/// Transfers a file by the system, so that it continues while the app is suspended or dead.
 ///
-/// The transfer has the task's key for its name. Run again after a kill it is found by that name,
-/// running or done, and not started twice. What came is copied into the sandbox as by
-/// ``CopyFileWorker``; only when it is in its place is the transfer forgotten. After a kill between
-/// the two the file is recognised in its place, and the transfer is forgotten then.
+/// The transfer is named after the task's key. Run again after a kill, it is found by that name,
+/// running or done, and not started twice. The file is copied into the sandbox as by
+/// ``CopyFileWorker``; only then is the transfer forgotten. After a kill between the two the file
+/// is recognised in its place, and the transfer is forgotten then.
 ///
-/// Redirects are followed by the system, which asks no guard: only the first address is checked. A
-/// task that fails for good or is cancelled has its transfer forgotten, whether it ran or not.
+/// The system follows redirects unchecked: only the first address is checked. A task that fails for
+/// good or is cancelled forgets its transfer, whether it ran or not.
 public struct TransferWorker: Worker {
-    /// What to transfer.
+    /// The input of a transfer.
     public struct Input: Codable, Hashable, Sendable {
         /// Which way.
         public enum Direction: Codable, Hashable, Sendable {
@@ -32,7 +31,7 @@ public struct TransferWorker: Worker {
         public var headers: [String: String]
         /// The SHA-256 that a download must have, as 64 hexadecimal digits.
         public var sha256: String?
-        /// Whether a file that is there already is replaced; else it is an error.
+        /// Whether an existing file is replaced; else it is an error.
         public var replaces: Bool
         /// Not over a network that is paid for by volume.
         public var needsUnmetered: Bool
@@ -62,15 +61,15 @@ public struct TransferWorker: Worker {
         }
     }
 
-    /// What became of it.
+    /// The output of a transfer.
     public struct Output: Codable, Hashable, Sendable {
-        /// What the server said; nil if that was forgotten by a kill, and only what came is known.
+        /// The response's status; nil if a kill lost it, and only the file is known.
         public var status: Int?
-        /// Where the file is that came, or that was sent.
+        /// The downloaded or uploaded file.
         public var file: SandboxPath
-        /// How many bytes came or went.
+        /// The transferred bytes.
         public var bytes: Int64
-        /// Of what came, as 64 hexadecimal digits.
+        /// Of a downloaded file, as 64 hexadecimal digits.
         public var sha256: String?
     }
 
@@ -85,12 +84,12 @@ public struct TransferWorker: Worker {
     let sandbox: Sandbox
     let clock: any Timekeeper
 
-    /// Starts or finds the transfer, waits for its end, and takes over what came.
+    /// Starts or finds the transfer, waits for its end, and takes the file over.
     ///
     /// - Parameters:
-    ///   - input: what to transfer.
+    ///   - input: the transfer.
     ///   - work: the task.
-    /// - Returns: what became of it.
+    /// - Returns: its result.
     /// - Throws: `HandOverFailure`; `RepriseError` `.unreachable` for a transfer that failed or was
     ///   cancelled, `.checksumMismatch`, `.diskFull`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
@@ -110,10 +109,10 @@ public struct TransferWorker: Worker {
         }
     }
 
-    /// Forgets the transfer, and what is half taken over.
+    /// Forgets the transfer, and removes a half-written file.
     ///
     /// - Parameters:
-    ///   - input: what was to be transferred.
+    ///   - input: the task's input.
     ///   - key: of the task.
     public func giveUp(_ input: Input, key: String) async {
         let id = TransferWatch.id(of: key)
@@ -123,7 +122,7 @@ public struct TransferWorker: Worker {
         await PartFile.discard(destination, in: sandbox, key: key)
     }
 
-    /// What an earlier attempt has done all but for its record.
+    /// The result of an earlier attempt that only lacks its record.
     private func done(_ input: Input, _ work: WorkContext) async throws -> Output? {
         if let done = work.saved(as: Done.self) { return done.done }
         guard case .download(let destination) = input.direction else { return nil }
@@ -162,7 +161,7 @@ public struct TransferWorker: Worker {
             await work.progress(1)
             return output
         } catch {
-            // Else what came is good, and still there for the next attempt.
+            // Else the file is good, and available to the next attempt.
             if Self.isOfNoUse(after: error) { try await transfers.forget(transfer.id) }
             throw error
         }

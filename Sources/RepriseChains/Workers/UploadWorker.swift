@@ -2,16 +2,16 @@ public import Foundation
 import RepriseCore
 import Synchronization
 
-/// Sends a file, read as it is sent, with its length.
+/// Uploads a file as a stream of known length.
 ///
 /// Run again after a kill, it sends the same bytes with the same `Idempotency-Key`: a server that
-/// keeps the keys it has seen takes them once. The file's identity, size and time of change are
-/// kept before the first byte goes: if the file is another one at a later attempt the task ends
-/// with an error, so the same key never goes with other bytes.
+/// stores these keys accepts them once. The file's identity, size and modification time are kept
+/// before the first byte is sent: if the file has changed at a later attempt, the task ends with an
+/// error, so the same key never goes with other bytes.
 ///
-/// Statuses mean what they mean to ``HTTPRequestWorker``.
+/// Statuses mean the same as for ``HTTPRequestWorker``.
 public struct UploadWorker: Worker {
-    /// What to send.
+    /// The input of an upload.
     public struct Input: Codable, Hashable, Sendable {
         /// `POST`, `PUT` or `PATCH`.
         public var method: String
@@ -24,18 +24,18 @@ public struct UploadWorker: Worker {
         public var headers: [String: String]
         /// Statuses that are as good as 2xx.
         public var accepted: Set<Int>
-        /// How many seconds nothing may come or go.
+        /// Idle timeout in seconds.
         public var patience: Double
 
         /// Describes an upload.
         ///
         /// - Parameters:
-        ///   - file: which.
+        ///   - file: the file.
         ///   - url: `https://` or `http://`.
         ///   - method: `POST`, `PUT` or `PATCH`.
         ///   - headers: names and values.
-        ///   - accepted: statuses that are as good as 2xx.
-        ///   - patience: how many seconds nothing may come or go.
+        ///   - accepted: statuses that succeed like 2xx.
+        ///   - patience: idle timeout in seconds.
         public init(
             _ file: SandboxPath, to url: String, method: String = "PUT",
             headers: [String: String] = [:], accepted: Set<Int> = [], patience: Double = 30
@@ -49,7 +49,7 @@ public struct UploadWorker: Worker {
         }
     }
 
-    /// What the server said.
+    /// The server's response.
     public struct Output: Codable, Hashable, Sendable {
         /// As in RFC 9110 §15.
         public var status: Int
@@ -67,13 +67,13 @@ public struct UploadWorker: Worker {
     let network: GuardedTransport
     let sandbox: Sandbox
 
-    /// Sends the file.
+    /// Uploads the file.
     ///
     /// - Parameters:
-    ///   - input: what to send.
+    ///   - input: file and URL.
     ///   - work: the task.
-    /// - Returns: what the server said.
-    /// - Throws: `HandOverFailure`; `RepriseError` as the transport says.
+    /// - Returns: the response.
+    /// - Throws: `HandOverFailure`; the transport's `RepriseError`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             let method = try Method.checked(input.method)
@@ -111,10 +111,10 @@ public struct UploadWorker: Worker {
 
 /// The file that is sent, the same one at each attempt.
 struct UploadSource {
-    /// Where it is, for a system that opens it at a time of its own.
+    /// Its URL, for a system that opens it later.
     let url: URL
     let facts: FileFacts
-    /// Open as long as this is, so that nobody can put a link in its place or above it.
+    /// Kept open, so that its path cannot be replaced by a link.
     private let folder: SandboxFolder
     private let name: String
 
@@ -139,12 +139,11 @@ struct UploadSource {
         (self.folder, self.name, self.facts) = (folder, name, facts)
     }
 
-    /// Where this process finds it by the folder that was checked; other systems than Linux have no
-    /// such names.
+    /// A path through the checked folder's descriptor; only Linux has such paths.
     var opened: URL { folder.place(of: name) ?? url }
 }
 
-/// Says how far an upload is, a hundred times at most.
+/// Reports the progress of an upload, at most a hundred times.
 private final class UploadProgress: Sendable {
     private let size: Int64
     private let work: WorkContext
@@ -152,14 +151,14 @@ private final class UploadProgress: Sendable {
 
     init(of size: Int64, _ work: WorkContext) { (self.size, self.work) = (size, work) }
 
-    /// A redirect that takes the file along begins anew; what was said is not taken back.
+    /// A redirect restarts the upload; reported progress never decreases.
     func told(_ count: Int64) async {
         let isNews = last.withLock { last in
             guard count - last >= max(size / 100, 1) else { return false }
             last = count
             return true
         }
-        // It is done when the server has said so.
+        // Done only after the server's response.
         if isNews { await work.progress(0.99 * Double(count) / Double(max(size, 1))) }
     }
 }

@@ -2,21 +2,21 @@ import Foundation
 public import RepriseCore
 
 extension RepriseError.Code {
-    /// A path leaves the sandbox, or a link stands in it.
+    /// A path leaves the sandbox, or contains a link.
     public static let outsideSandbox = Self("outsideSandbox")
-    /// A URL leads where the app must not ask.
+    /// A URL whose address the app must not access.
     public static let addressRefused = Self("addressRefused")
-    /// There is no such file.
+    /// The file does not exist.
     public static let noSuchFile = Self("noSuchFile")
     /// A file is there already, and it must not be replaced.
     public static let fileExists = Self("fileExists")
-    /// The content is not what was promised.
+    /// The content differs from its expected checksum.
     public static let checksumMismatch = Self("checksumMismatch")
 }
 
-/// What a worker's errors mean to the engine.
+/// Maps a worker's errors for the engine.
 enum WorkerFailure {
-    /// Trying again changes nothing about these.
+    /// A retry is pointless after these.
     private static let permanent: Set<RepriseError.Code> = [
         .outsideSandbox, .addressRefused, .noSuchFile, .fileExists, .tooLarge, .badConfiguration,
         .refused, .notWritable,
@@ -24,7 +24,7 @@ enum WorkerFailure {
 
     static func isPermanent(_ error: RepriseError) -> Bool { permanent.contains(error.code) }
 
-    /// Does a worker's work, and says of its errors which are of no use to try again.
+    /// Runs a worker, and marks the errors after which a retry is pointless.
     ///
     /// - Throws: `HandOverFailure.permanent` with the code and the message; what `body` throws.
     static func sorting<Value>(_ body: () async throws -> Value) async throws -> Value {
@@ -35,7 +35,7 @@ enum WorkerFailure {
         }
     }
 
-    /// What the system says, as an error with a code.
+    /// A system error as an error with a code.
     static func system(_ number: Int32, _ what: String) -> RepriseError {
         let text = SystemText(number)
         switch number {

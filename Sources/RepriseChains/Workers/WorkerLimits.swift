@@ -1,5 +1,4 @@
-/// The bounds of the workers that come with Reprise; `docs/limits.md` lists each with what happens
-/// at it.
+/// Limits of the standard workers; `docs/limits.md` lists each with its effect.
 public enum WorkerLimits {
     /// The most bytes of a path in the sandbox.
     public static let path = 1_024
@@ -22,13 +21,13 @@ public enum WorkerLimits {
     public static let download: Int64 = 17_179_869_184
     /// A download and a copy keep their position after as many bytes: 4 MiB.
     public static let checkpointBytes: Int64 = 4_194_304
-    /// How many bytes a download and a copy leave free on the disk: 32 MiB.
+    /// The bytes that a download and a copy leave free on the disk: 32 MiB.
     public static let freeBytesLeft: Int64 = 33_554_432
-    /// The longest wait that a server may ask for.
+    /// The longest wait accepted from a server.
     public static let retryAfter = Duration.seconds(86_400)
-    /// How often the state of a transfer is read, beside what the system says by itself.
+    /// Interval between reads of a transfer's state, beside the system's own events.
     public static let transferLook = Duration.seconds(15)
-    /// A half-written file that is as old is nobody's any more: 7 days and some hours.
+    /// A half-written file of this age is abandoned: 7 days and some hours.
     public static let leftover = Duration.seconds(8 * 86_400)
     /// The most files and folders that looking for half-written files looks at.
     public static let sweep = 100_000

@@ -1,11 +1,11 @@
 package import RepriseCore
 import RepriseWire
 
-/// What the host says to the page: docs/forms.md has each message.
+/// Messages from the host to the page: docs/forms.md has each.
 package enum HostMessage {
-    /// What the host speaks, the newest last.
+    /// The host's protocol versions, the newest last.
     ///
-    /// In 2 a page may give an event back until its form's time has come.
+    /// In 2 a page may return an event until its form's time has come.
     static let protocols: [Int64] = [1, 2]
 
     static func welcome(speaking version: Int64, now: WallTime, locale: String) -> [UInt8] {

@@ -1,7 +1,7 @@
 package import RepriseCore
 import RepriseWire
 
-/// What the page says: docs/forms.md has each message.
+/// Messages from the page: docs/forms.md has each.
 package struct PageMessage: Hashable, Sendable {
     /// One showing of one form.
     package struct Showing: Hashable, Sendable {
@@ -10,13 +10,13 @@ package struct PageMessage: Hashable, Sendable {
         package var id: String
     }
 
-    /// What a form asks the app to do.
+    /// An action that a form requests from the app.
     package enum Action: Hashable, Sendable {
         case deepLink(String)
         case emit(name: String, properties: [UInt8])
     }
 
-    /// What became of an event.
+    /// The outcome of an event.
     package enum Result: Hashable, Sendable {
         case noMatch
         case shown
@@ -25,13 +25,13 @@ package struct PageMessage: Hashable, Sendable {
         case error(reason: String?)
     }
 
-    /// An event, and what became of it.
+    /// An event and its outcome.
     package struct Handled: Hashable, Sendable {
         package var id: EntryID
         package var result: Result
     }
 
-    /// An event, and when its form's time comes by the host's calendar.
+    /// An event, and the time of its form by the host's calendar.
     package struct Postponed: Hashable, Sendable {
         package var id: EntryID
         package var until: WallTime
@@ -49,14 +49,14 @@ package struct PageMessage: Hashable, Sendable {
         case submit(form: String, showing: String, id: String, answers: [UInt8])
         /// These were evaluated, and their form waits for its time or for the screen.
         case waiting([EntryID])
-        /// The forms of these have a time that is far off: the host keeps them until then.
+        /// The forms of these are due much later: the host keeps them until then.
         case later([Postponed])
         case handled([Handled])
         case log(level: String, text: String)
         /// The page did not understand the host.
         case fault(reason: String, about: String)
         case unknown(type: String)
-        /// It has its place in the order, and says nothing that can be read.
+        /// Unreadable; it keeps its place in the order.
         case malformed(type: String, why: String)
     }
 

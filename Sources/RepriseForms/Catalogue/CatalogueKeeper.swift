@@ -1,20 +1,20 @@
 import RepriseCore
 import RepriseWire
 
-/// Asks for the catalogue when there is a reason to, keeps it, and passes it on.
+/// Fetches the catalogue when there is a reason, keeps it, and passes it on.
 struct CatalogueKeeper: Sendable {
     let source: CatalogueSource
     let store: FormsStore
     let company: String
     let configuration: Forms.Configuration
-    /// Raised when there is a reason to ask.
+    /// Raised to fetch.
     let reason: Signal
     let arrived: @Sendable (FormsCatalogue) async -> Void
     let failed: @Sendable (RepriseError?) async -> Void
 
     private static let backoff = Backoff()
 
-    /// Goes on until the task is cancelled.
+    /// Runs until the task is cancelled.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`.
     func run() async throws {
@@ -41,7 +41,7 @@ struct CatalogueKeeper: Sendable {
         }
     }
 
-    /// - Returns: nil if there is nothing new.
+    /// - Returns: nil if nothing is new.
     private func fetch(knowing known: FormsStore.Cached?) async throws -> FormsStore.Cached? {
         let answer: CatalogueSource.Answer
         do {

@@ -1,7 +1,7 @@
 public import RepriseCore
 import RepriseWire
 
-/// Where catalogues come from.
+/// A source of catalogues.
 public struct CatalogueSource: Sendable {
     enum Answer: Sendable {
         case unchanged
@@ -17,7 +17,7 @@ public struct CatalogueSource: Sendable {
     ///
     /// - Parameters:
     ///   - server: `http://` or `https://` with host and port.
-    ///   - fetcher: asks it.
+    ///   - fetcher: performs the requests.
     public init(server: String, fetcher: any HTTPFetcher) {
         check = { try ServerAddress.check(server) }
         let base = server.hasSuffix("/") ? String(server.dropLast()) : server

@@ -4,27 +4,26 @@ import RepriseWire
 
 /// A place in the app that a form leads to.
 public struct DeepLink: Hashable, Sendable, Identifiable {
-    /// The id that it was recorded with: the same link comes again with the same id if the process
-    /// died over it.
+    /// The id that it was recorded with: stays the same when it is delivered again after a crash.
     public let id: EntryID
-    /// Where it leads; never `javascript:` or another scheme that runs or holds content.
+    /// The target; never `javascript:` or another scheme that runs or holds content.
     public let url: String
     /// The form whose button was pressed.
     public let form: String
-    /// How often it was handed over, this time included.
+    /// The number of deliveries, including this one.
     public let attempt: Int
 }
 
-/// The deep links of forms, each handed over until the loop asks for the next.
+/// The deep links of forms, each acknowledged when the loop asks for the next.
 ///
 /// ```swift
 /// for await link in forms.deepLinks { await router.open(link.url) }
 /// ```
 ///
-/// A link over which the process dies, or whose loop ends, comes again. Several loops share the
+/// A link whose process dies, or whose loop ends, is delivered again. Several loops share the
 /// links.
 public struct DeepLinks: AsyncSequence, Sendable {
-    /// What it brings.
+    /// The element type.
     public typealias Element = DeepLink
 
     let queue: LentQueue<DeepLink>
@@ -36,7 +35,7 @@ public struct DeepLinks: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let hand: LentQueue<DeepLink>.Hand
 
-        /// Says that the link before is done with, and waits for the next.
+        /// Acknowledges the former link, and waits for the next.
         ///
         /// - Returns: nil when the task is cancelled.
         public mutating func next() async -> DeepLink? {
@@ -57,7 +56,7 @@ extension DeepLinks {
 }
 
 extension DeepLink {
-    /// The schemes that run something, or hold what they lead to.
+    /// The schemes that run or hold content.
     private static let refused: Set<String> = ["javascript", "data", "vbscript", "file", "blob"]
 
     fileprivate init?(_ entry: Entry) {
@@ -68,7 +67,7 @@ extension DeepLink {
         self.init(id: entry.id, url: parts.url, form: parts.form, attempt: entry.attempt)
     }
 
-    /// Whether an app may be sent there.
+    /// Whether the app may receive this URL.
     static func isAllowed(_ url: String) -> Bool {
         guard url.utf8.count <= FormsDoorLimits.deepLink, let end = url.firstIndex(of: ":") else {
             return false

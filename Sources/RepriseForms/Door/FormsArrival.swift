@@ -1,12 +1,12 @@
 package import RepriseCore
 import RepriseWire
 
-/// What an event says: its name, and its properties as the JSON object that they came in.
+/// An event's content: its name, and its properties as the original JSON object.
 package struct EventContent: Hashable, Sendable {
     package var name: String
     package var properties: [UInt8]
 
-    /// Takes an event that somebody wants to record.
+    /// Checks an event before it is recorded.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`.
     package init(name: String, properties: [UInt8]) throws {
@@ -28,7 +28,7 @@ package struct EventContent: Hashable, Sendable {
         self.properties = properties
     }
 
-    /// Reads what the journal has.
+    /// Decodes the journal's payload.
     package init(payload: [UInt8]) throws {
         let (name, properties) = try JSONMembers.read(payload) { members in
             (try members.string("name"), try members.object("properties"))
@@ -58,7 +58,7 @@ package struct FormsArrival: Hashable, Sendable {
     package var content: EventContent
     package var recordedAt: WallTime
     package var attempt: Int
-    /// It was handed over because its time is up, while no page was ready.
+    /// It was released at its timeout, while no page was ready.
     package var isReleased: Bool
 
     package init(
@@ -74,7 +74,7 @@ package struct FormsArrival: Hashable, Sendable {
 }
 
 extension JSONMembers {
-    /// Whether a text is one JSON object.
+    /// Checks that a text is one JSON object.
     static func check(_ text: [UInt8]) throws {
         try JSONScanner.validate(text)
         guard text.first(where: { ![0x20, 0x09, 0x0a, 0x0d].contains($0) }) == UInt8(ascii: "{")

@@ -3,10 +3,10 @@ package import RepriseCore
 /// A change of whose events and showings these are.
 package struct FormsChange: Sendable {
     package let apply: @Sendable (inout FormsStore.Identity) -> (outcome: Outcome, reason: String)?
-    /// Why the form on the screen goes.
+    /// Why the form on the screen is closed.
     package let reason: String
 
-    /// What was recorded while nobody was known becomes the user's.
+    /// Events without a user become this user's.
     package static func identify(_ user: String) -> Self {
         Self(
             apply: { identity in
@@ -22,7 +22,7 @@ package struct FormsChange: Sendable {
             return (.dead, "loggedOut")
         }, reason: "logout")
 
-    /// The standard is the company while nobody has named one.
+    /// The standard is the company until another one is set.
     package static func use(company: String, standard: String) -> Self {
         Self(
             apply: { identity in

@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// Whose the events are, and with that whose catalogue is kept.
+/// Changes of the user and the company.
 extension FormsDriver {
     func changed(
         _ change: FormsChange, _ continuation: CheckedContinuation<Void, any Error>

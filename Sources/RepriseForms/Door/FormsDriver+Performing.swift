@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What the machine decides, done.
+/// Performs the machine's actions.
 extension FormsDriver {
     func perform(_ actions: [FormsMachine.Action]) async {
         for action in actions {
@@ -66,7 +66,7 @@ extension FormsDriver {
         }
     }
 
-    /// Answers the page once it is durable, or says why it will not be.
+    /// Replies to the page once the record is durable, or with the reason of the failure.
     func record(_ id: String, _ body: () async throws -> Void) async {
         do {
             try await body()
@@ -78,7 +78,7 @@ extension FormsDriver {
         }
     }
 
-    /// Whether the journal is ours no more: then there is no use in going on.
+    /// Ends the driver if the journal's ownership is lost.
     func note(_ error: any Error) {
         guard let error = error as? RepriseError else { return }
         if error.code == .ownershipLost || error.code == .closed { failure = error }

@@ -4,8 +4,7 @@ import RepriseJournal
 import RepriseWire
 import Synchronization
 
-/// Performs what `FormsMachine` decides: one input after the other, each with all that follows from
-/// it.
+/// Performs the actions of `FormsMachine`: one input after the other, each with all that follows.
 actor FormsDriver {
     enum Input: Sendable {
         case lent([Lent])
@@ -20,7 +19,7 @@ actor FormsDriver {
         case dismiss
     }
 
-    /// A web view with those who read it and write to it.
+    /// A web view with its reader and writer.
     struct View {
         let view: any HostedWebView
         let outgoing: AsyncStream<[UInt8]>.Continuation
@@ -31,7 +30,7 @@ actor FormsDriver {
     nonisolated let configuration: Forms.Configuration
     nonisolated let states = Announcer(FormsState.idle)
     nonisolated let inbox = FormsInbox()
-    /// Raised when there is a reason to ask for the catalogue.
+    /// Raised to fetch the catalogue.
     nonisolated let reason = Signal()
     nonisolated let answers: Forms.Answers?
 
@@ -88,7 +87,7 @@ actor FormsDriver {
         } catch {
             failure = error as? RepriseError ?? RepriseError(.internal, "\(error)")
         }
-        // Not cancelled with the task: what is in hand goes back, and the web view is closed.
+        // Not cancelled with the task: entries in flight are returned, and the web view is closed.
         await Task { await self.finish() }.value
         if let failure { throw failure }
     }
@@ -105,7 +104,7 @@ actor FormsDriver {
         states.announce(machine.state)
     }
 
-    /// What came too late.
+    /// Returns input that arrived too late.
     func leave(_ input: Input) {
         switch input {
         case .lent(let batch):

@@ -1,11 +1,11 @@
 import RepriseCore
 import Synchronization
 
-/// What comes to the driver, in order: from the journal, the web view, the clock and the app.
+/// The driver's ordered inbox: input from the journal, the web view, the clock and the app.
 ///
-/// Not an `AsyncStream`: of that nobody can take what is left when its reader is cancelled, and
-/// here each event that is left has to go back to the journal. Its length is bounded by what it
-/// holds: as many events as may be in hand, as many messages as may wait.
+/// Not an `AsyncStream`: that loses its unread elements when its reader is cancelled, and here each
+/// remaining event must return to the journal. Bounded by the limits on events in flight and
+/// waiting messages.
 final class FormsInbox: Sendable {
     private typealias Reader = CheckedContinuation<FormsDriver.Input?, Never>
 
@@ -16,7 +16,7 @@ final class FormsInbox: Sendable {
         var messages = 0
         var reader: Reader?
 
-        /// The one that was read; what was read leaves in pieces, so that none is moved often.
+        /// Removes the head; read items leave in pieces, so that none is moved often.
         mutating func forget() {
             read += 1
             guard read >= 256 || read == inputs.count else { return }
@@ -29,7 +29,7 @@ final class FormsInbox: Sendable {
 
     func open() { state.withLock { $0 = State(isOpen: true) } }
 
-    /// - Returns: whether somebody will read it.
+    /// - Returns: whether the inbox is open.
     func put(_ input: FormsDriver.Input) -> Bool {
         let (isOpen, reader) = state.withLock { state -> (Bool, Reader?) in
             guard state.isOpen else { return (false, nil) }
@@ -52,7 +52,7 @@ final class FormsInbox: Sendable {
 
     func messageRead() { state.withLock { $0.messages -= 1 } }
 
-    /// - Returns: nil when the task is cancelled; what waits then is what ``close()`` returns.
+    /// - Returns: nil when the task is cancelled; ``close()`` then returns what is left.
     func next() async -> FormsDriver.Input? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -79,7 +79,7 @@ final class FormsInbox: Sendable {
         state.withLock { $0.reader.take() }?.resume(returning: nil)
     }
 
-    /// - Returns: what nobody has read.
+    /// - Returns: the unread input.
     func close() -> [FormsDriver.Input] {
         state.withLock { state in
             defer { state = State() }

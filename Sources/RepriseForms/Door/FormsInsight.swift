@@ -1,4 +1,4 @@
-/// Where the door for forms stands.
+/// State of the forms feature.
 public enum FormsState: Hashable, Sendable {
     /// It does not run.
     case idle
@@ -19,21 +19,21 @@ public enum FormsState: Hashable, Sendable {
     case incompatible
 }
 
-/// Every number of the door, for a debug view; counters begin with the opening of the journal.
+/// Figures of the forms feature, for a debug view; counters begin when the journal is opened.
 public struct FormsInsight: Hashable, Sendable {
-    /// Where it stands.
+    /// The current state.
     public internal(set) var state: FormsState
     /// The catalogue that the page uses.
     public internal(set) var catalogue: String?
-    /// Events that the page has in hand.
+    /// Events in flight to the page.
     public internal(set) var inHand = 0
-    /// What became of events and messages.
+    /// Outcomes of events and messages.
     public internal(set) var tally = FormsTally()
     /// Why the catalogue could not be fetched the last time; nil: it could.
     public internal(set) var catalogueFault: String?
 }
 
-/// What the door has counted.
+/// Counters of the forms feature.
 public struct FormsTally: Hashable, Sendable {
     /// How an event ended.
     public enum Ending: String, Hashable, Sendable, CaseIterable {
@@ -47,7 +47,7 @@ public struct FormsTally: Hashable, Sendable {
         case expired
         /// The page could not evaluate it, or died of it: a dead letter.
         case error
-        /// Nobody knows whether its form appeared, and its rules forbid a second try.
+        /// Its form may have appeared, and its rules forbid a second try.
         case unconfirmed
         /// The app got it, instead of a form.
         case late
@@ -57,10 +57,10 @@ public struct FormsTally: Hashable, Sendable {
     public internal(set) var endings: [Ending: Int] = [:]
     /// Web views that were made again.
     public internal(set) var replacements = 0
-    /// How often the page gave an event back because its form's time was far off; the journal keeps
+    /// How often the page returned an event because its form's time was far off; the journal keeps
     /// it until then.
     public internal(set) var postponed = 0
-    /// Messages that did not come from the page that they claim.
+    /// Messages with a wrong session.
     public internal(set) var forged = 0
     /// Messages that left a gap or came twice.
     public internal(set) var outOfOrder = 0
@@ -68,17 +68,17 @@ public struct FormsTally: Hashable, Sendable {
     public internal(set) var malformed = 0
     /// Messages of a type that is not known here.
     public internal(set) var unknown = 0
-    /// Answers about what had ended already.
+    /// Results for events that had already ended.
     public internal(set) var late = 0
     /// Catalogues that the page refused.
     public internal(set) var cataloguesRefused = 0
     /// Why a web view was replaced, a catalogue refused or a message not understood the last time.
     public internal(set) var lastFault: String?
 
-    /// What the page said last for its own log; never answers or properties.
+    /// The page's last log line; never answers or properties.
     public internal(set) var lastLog: String?
 
-    /// Nothing counted.
+    /// All counters at zero.
     public init() {}
 
     mutating func count(_ ending: Ending) { endings[ending, default: 0] += 1 }

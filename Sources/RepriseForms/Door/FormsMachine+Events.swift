@@ -2,8 +2,8 @@ package import RepriseCore
 
 /// Events on their way to the page.
 extension FormsMachine {
-    /// The journal hands events over, in the order recorded; of the doubtful ones a form was
-    /// granted to an earlier page, and never appeared.
+    /// The journal delivers events, in the order recorded; a form of the doubtful ones was granted
+    /// to an earlier page and never reported as shown.
     package mutating func lent(
         _ arrivals: [FormsArrival], doubtful: Set<EntryID>, at now: Duration, wall: WallTime
     ) -> [Action] {
@@ -41,8 +41,7 @@ extension FormsMachine {
         return actions + send(at: now, wall: wall)
     }
 
-    /// Sends what waits for it: all of it, or one after the other if one of them may have killed a
-    /// page.
+    /// Sends waiting events: all of them, or one at a time if one may have killed a page.
     mutating func send(at now: Duration, wall: WallTime) -> [Action] {
         var actions: [Action] = []
         while let batch = nextBatch(at: now) {
@@ -71,7 +70,7 @@ extension FormsMachine {
 
     func index(of event: EntryID) -> Int? { slots.firstIndex { $0.arrival.id == event } }
 
-    /// The page says what became of an event; only the first word counts.
+    /// The page reports the outcome of an event; later reports are ignored.
     mutating func settle(_ handled: PageMessage.Handled) -> [Action] {
         guard let index = index(of: handled.id) else {
             tally.late += 1

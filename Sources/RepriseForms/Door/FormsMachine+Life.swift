@@ -3,13 +3,13 @@ package import RepriseWire
 
 /// The life of a web view, from its making to its end.
 extension FormsMachine {
-    /// The app runs the door.
+    /// The app runs the feature.
     package mutating func started() -> [Action] {
         guard phase == .stopped else { return [] }
         return [.setReadiness(.sdk, isOpen: true)] + open()
     }
 
-    /// The app runs the door no more.
+    /// The app no longer runs the feature.
     package mutating func stopped() -> [Action] {
         guard phase != .stopped else { return [] }
         let actions = leave("The app runs the forms no more.")
@@ -17,7 +17,7 @@ extension FormsMachine {
         return actions + [.setReadiness(.sdk, isOpen: false)]
     }
 
-    /// The user or the company has changed: the page that knows the former one is closed.
+    /// The user or the company has changed: the former page is closed.
     package mutating func cleared(reason: String, keepsCatalogue: Bool) -> [Action] {
         if !keepsCatalogue { newest = nil }
         deaths = [:]
@@ -26,14 +26,14 @@ extension FormsMachine {
         return leave(reason) + open()
     }
 
-    /// The app takes the form away that is on the screen.
+    /// The app dismisses the form on the screen.
     ///
-    /// With it the page forgets all that it has in hand, so that comes again.
+    /// The page drops its events in flight with it, so they are dispatched again.
     package mutating func dismiss() -> [Action] {
         guard onScreen != nil else { return [] }
         defer { slots = [] }
-        // Behind a closed gate: else the first to go back would be taken again before the others
-        // are there, and with it what is newer.
+        // The gate closes first: else the first returned event would be taken before the others are
+        // back, and newer ones with it.
         let before: [Action] = [
             .send(HostMessage.dismiss(reason: "host")), .setReadiness(.formsData, isOpen: false),
         ]
@@ -45,7 +45,7 @@ extension FormsMachine {
             } + [.setReadiness(.formsData, isOpen: true)]
     }
 
-    /// The web view is there; its page has to name the session in all that it says.
+    /// The web view is open; each of its page's messages must name the session.
     package mutating func viewOpened(session: String, at now: Duration) -> [Action] {
         guard phase == .opening else { return [] }
         phase = .loaded
@@ -55,7 +55,7 @@ extension FormsMachine {
         return [.setReadiness(.webView, isOpen: true)]
     }
 
-    /// There is no web view, or it is gone.
+    /// The web view failed to open, or has gone.
     package mutating func viewLost(reason: String, at now: Duration) -> [Action] {
         switch phase {
         case .stopped, .resting: []
@@ -84,7 +84,7 @@ extension FormsMachine {
         return actions + open()
     }
 
-    /// The gates first: what goes back must not come again at once.
+    /// Gates close first: returned events must not come back at once.
     private mutating func leave(_ reason: String) -> [Action] {
         var actions: [Action] = [.formsData, .handshake, .webView].map {
             .setReadiness($0, isOpen: false)
@@ -114,8 +114,8 @@ extension FormsMachine {
             appeared: nil)
     }
 
-    /// Whose fault it may be that a page ended: the form that was about to appear, or the only
-    /// event that was being evaluated; else each is tried alone.
+    /// Suspects the form that was about to appear, or the only event being evaluated, of the page's
+    /// end; else each is tried alone.
     private mutating func suspect(_ reason: String) {
         var sent: [EntryID] = []
         var showing: EntryID?
@@ -132,7 +132,7 @@ extension FormsMachine {
         careful = max(careful, sent.count + (showing == nil ? 0 : 1))
     }
 
-    /// The page fell silent, and what it said to wait may have made it so.
+    /// The page fell silent, and a waiting event may be the cause.
     mutating func suspectWaiting(at now: Duration) {
         for index in slots.indices where slots[index].stage == .waiting {
             slots[index].stage = .sent(at: now)

@@ -1,7 +1,7 @@
 package import RepriseCore
 import RepriseWire
 
-/// What the page says.
+/// Handles the page's messages.
 extension FormsMachine {
     /// A message of the page, as it came.
     package mutating func said(_ text: [UInt8], at now: Duration, wall: WallTime) -> [Action] {

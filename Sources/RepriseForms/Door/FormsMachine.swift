@@ -1,18 +1,18 @@
 package import RepriseCore
 package import RepriseWire
 
-/// Decides what the page is told, when its gates are open, and what becomes of the events that it
-/// has in hand.
+/// Decides the messages to the page, the state of its gates, and the outcome of its events in
+/// flight.
 ///
 /// `stopped → opening → loaded → handshaken`, and back to `opening` whenever the web view dies or
-/// has to be replaced: at most three times a minute, then `resting`. An event is in hand from
-/// `lent` until the page says what became of it; when the page is gone all that is in hand goes
-/// back to the journal, for the next one.
+/// must be replaced: at most three times a minute, then `resting`. An event is in flight from
+/// `lent` until the page reports its outcome; when the page is gone, all events in flight return to
+/// the journal for the next one.
 package struct FormsMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// How long a page may take for its `hello`, and for taking over a catalogue.
         package var helloPatience: Duration
-        /// How long a page may take to say what becomes of an event.
+        /// Timeout for the page to report the outcome of an event.
         package var eventsPatience: Duration
         /// How long a form that was granted may take to appear.
         package var appearPatience: Duration
@@ -36,12 +36,12 @@ package struct FormsMachine: Sendable {
         case setVisible(Bool)
         /// Ask the store; answered with ``leaveDecided(_:for:form:now:)``.
         case askLeave(event: EntryID, form: String, catalogue: FormsCatalogue)
-        /// The journal hears what became of an event; `appeared` is the showing that is marked with
+        /// Acknowledges an event with its outcome; `appeared` is the showing that is marked with
         /// it.
         case end(EntryID, as: Outcome, reason: String, appeared: String?)
-        /// In doubt is one whose form was granted: it may have appeared, and nobody said so.
+        /// In doubt: its form was granted, may have appeared, and was not reported.
         case giveBack(EntryID, reason: String, isInDoubt: Bool)
-        /// The journal keeps it for so long; then it is handed over again.
+        /// The journal keeps it for this long, then dispatches it again.
         case postpone(EntryID, by: Duration)
         /// Its time is up, and the app gets it instead of the page.
         case deliverLate(EntryID)
@@ -76,7 +76,7 @@ package struct FormsMachine: Sendable {
             case sent(at: Duration)
             /// The page has evaluated it; its form waits for its time or for the screen.
             case waiting
-            /// It asked for leave to show this form.
+            /// It requested permission to show this form.
             case asked(form: String)
             case granted(PageMessage.Showing, at: Duration)
         }
@@ -84,7 +84,7 @@ package struct FormsMachine: Sendable {
         let arrival: FormsArrival
         var stage: Stage
 
-        /// Whether a form was granted for it that has not been heard to appear.
+        /// Whether a form was granted for it and not yet reported as shown.
         var isGranted: Bool { if case .granted = stage { true } else { false } }
 
         /// Whether the page waits for an answer, or for its form.
@@ -96,8 +96,8 @@ package struct FormsMachine: Sendable {
         }
     }
 
-    /// One alarm later than this says that the process was suspended: nobody had the time that has
-    /// passed.
+    /// An alarm later than this means that the process was suspended: the elapsed time does not
+    /// count.
     static let suspension: Duration = .seconds(5)
 
     let settings: Settings
@@ -108,17 +108,16 @@ package struct FormsMachine: Sendable {
     package internal(set) var life = 0
     var session = ""
     var lastNumber: Int64 = 0
-    /// Whether its page gives back what has long to wait: it then has no reason to be silent for
-    /// long.
+    /// Whether its page returns events with a long wait: then it may not be silent for long.
     var givesBack = false
     /// When the page last spoke, or could not before.
     var heardAt: Duration = .zero
-    /// What the source has; the page may not have it yet.
+    /// The source's newest; the page may not have it yet.
     var newest: FormsCatalogue?
-    /// What the page has been sent and has not answered, and when.
+    /// Sent to the page and not yet answered, and when.
     var offered: (catalogue: FormsCatalogue, at: Duration)?
     var inUse: FormsCatalogue?
-    /// In the order handed over.
+    /// In order of dispatch.
     var slots: [Slot] = []
     package internal(set) var onScreen: FormOnScreen?
     /// How many events go one by one, because one of them may have killed a page.
@@ -137,7 +136,7 @@ package struct FormsMachine: Sendable {
         self.locale = locale
     }
 
-    /// Where the door stands.
+    /// The current state.
     package var state: FormsState {
         switch phase {
         case .stopped: .idle
@@ -161,7 +160,7 @@ package struct FormsMachine: Sendable {
 
     // MARK: Events
 
-    /// When the machine wants to be asked again; nil: nothing waits for a moment.
+    /// The next deadline; nil: none.
     package var due: Duration? {
         guard !isAsleep else { return nil }
         switch phase {
@@ -177,17 +176,16 @@ package struct FormsMachine: Sendable {
     var loadedAt: Duration = .zero
     private var helloDue: Duration { loadedAt + settings.helloPatience }
 
-    /// The first one only: a later one takes over when the screen is free, and until then there is
-    /// one in use.
+    /// Only the first one: a later one takes over when the screen is free; until then one is in
+    /// use.
     private var catalogueDue: Duration? {
         inUse == nil ? offered.map { $0.at + settings.helloPatience } : nil
     }
 
-    /// The page has said that events wait, and the screen is free: it asks for it soon, or it
+    /// The page reported waiting events, and the screen is free: it must request one soon, or it
     /// hangs.
     ///
-    /// One that keeps what has long to wait has a reason to be silent until the time of that has
-    /// come.
+    /// A page that keeps events with a long wait may be silent until their time.
     private var silenceDue: Duration? {
         guard onScreen == nil, slots.contains(where: { $0.stage == .waiting }),
             !slots.contains(where: \.isAboutToAppear)
@@ -224,7 +222,7 @@ package struct FormsMachine: Sendable {
         }
     }
 
-    /// The app is in the background, where a page may not run: nobody is late there.
+    /// The app is in the background, where a page may not run: no timeout applies there.
     package mutating func slept() { isAsleep = true }
 
     package mutating func woke(at now: Duration) {

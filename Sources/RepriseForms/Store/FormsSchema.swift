@@ -3,15 +3,15 @@ import RepriseCore
 public import RepriseJournal
 
 extension Forms {
-    /// The tables of this door, for `Journal.open` and for reading the ledger of a journal that
-    /// somebody else owns.
+    /// The tables of this feature, for `Journal.open` and for reading the ledger of a foreign
+    /// journal.
     public static let schema = JournalSchema(
         name: "forms",
         migrations: [{ db in try db.execute(sql: FormsTables.first) }],
         recover: { db, _ in try FormsTables.forgive(db) },
         prune: { db, now in try FormsTables.prune(db, at: now) },
         calendarMoved: { db, step in
-            // What was shown an hour ago was shown an hour ago, whatever the calendar says.
+            // Ages of showings do not change when the calendar is set.
             try db.execute(
                 sql: """
                     UPDATE formsShowing
@@ -60,8 +60,7 @@ enum FormsTables {
         INSERT INTO formsIdentity VALUES (1, NULL, NULL);
         """
 
-    /// An event that was only handed to a page when the process died has shown nothing: nothing
-    /// about it is in doubt.
+    /// An event that was only dispatched to a page has shown nothing: its outcome is certain.
     static func forgive(_ db: Database) throws {
         try db.execute(
             sql: """
@@ -73,7 +72,7 @@ enum FormsTables {
                 """)
     }
 
-    /// - Returns: whether there is more.
+    /// - Returns: whether more rows remain.
     static func prune(_ db: Database, at now: WallTime) throws -> Bool {
         let longest = try Int64.fetchOne(db, sql: "SELECT MAX(longest) FROM formsCatalogue") ?? 0
         let kept = Duration.seconds(max(longest, 86_400))

@@ -2,8 +2,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What forms bring: deep links, events and answers, each recorded once by its id before the page
-/// hears of it.
+/// Records deep links, events and answers of forms, each once by its id, before the page gets its
+/// reply.
 extension FormsStore {
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` for a link that no app should follow,
     ///   `.malformed`, `.tooLarge`, and as the journal throws.

@@ -4,7 +4,7 @@ package import RepriseCore
 package import RepriseJournal
 package import RepriseWire
 
-/// What the door writes down: catalogues, showings, and whose they are.
+/// Persistent state of the feature: catalogues, showings and their user.
 package struct FormsStore: Sendable {
     package let journal: Journal
 
@@ -12,14 +12,13 @@ package struct FormsStore: Sendable {
 
     // MARK: Catalogues
 
-    /// What a server said last.
+    /// The last response of a server.
     package struct Cached: Hashable, Sendable {
         package var text: FormsCatalogue
         package var etag: String?
     }
 
-    /// - Returns: nil if there is none, or if what is there cannot be read: then it is fetched
-    ///   again.
+    /// - Returns: nil if none is readable: then it is fetched again.
     package func cached(company: String) async throws -> Cached? {
         try await journal.read { db in
             let row = try Row.fetchOne(
@@ -32,7 +31,7 @@ package struct FormsStore: Sendable {
         }
     }
 
-    /// Keeps a catalogue of the company that is in use; that of another is not needed any more.
+    /// Keeps the catalogue of the current company; deletes those of others.
     package func keep(_ cached: Cached, company: String) async throws {
         let seconds = cached.text.longest
         try await journal.write { db in
@@ -48,16 +47,16 @@ package struct FormsStore: Sendable {
 
     // MARK: Showings
 
-    /// What a page is told that wants to show a form.
+    /// The reply to a page that requests permission to show a form.
     package enum Leave: Hashable, Sendable {
         case granted(showing: String)
         case denied(reason: String)
     }
 
-    /// Whether a form may be shown for an event; durable when this returns.
+    /// Decides whether a form may be shown for an event; durable when it returns.
     ///
-    /// What was granted to an earlier page that died is granted again, if no other has been shown
-    /// meanwhile that counts with it. It counts once, from now on: a person may see it now.
+    /// A grant to an earlier page that died is renewed, unless another showing that counts with it
+    /// came meanwhile. It counts once, from now on.
     package func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue
     ) async throws -> Leave {
@@ -69,8 +68,7 @@ package struct FormsStore: Sendable {
         }
     }
 
-    /// The same in a transaction that is under way; `id` is that of the showing, if it is a new
-    /// one.
+    /// The same within a transaction; `id` is that of a new showing.
     package static func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as id: String,
         at now: WallTime, _ db: Database
@@ -118,7 +116,7 @@ package struct FormsStore: Sendable {
         return (count ?? 0) >= Int64(cap.most)
     }
 
-    /// The events of which nobody knows whether their form was seen.
+    /// The events whose showing is uncertain.
     package func doubtful(_ events: [EntryID]) async throws -> Set<EntryID> {
         try await journal.read { db in try Self.doubtful(events, db) }
     }
@@ -163,7 +161,7 @@ package struct FormsStore: Sendable {
 
     // MARK: Identity
 
-    /// Whose events and showings these are.
+    /// The user and company of events and showings.
     package struct Identity: Hashable, Sendable {
         package var user: String?
         package var company: String?
@@ -178,7 +176,8 @@ package struct FormsStore: Sendable {
         try await journal.read { db in try Self.identity(db) }
     }
 
-    /// Changes whose they are, and ends what belongs to the one before if the change says how.
+    /// Changes the user or company, and ends the former's entries if the change declares an
+    /// outcome.
     func change(
         _ change: @escaping @Sendable (inout Identity) -> (outcome: Outcome, reason: String)?
     ) async throws -> (Identity, isCleared: Bool) {

@@ -1,8 +1,8 @@
 import RepriseCore
 
 extension NoticeAvailability {
-    /// The rows of `docs/notices/availability.md`: each state, with and without pushes, and what
-    /// each permission makes of it.
+    /// The rows of `docs/notices/availability.md`: each state, with and without pushes, for each
+    /// permission.
     package static var table: [String] {
         var rows = [
             "| the app is | pushes | what brings a message, quickest first | decided by | allowed | quietly allowed | not allowed | read elsewhere, its banner goes by |",

@@ -1,6 +1,7 @@
 public import RepriseCore
 
-/// What can arrive now, how it is shown, until when, and what the next chance is for what cannot.
+/// The messages that can arrive now, their presentation, until when, and the next chance for the
+/// others.
 ///
 /// ```swift
 /// let now = await notices.availability
@@ -8,23 +9,23 @@ public import RepriseCore
 /// let later = await notices.availability(in: .suspended)
 /// ```
 ///
-/// A suspended or ended app runs no code: what it cannot ask then, it can ask before.
+/// A suspended or ended app runs no code, so ask for that state before.
 public struct NoticeAvailability: Hashable, Sendable {
-    /// What the system does with the app.
+    /// The app's process state.
     public enum AppState: String, Hashable, Sendable, CaseIterable {
         /// A person sees it.
         case foreground
-        /// It is not seen, and runs in time that the system has granted.
+        /// In the background, running in granted time.
         case background
-        /// It is there, and runs no code.
+        /// In memory, running no code.
         case suspended
         /// The system has ended it.
         case terminated
-        /// A person has thrown it out. It cannot be told from `terminated` by the app.
+        /// Ended by the person. The app cannot tell it from `terminated`.
         case forceQuit
     }
 
-    /// By what something about a message reaches the person.
+    /// A way by which a message reaches the person.
     public enum Way: String, Hashable, Sendable, CaseIterable {
         /// The socket, at once.
         case socket
@@ -36,39 +37,39 @@ public struct NoticeAvailability: Hashable, Sendable {
         case opening
     }
 
-    /// Who decides what is shown.
+    /// The component that decides the presentation.
     public enum Decider: String, Hashable, Sendable, CaseIterable {
         /// The app, which knows everything.
         case app
-        /// The service extension, by what the app has left.
+        /// The service extension, by the app's mirror.
         case `extension`
-        /// Nobody: nothing is shown.
+        /// None: nothing is shown.
         case nobody
     }
 
-    /// What the app's state was taken for.
+    /// The assumed app state.
     public let state: AppState
-    /// What brings a message, the quickest first; never empty.
+    /// The ways for a message, the quickest first; never empty.
     public let ways: [Way]
-    /// Who decides.
+    /// The deciding component.
     public let decider: Decider
     /// How the quickest of them can be shown at most; empty: not at all.
     public let presentation: PresentationOptions
-    /// Whether another device's reading takes a banner away here before the app is opened; a push
-    /// for that is the system's to delay or drop.
+    /// How a read on another device removes a banner here before the app is opened; the system may
+    /// delay or drop a push for that.
     public let removal: Way
     /// Until when this holds; nil: until the app's state changes.
     public let until: WallTime?
 
     /// All that it depends on.
     public struct Situation: Hashable, Sendable {
-        /// What the system does with the app.
+        /// The app's process state.
         public var state: AppState
-        /// What the person allows.
+        /// The notification settings.
         public var settings: NotificationSettings
-        /// Whether the server is to push to this device.
+        /// Whether the device is registered for the server's pushes.
         public var isPushRegistered: Bool
-        /// Whether there is a connection to the server.
+        /// Whether the server is connected.
         public var isConnected: Bool
         /// Until when the app may run in the background.
         public var backgroundUntil: WallTime?
@@ -76,10 +77,10 @@ public struct NoticeAvailability: Hashable, Sendable {
         /// Describes a situation.
         ///
         /// - Parameters:
-        ///   - state: what the system does with the app.
-        ///   - settings: what the person allows.
-        ///   - isPushRegistered: whether the server is to push to this device.
-        ///   - isConnected: whether there is a connection to the server.
+        ///   - state: the app's process state.
+        ///   - settings: the notification settings.
+        ///   - isPushRegistered: whether the device is registered for the server's pushes.
+        ///   - isConnected: whether the server is connected.
         ///   - backgroundUntil: until when the app may run in the background.
         public init(
             state: AppState, settings: NotificationSettings, isPushRegistered: Bool,
@@ -95,17 +96,17 @@ public struct NoticeAvailability: Hashable, Sendable {
 }
 
 extension NoticeAvailability {
-    /// What can arrive.
+    /// Computes the availability.
     ///
-    /// It asks nothing and remembers nothing; `docs/notices/availability.md` has it as a table,
-    /// which a test compares with this.
+    /// A pure function; `docs/notices/availability.md` has it as a table, which a test compares
+    /// with this.
     ///
-    /// - Parameter situation: all that it depends on.
+    /// - Parameter situation: all inputs.
     /// - Returns: what can arrive, and how it is shown.
     public static func of(_ situation: Situation) -> NoticeAvailability {
         let runs = situation.state == .foreground || situation.state == .background
         let isLive = runs && situation.isConnected
-        // Without permission the system drops an alert, and with it what it would have said.
+        // Without permission the system drops an alert with all of its content.
         let isPushed = situation.isPushRegistered && situation.settings.isAllowed
         var ways: [Way] = []
         if isLive { ways.append(.socket) }
@@ -126,7 +127,7 @@ extension NoticeAvailability {
     }
 
     private static func removal(_ situation: Situation) -> Way {
-        // A background push needs no permission, and does not reach what a person has thrown out.
+        // A background push needs no permission, and does not reach a force-quit app.
         situation.isPushRegistered && situation.state != .forceQuit ? .push : .opening
     }
 }

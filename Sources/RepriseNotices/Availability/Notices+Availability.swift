@@ -3,18 +3,17 @@ import RepriseCore
 extension Notices {
     /// What can arrive now, how it is shown, and until when.
     ///
-    /// By what the system has said last about permission and time, and by whether there is a
-    /// connection.
+    /// Uses the last known permission, granted time and connection.
     public var availability: NoticeAvailability {
         get async {
             await availability(in: driver.scene.isForeground ? .foreground : .background)
         }
     }
 
-    /// What will be able to arrive when the system has done something with the app.
+    /// What can arrive in another app state.
     ///
-    /// - Parameter state: what the system does with the app; what it may do with one that is ended
-    ///   depends on who has ended it, which the app does not learn.
+    /// - Parameter state: the app's process state; the app does not learn whether it was
+    ///   force-quit.
     /// - Returns: what can arrive then.
     public func availability(in state: NoticeAvailability.AppState) async -> NoticeAvailability {
         let clock = configuration.timekeeper

@@ -1,7 +1,7 @@
 package import RepriseCore
 package import RepriseWire
 
-/// From a message to what the system is asked to show, and back from what stands there.
+/// Converts between messages and notifications.
 enum NoticeContent {
     /// The name of a message in the notification centre: also that of its push, so that the system
     /// itself replaces one by the other.
@@ -9,7 +9,7 @@ enum NoticeContent {
         id.text.utf8.count <= 64 ? id.text : EntryID.hash(of: id.text, prefix: "h-").text
     }
 
-    /// - Returns: nil: the message wants nothing of itself to be shown.
+    /// - Returns: nil: the message asks not to be shown.
     static func make(
         _ message: NoticeMessage, head: Int64, to me: UserID?, _ presentation: PresentationOptions,
         _ configuration: Notices.Configuration
@@ -20,7 +20,7 @@ enum NoticeContent {
         let sender = message.from.flatMap { names(.person($0)) }
         var content = NotificationContent(
             title: text.title ?? channel ?? sender ?? message.channel.text, body: text.body)
-        // In a group the sender stands below its name.
+        // In a group the sender is below its name.
         if text.title == nil, channel != nil, let sender { content.subtitle = sender }
         content.thread = message.channel.text
         content.category = text.category ?? configuration.category ?? ""
@@ -43,7 +43,7 @@ enum NoticeContent {
         return writer.bytes
     }
 
-    /// What a notification says of a message; nil: it is none of ours.
+    /// The message named by a payload; nil: not one of ours.
     static func hint(_ info: [UInt8]) -> PushHint? {
         guard info.count <= NoticeLimits.payloadBytes else { return nil }
         return try? PushHint(payload: info)
@@ -51,17 +51,17 @@ enum NoticeContent {
 }
 
 extension NotificationContent {
-    /// The same, heard and seen as was decided.
+    /// The same with the decided presentation.
     func presented(as presentation: PresentationOptions) -> NotificationContent {
         var content = self
         content.sound = presentation.contains(.sound)
-        // Into the list alone: there is no other way to say so of what is shown in the background.
+        // In the background this is the only way to show it in the list alone.
         content.interruption = presentation.contains(.banner) ? nil : .passive
         return content
     }
 }
 
-/// A notification that stands, and is of a message.
+/// A delivered notification of a message.
 package struct StandingNotice: Hashable, Sendable {
     package var request: String
     package var id: EntryID

@@ -5,15 +5,14 @@ import RepriseJournal
 import RepriseWire
 
 extension Journal {
-    /// What the app leaves for its extension.
+    /// The mirror for the extension.
     var noticeMirror: Mirror<NoticeMirror> {
         Mirror(in: sharedLocation, version: NoticeMirror.version)
     }
 }
 
 extension Notices.Configuration {
-    /// Whether no extension has left anything: so much is looked at before each round in the
-    /// background.
+    /// Whether the spool is empty: checked before each round in the background.
     func isSpoolEmpty(_ journal: Journal) -> Bool {
         let folder = journal.sharedLocation.appendingPathComponent("spool").path
         let names = try? FileManager.default.contentsOfDirectory(atPath: folder)
@@ -22,7 +21,7 @@ extension Notices.Configuration {
 }
 
 extension NoticeDesk {
-    /// What an extension has to know by now.
+    /// The mirror's current content.
     func mirror(
         _ settings: NotificationSettings, _ preferences: NoticePreferences, _ db: Database
     ) throws -> NoticeMirror {
@@ -52,7 +51,7 @@ extension NoticeDesk {
         return mirror.fitted(order: order)
     }
 
-    /// The app takes no part in a channel any more: nothing of it stands.
+    /// The app has left a channel: its notifications are removed.
     func leave(_ channel: ChannelName, at now: WallTime, _ db: Database) throws {
         for var row in try NoticeRows.standing(in: channel, db) {
             _ = NoticeMachine.take(.ended("left"), &row.machine)
@@ -60,14 +59,15 @@ extension NoticeDesk {
         }
     }
 
-    // MARK: What pushes say
+    // MARK: Pushes
 
-    /// A push has come that shows nothing, or beside what it shows.
+    /// Handles a push without an alert, or the other content of one with an alert.
     func heard(_ hint: PushHint, at now: WallTime, _ db: Database) throws {
-        // For who was signed in before: its figure is another's.
+        // For the former user: its badge is not this user's.
         if hint.isForeign(to: try messages.user(db)) { return }
         if let badge = hint.badge { _ = try NoticeBadgeRow.counted(badge, db) }
-        // Without a row the figure would be 0 until the log has come, and 0 takes away what stands.
+        // Without a row the badge would be 0 until the log has come, and 0 removes delivered
+        // notifications.
         var row =
             try NoticeChannelRow.find(hint.channel, db) ?? NoticeChannelRow(heardOf: hint.channel)
         if hint.badge != nil { row.wanted = max(row.wanted, hint.head) }
@@ -99,14 +99,14 @@ extension NoticeDesk {
             hint.badge = PushHint.Badge(count: count, asOf: WallTime(milliseconds: asOf))
             try heard(hint, at: now, db)
         }
-        // The system has been told of a figure that nobody here knows: it is set again.
+        // The system's badge was set elsewhere: it is set again.
         try db.execute(sql: "UPDATE noticesBadge SET shown = NULL")
         return channel
     }
 
     // MARK: In the foreground
 
-    /// Decides how the system shows what has arrived.
+    /// Decides the presentation of an arrival.
     func arrived(
         _ hint: PushHint, _ id: EntryID, isRemote: Bool, _ moment: Moment, _ db: Database
     ) throws -> NoticeMachine.Step {

@@ -3,9 +3,9 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What stands in the notification centre, what must not, and what nobody knows of.
+/// Delivered, obsolete and uncertain notifications.
 extension NoticeDesk {
-    /// The system's list is the truth: what it has and we do not know, and what it has not.
+    /// Compares with the system's list, which is authoritative.
     func found(
         _ standing: [StandingNotice], _ moment: Moment, _ plan: inout Plan, _ db: Database
     ) throws {
@@ -21,13 +21,13 @@ extension NoticeDesk {
         }
     }
 
-    /// Takes away what must not stand any more.
+    /// Removes obsolete notifications.
     func clear(
         _ row: NoticeChannelRow, _ log: NoticeStanding, _ stands: [StandingNotice], isLeft: Bool,
         _ moment: Moment, _ plan: inout Plan, _ db: Database
     ) throws {
         let rows = try NoticeRows.standing(in: row.channel, db)
-        // What one catch-up after the other has brought stands up to the same number.
+        // Several catch-ups together stay below the same number.
         var surplus =
             rows.count { $0.machine?.way == .catchUp } - configuration.bannersPerChannel
         for var known in rows {
@@ -57,8 +57,8 @@ extension NoticeDesk {
 
     // MARK: After a start
 
-    /// What nobody knows of, because the process that asked the system has died; of `notTaken` this
-    /// process knows that the system has it not.
+    /// Resolves requests of a dead process, whose outcome is uncertain; those in `notTaken` were
+    /// refused in this one.
     func recover(
         _ standing: [StandingNotice], notTaken: Set<EntryID> = [], held: Set<ChannelName> = [],
         _ moment: Moment, _ db: Database
@@ -93,8 +93,8 @@ extension NoticeDesk {
         return plan
     }
 
-    /// As if nothing had been shown: the person may have read it, put it aside or gone to bed
-    /// since.
+    /// Decides as if nothing had been shown: the message may be read or muted since, or quiet hours
+    /// may have begun.
     private func decideAgain(
         _ row: NoticeRow, _ me: UserID?, _ moment: Moment, _ db: Database
     ) throws -> NoticeDecision {

@@ -3,9 +3,10 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// Decides in the journal's transactions: what is written here is done afterwards, never before.
+/// Decides within the journal's transactions: actions follow the durable decision, never precede
+/// it.
 struct NoticeDesk: Sendable {
-    /// What is true outside of the journal while a decision is made.
+    /// The facts outside of the journal while a decision is made.
     struct Moment: Sendable {
         var settings: NotificationSettings
         var onScreen: ChannelName?
@@ -13,7 +14,7 @@ struct NoticeDesk: Sendable {
         var preferences = NoticePreferences()
     }
 
-    /// What is to be done once a decision is durable.
+    /// The actions that follow a durable decision.
     struct Plan: Sendable {
         /// Requests for the system, oldest message first.
         var shows: [(id: EntryID, content: NotificationContent)] = []
@@ -31,8 +32,7 @@ struct NoticeDesk: Sendable {
 
     // MARK: Looking at channels
 
-    /// Looks at channels that have changed, with how messages of them come and what the system said
-    /// stands.
+    /// Decides about changed channels, from their flow and the delivered notifications.
     func look(
         at channels: [ChannelName], flows: [ChannelName: NoticeFlow],
         standing: [StandingNotice], _ moment: Moment, _ db: Database
@@ -91,8 +91,8 @@ struct NoticeDesk: Sendable {
             unread: 0, isExact: false, wanted: 0)
     }
 
-    /// A push has counted messages of a channel that this device takes no part in: nothing will
-    /// ever come as far.
+    /// A push has counted messages of a channel that this device does not follow: they never
+    /// arrive.
     private func forget(
         _ row: NoticeChannelRow?, _ flow: NoticeFlow?, _ moment: Moment, _ db: Database
     ) throws {
@@ -103,7 +103,7 @@ struct NoticeDesk: Sendable {
         try row.write(at: moment.wall, db)
     }
 
-    /// What is unread by now: what has come is added to what was counted, if that makes the same.
+    /// The current unread count, updated incrementally where that is exact.
     private func unread(
         in channel: ChannelName, _ log: NoticeStanding, _ row: NoticeChannelRow,
         _ came: [NoticeMessage], bulk: Int64, _ db: Database
@@ -122,7 +122,7 @@ struct NoticeDesk: Sendable {
         return (try messages.unread(in: channel, db).count, log.isComplete)
     }
 
-    /// Decides about what has come.
+    /// Decides about new messages.
     private func take(
         _ came: [NoticeMessage], _ row: NoticeChannelRow, _ flow: NoticeFlow?, _ moment: Moment,
         _ plan: inout Plan, _ db: Database
@@ -165,7 +165,7 @@ struct NoticeDesk: Sendable {
         plan.shows += shows.reversed()
     }
 
-    /// What is known of a message; also what an extension has said and nobody has handled yet.
+    /// The row of a message; also from an unmerged record of an extension.
     private func knownRow(of message: NoticeMessage, _ moment: Moment, _ db: Database) throws
         -> NoticeRow?
     {
@@ -224,18 +224,17 @@ struct NoticeDesk: Sendable {
 }
 
 extension NoticeChannelRow {
-    /// Of a channel of which a push has told, and the journal has nothing yet.
+    /// A channel known from a push alone, without anything in the journal.
     static let noLog: Int64 = -1
 
-    /// One of which a push has told first.
+    /// A channel first known from a push.
     init(heardOf channel: ChannelName) {
         self.init(
             channel: channel, log: Self.noLog, mark: "", cursor: 0, before: 0, read: 0, start: 0,
             dismissed: 0, head: 0, unread: 0, isExact: false, wanted: 0)
     }
 
-    /// The log began anew: nothing up to its head is news, and what pushes said of the former one
-    /// is void.
+    /// The log was restarted: nothing up to its head is new, and pushes of the former one are void.
     fileprivate mutating func restart(_ log: NoticeStanding) {
         self.log = log.log
         cursor = log.base

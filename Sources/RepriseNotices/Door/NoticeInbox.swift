@@ -2,23 +2,22 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// What the driver has to do, gathered while it is busy: a channel that changes a thousand times is
-/// looked at once.
+/// The driver's pending work, merged while it is busy: a channel that changes a thousand times is
+/// handled once.
 final class NoticeInbox: Sendable {
     struct Work: Sendable {
         /// Channels that have changed: at most as many as the journal has.
         var channels: Set<ChannelName> = []
         /// Channels that the app takes no part in any more.
         var left: Set<ChannelName> = []
-        /// What pushes said of channels: read up to there.
+        /// Read positions from pushes.
         var dismissed: [ChannelName: Int64] = [:]
-        /// Everything is compared with the system's list, and every channel with what is known of
-        /// it.
+        /// Compares everything with the system's list, and every channel with its row.
         var recovers = false
         var mergesSpool = false
-        /// Nothing waits for the end of a catch-up, and the mirror is replaced at once.
+        /// Nothing waits for the end of a catch-up, and the mirror is written at once.
         var isUrgent = false
-        /// What the person has set, or allows, is another.
+        /// The person's settings or permission have changed.
         var isResetting = false
         var waiters: [Int] = []
 
@@ -58,7 +57,7 @@ final class NoticeInbox: Sendable {
         }
     }
 
-    /// Nobody waits any more.
+    /// Ends all waiting.
     func close() {
         let waiters = state.withLock { state in
             defer {
@@ -82,9 +81,9 @@ final class NoticeInbox: Sendable {
         signal?.raise()
     }
 
-    /// Returns when everything is done that there is to do by now.
+    /// Returns when all pending work is done.
     ///
-    /// - Parameter limit: what ends the waiting; nil: nothing does.
+    /// - Parameter limit: ends the wait; nil: no limit.
     /// - Returns: whether it was done.
     func settled(within limit: (@Sendable () async -> Void)? = nil) async -> Bool {
         let id = state.withLock { state in

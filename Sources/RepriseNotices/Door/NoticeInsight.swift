@@ -2,12 +2,12 @@ public import RepriseCore
 
 /// The figure at the app's icon.
 public struct IconBadge: Hashable, Sendable {
-    /// What the icon shows, or would if the person allowed it.
+    /// The icon's figure, or what it would be with permission.
     public internal(set) var count: Int64
-    /// What is unread in all channels by the journal.
+    /// The journal's unread messages of all channels.
     public internal(set) var total: Int64
-    /// When the server counted, by its clock, if ``count`` is its own: a push has told of messages
-    /// that the journal does not have yet.
+    /// The server's time of ``count``, if it is the server's: a push has announced messages that
+    /// the journal does not have yet.
     public internal(set) var asOf: WallTime?
 
     /// Nothing unread.
@@ -17,25 +17,25 @@ public struct IconBadge: Hashable, Sendable {
     }
 }
 
-/// Every number of the door, for a debug view; counters begin with its running.
+/// Figures of the notices feature, for a debug view; counters begin when it runs.
 public struct NoticeInsight: Hashable, Sendable {
     /// Whether it runs.
     public internal(set) var isRunning = false
-    /// What the person allows; nil: the system was not asked yet.
+    /// The notification permission; nil: not read from the system yet.
     public internal(set) var permission: NotificationSettings.Authorization?
     /// The figure at the icon.
     public internal(set) var badge = IconBadge()
-    /// How many notices stand in the notification centre.
+    /// The number of delivered notifications.
     public internal(set) var standing = 0
-    /// What went wrong the last time; nil: nothing.
+    /// The last fault; nil: none.
     public internal(set) var fault: String?
-    /// What was done.
+    /// Counters of its work.
     public internal(set) var tally = NoticeTally()
 
     init() {}
 }
 
-/// What the door has counted.
+/// Counters of the notices feature.
 public struct NoticeTally: Hashable, Sendable {
     /// Notifications that the system was asked for.
     public internal(set) var shown = 0
@@ -59,6 +59,6 @@ public struct NoticeTally: Hashable, Sendable {
     /// How often something failed and was tried again.
     public internal(set) var failures = 0
 
-    /// Nothing counted.
+    /// All counters at zero.
     public init() {}
 }

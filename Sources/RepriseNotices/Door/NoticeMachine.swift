@@ -1,26 +1,25 @@
 package import RepriseCore
 package import RepriseWire
 
-/// What has become of showing one message; decides what is done when one of several things happens
-/// to it, in whatever order.
+/// The state of showing one message; decides the reaction to each event, in any order.
 ///
 /// `nothing → asked → standing → gone`, or `silent` where nothing is shown. The push, the socket,
-/// an extension's record, the system's list and a person who reads on another device race here;
-/// each is an event, and a message has one of these whatever brought it.
+/// an extension's record, the system's list and a read on another device race here; each is an
+/// event, and a message has one machine whatever delivered it.
 package struct NoticeMachine: Hashable, Sendable {
-    /// Where the message stands before the person.
+    /// The state of the message's notification.
     package enum Standing: Int64, Hashable, Sendable, CaseIterable {
-        /// The system is being asked to show it; a kill leaves nobody who knows whether it has.
+        /// Requested from the system; after a kill its outcome is uncertain.
         case asked = 0
-        /// It stands in the notification centre.
+        /// Delivered: in the notification centre.
         case standing = 1
         /// It stood there.
         case gone = 2
-        /// It was decided to show nothing of it.
+        /// Decided not to be shown.
         case silent = 3
     }
 
-    /// What brought the message first.
+    /// The first source of the message.
     package enum Way: String, Hashable, Sendable, CaseIterable {
         case push, `extension`, live, catchUp
     }
@@ -30,16 +29,16 @@ package struct NoticeMachine: Hashable, Sendable {
         case stored(NoticeDecision, Way)
         /// The system asks how to show a push of it, in the foreground.
         case pushArrived(NoticeDecision)
-        /// The system asks how to show what this door has asked it for, in the foreground.
+        /// The system asks how to show this feature's own notification, in the foreground.
         case localArrived(NoticeDecision)
-        /// An extension says that it has shown it.
+        /// An extension has recorded that it showed it.
         case extensionShowed(PresentationOptions, reason: String)
-        /// It stands in the notification centre.
+        /// It is in the notification centre.
         case found(isRemote: Bool)
-        /// It does not stand in the notification centre.
+        /// It is not in the notification centre.
         case missing
-        /// The process that asked the system has died, and it does not stand; the decision is made
-        /// again, as if nothing had been shown.
+        /// The requesting process has died, and the notification is missing; decided again, as if
+        /// nothing had been shown.
         case lost(NoticeDecision)
         /// The system has not taken it and said so; the decision is made again.
         case failed(NoticeDecision)
@@ -47,7 +46,7 @@ package struct NoticeMachine: Hashable, Sendable {
         case taken
         /// The system would not take it.
         case refused
-        /// It must not stand any more: read, deleted, on the screen, left.
+        /// It is obsolete: read, deleted, visible on the screen, or its channel was left.
         case ended(String)
         /// The person has tapped it or put it away.
         case touched(String)
@@ -56,13 +55,13 @@ package struct NoticeMachine: Hashable, Sendable {
     package struct Step: Hashable, Sendable {
         /// The system is to be asked to show it.
         package var shows = false
-        /// It is to be taken out of the notification centre.
+        /// Remove it from the notification centre.
         package var removes = false
-        /// How the system is to show what it has asked about.
+        /// The presentation that the system asked for.
         package var options: PresentationOptions = []
         /// The person was alerted a second time.
         package var isSecondAlert = false
-        /// It is shown again although it may have been before.
+        /// Shown again although it may have been shown before.
         package var isAgain = false
 
         package init() {}
@@ -72,12 +71,12 @@ package struct NoticeMachine: Hashable, Sendable {
     package var way: Way
     package var reason: String
     package var presentation: PresentationOptions
-    /// Whether what stands is a push, which carries the server's text and count.
+    /// Whether it is a push, which carries the server's text and count.
     package var isRemote = false
     /// How often it was heard of as an alert.
     package var alerts = 0
     package var unconfirmed = 0
-    /// Why it does not stand any more.
+    /// Why it is gone.
     package var ended: String?
 
     package init(
@@ -89,7 +88,7 @@ package struct NoticeMachine: Hashable, Sendable {
         self.presentation = presentation
     }
 
-    /// What a decision about the message has to know.
+    /// The facts of the message for a decision.
     package static func shown(_ machine: NoticeMachine?) -> NoticeState.Shown {
         switch machine?.standing {
         case nil: .never
@@ -98,17 +97,17 @@ package struct NoticeMachine: Hashable, Sendable {
         }
     }
 
-    /// Whether it is to be put into the notification centre, or at least be seen once.
+    /// Whether it goes into the notification centre, or is at least seen once.
     private static func isVisible(_ options: PresentationOptions) -> Bool {
         !options.isDisjoint(with: [.banner, .list])
     }
 
-    /// Takes an event.
+    /// Handles an event.
     ///
     /// - Parameters:
-    ///   - event: what has happened.
-    ///   - machine: nil: nothing was heard of the message before.
-    /// - Returns: what is to be done, once what `machine` has become is durable.
+    ///   - event: the event.
+    ///   - machine: nil: the message is unknown so far.
+    /// - Returns: the actions, once `machine` is durable.
     package static func take(_ event: Event, _ machine: inout NoticeMachine?) -> Step {
         guard var known = machine else { return begin(event, &machine) }
         defer { machine = known }
@@ -132,7 +131,7 @@ package struct NoticeMachine: Hashable, Sendable {
             machine?.isRemote = stands
             machine?.alerts = stands ? 1 : 0
         case .extensionShowed(let presentation, let reason):
-            // What an extension makes quiet stands in the list all the same.
+            // A notification silenced by an extension is in the list all the same.
             machine = NoticeMachine(
                 standing: .standing, way: .extension, reason: reason, presentation: presentation)
             machine?.isRemote = true
@@ -194,7 +193,7 @@ package struct NoticeMachine: Hashable, Sendable {
         ended = ended ?? why
     }
 
-    /// It was shown before the journal had it: it goes if there is a reason by now.
+    /// It was shown before the journal had it: removed if a reason exists now.
     private mutating func ended(by decision: NoticeDecision) -> Step {
         var step = Step()
         guard standing == .standing || standing == .asked, decision.removesBanner else {
@@ -205,7 +204,7 @@ package struct NoticeMachine: Hashable, Sendable {
         return step
     }
 
-    /// A push of what is shown already is not shown again; in the foreground that is ours to say.
+    /// A push of a shown message is not shown again; in the foreground that is our decision.
     private mutating func pushArrived(_ decision: NoticeDecision) -> Step {
         var step = ended(by: decision)
         step.options = decision.presentation.subtracting([.banner, .list, .sound])
@@ -258,14 +257,14 @@ package struct NoticeMachine: Hashable, Sendable {
                 isRemote = remote
                 return alerted(true, isRemote: remote)
             }
-            // Nobody asked us: it was shown all the same, and goes.
+            // Shown without our decision: it is removed.
             step = alerted(true, isRemote: remote)
             step.removes = true
         }
         return step
     }
 
-    /// Where `isKnown`, nobody has seen it.
+    /// Where `isKnown`, it was certainly not seen.
     private mutating func lost(_ decision: NoticeDecision, isKnown: Bool) -> Step {
         var step = Step()
         guard standing == .asked else { return step }

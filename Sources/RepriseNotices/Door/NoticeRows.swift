@@ -3,16 +3,15 @@ import GRDB
 import RepriseCore
 import RepriseWire
 
-/// What the journal has of one message.
+/// The journal's row of one message.
 struct NoticeRow: Hashable, Sendable {
     var id: EntryID
     var channel: ChannelName
     var seq: Int64
-    /// When it was published, by this device's calendar: after a restart nobody else may be there
-    /// to ask.
+    /// Its publication time by this device's calendar; kept for a restart.
     var time: WallTime
     var machine: NoticeMachine?
-    /// As the system is asked to show it, while nobody knows whether it has.
+    /// The requested content, while its outcome is uncertain.
     var content: NotificationContent?
 
     init(id: EntryID, channel: ChannelName, seq: Int64, time: WallTime) {
@@ -27,7 +26,7 @@ struct NoticeRow: Hashable, Sendable {
     }
 }
 
-/// Rows of the door's tables, in a transaction of the journal.
+/// Rows of the feature's tables, in a transaction of the journal.
 enum NoticeRows {
     private static let columns = """
         id, channel, seq, time, standing, way, reason, presentation, isRemote, alerts, unconfirmed,
@@ -41,7 +40,7 @@ enum NoticeRows {
         return row.flatMap(read)
     }
 
-    /// Those that stand, or of which nobody knows, by sequence.
+    /// Delivered or uncertain ones, by sequence.
     static func standing(in channel: ChannelName, _ db: Database) throws -> [NoticeRow] {
         try Row.fetchAll(
             db.cachedStatement(
@@ -63,7 +62,7 @@ enum NoticeRows {
         ).compactMap(read)
     }
 
-    /// Channels with messages of which nobody knows whether the system has taken them.
+    /// Channels with uncertain messages.
     static func asked(_ db: Database) throws -> [ChannelName] {
         try String.fetchAll(
             db,
@@ -97,7 +96,7 @@ enum NoticeRows {
 
     static func write(_ row: NoticeRow, at now: WallTime, _ db: Database) throws {
         guard let machine = row.machine else { return }
-        // What the system has taken it keeps itself.
+        // The system keeps the content of a delivered one itself.
         let content = machine.standing == .asked ? row.content : nil
         try db.cachedStatement(
             sql: """
@@ -128,13 +127,13 @@ enum NoticeRows {
     }
 }
 
-/// What the journal has of one channel.
+/// The journal's row of one channel.
 struct NoticeChannelRow: Hashable, Sendable {
     var channel: ChannelName
     var log: Int64
     var mark: String
     var cursor: Int64
-    /// Up to there nothing is news.
+    /// Nothing up to here is new.
     var before: Int64
     var read: Int64
     var start: Int64
@@ -182,9 +181,9 @@ struct NoticeBadgeRow: Hashable, Sendable {
     /// The server's newest count.
     var counted: Int64?
     var asOf: Int64
-    /// What the system was told last; nil: nothing yet.
+    /// The badge last set in the system; nil: none.
     var shown: Int64?
-    /// Whether a push has told of messages that our log does not have yet.
+    /// Whether a push has announced messages that the log does not have yet.
     var isBehind: Bool
 
     static func read(_ db: Database) throws -> NoticeBadgeRow {
@@ -202,7 +201,7 @@ struct NoticeBadgeRow: Hashable, Sendable {
             total: row[0], counted: row[1], asOf: row[2], shown: row[3], isBehind: row[4])
     }
 
-    /// The server's count holds while our log is behind what it counted; then our own does.
+    /// The server's count while our log is behind it; then our own.
     var effective: IconBadge {
         var badge = IconBadge()
         badge.total = total

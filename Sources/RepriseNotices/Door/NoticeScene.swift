@@ -1,15 +1,14 @@
 import RepriseWire
 import Synchronization
 
-/// What is in front of the person.
+/// The app's visibility to the person.
 final class NoticeScene: Sendable {
     private struct State {
-        /// What the app has said last; nil: nothing yet, as when a push has launched it and nobody
-        /// looks.
+        /// The app's last report; nil: none yet, as after a launch by a push.
         var isForeground: Bool?
         /// Until when the system lets the app run in the background, by the uptime.
         var backgroundUntil: Duration?
-        /// Whether there is a connection to the server.
+        /// Whether the server is connected.
         var isConnected = false
         /// In the order of appearance.
         var appeared: [ChannelName] = []
@@ -19,11 +18,11 @@ final class NoticeScene: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether a person looks at the app: as it has said, and until then if a channel is on its
-    /// screen.
+    /// Whether the app is in the foreground: by its report, and before that, if a channel is
+    /// visible.
     var isForeground: Bool { state.withLock { $0.isSeen } }
 
-    /// Whether the app has said that it is in the background, where each moment may be its last.
+    /// Whether the app has reported the background, where it may be killed at any moment.
     var isBackground: Bool { state.withLock { $0.isForeground == false } }
 
     func foreground() {

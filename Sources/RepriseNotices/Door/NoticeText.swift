@@ -1,17 +1,17 @@
 import RepriseCore
 import RepriseWire
 
-/// What a message says to a person, by the same rule as the server's push: `notice`, else `title`
-/// and `text`, else that there is one.
+/// The text of a message's notification, by the server's own rule: `notice`, else `title` and
+/// `text`, else a generic one.
 package struct NoticeText: Hashable, Sendable {
     package var title: String?
     package var body: String
     package var category: String?
 
-    /// Said of a message that says nothing of itself.
+    /// The text for a message without any.
     package static let unspoken = "New message"
 
-    /// Nil for a message that says `"notice": false`.
+    /// Nil for a message with `"notice": false`.
     ///
     /// - Parameter json: the message's body.
     package init?(_ json: [UInt8]) {
@@ -55,7 +55,7 @@ package struct NoticeText: Hashable, Sendable {
         return try? object.string(name)
     }
 
-    /// Without what turns the direction of the text around it, and cut between characters.
+    /// Removes control characters of text direction, and cuts between characters.
     private static func clean(_ text: String, _ bytes: Int) -> String {
         var clean = ""
         var left = bytes

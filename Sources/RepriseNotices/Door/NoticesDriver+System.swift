@@ -2,11 +2,11 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What the driver asks the system for, and what the system says stands.
+/// The driver's calls of the system.
 extension NoticesDriver {
-    /// The messages that stand.
+    /// The messages of delivered notifications.
     ///
-    /// Those for who was signed in before, where a kill came before they were taken away, go.
+    /// Removes those of a former user that a kill left behind.
     func standing(_ system: any UserNotifications) async throws -> [StandingNotice] {
         let all = StandingNotice.all(in: try await system.delivered())
         guard all.contains(where: { $0.hint.to != nil }) else { return all }
@@ -50,10 +50,10 @@ extension NoticesDriver {
         if let failure { throw failure }
     }
 
-    /// Takes out what stands by now.
+    /// Removes what is delivered by now.
     ///
-    /// The process may have been stopped, for days, since the system was asked what stands, and
-    /// pushes have shown it meanwhile.
+    /// The process may have been suspended for days since the system's list was read, and pushes
+    /// have been shown meanwhile.
     private func sort(
         _ shows: [(id: EntryID, content: NotificationContent)], _ system: any UserNotifications
     ) async throws -> (there: [EntryID], shows: [(id: EntryID, content: NotificationContent)]) {
@@ -90,8 +90,8 @@ extension NoticesDriver {
         return (taken, refused, nil)
     }
 
-    /// What was not asked for, or what the system has said no to, nobody has seen; of a call that
-    /// did not return nobody knows.
+    /// Unrequested or refused ones were certainly not seen; a call that did not return is
+    /// uncertain.
     private func note(
         _ shows: [(id: EntryID, content: NotificationContent)], without done: [EntryID],
         after failure: any Error
@@ -100,7 +100,7 @@ extension NoticesDriver {
         let code = (failure as? RepriseError)?.code
         if failure is CancellationError || code == .timedOut, !rest.isEmpty { rest.removeFirst() }
         notTaken.formUnion(rest)
-        // Beyond it they count as unconfirmed: that says too much, never too little.
+        // Beyond the limit they count as unconfirmed: an upper bound.
         if notTaken.count > NoticeLimits.recovered { notTaken = [] }
     }
 

@@ -4,8 +4,8 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// Looks at what has changed, decides in a transaction, asks the system, and writes down that it
-/// has: one round after the other.
+/// Handles changes: reads, decides in a transaction, calls the system, and records the result, one
+/// round after the other.
 actor NoticesDriver {
     nonisolated let desk: NoticeDesk
     nonisolated let journal: Journal
@@ -14,12 +14,12 @@ actor NoticesDriver {
     nonisolated let badges = Announcer(IconBadge())
 
     var insight = NoticeInsight()
-    /// What the person allows, as the system said last.
+    /// The system's last reported permission.
     private(set) var permission: NotificationSettings?
     var system: (any UserNotifications)?
-    /// When the system was asked last what stands.
+    /// The time of the last read of the system's list.
     var asked: WallTime?
-    /// What the system has said it has not taken, so that nobody could have seen it.
+    /// Requests that the system refused, so that they were certainly not seen.
     var notTaken: Set<EntryID> = []
     private var loop: Task<Void, any Error>?
     /// Catch-ups that are waited for, and until when.
@@ -28,8 +28,7 @@ actor NoticesDriver {
     private var alarmDue: Duration?
     private var mirrored: (value: NoticeMirror, at: Duration)?
     private var failures = 0
-    /// Until when what a dead process may have shown waits for the server to say what was read
-    /// since.
+    /// Until when uncertain notifications of a dead process wait for the server's read positions.
     private var placesUntil: Duration?
     private var recoversAgain = false
     private var endings: [CheckedContinuation<Void, Never>] = []
@@ -118,7 +117,7 @@ actor NoticesDriver {
         }
     }
 
-    /// What failed is done again after a pause, and what nobody knows of is looked for.
+    /// Retries failed work after a pause, and looks for uncertain outcomes.
     private func again(_ work: NoticeInbox.Work, after error: any Error) async throws {
         inbox.finish(work.waiters, isDone: false)
         if Task.isCancelled { return }
@@ -222,8 +221,8 @@ actor NoticesDriver {
         }
     }
 
-    /// Channels of which nobody has said yet what was read while no process ran: what may be shown
-    /// again of them waits for that, a moment.
+    /// Channels without a read position from the server since the start: their repeated
+    /// notifications wait for it, briefly.
     private func unplaced(isUrgent: Bool) async throws -> Set<ChannelName> {
         recoversAgain = false
         guard !isUrgent, let until = placesUntil, clock.uptime() < until else { return [] }
@@ -284,8 +283,8 @@ actor NoticesDriver {
         try await journal.mergeSpool()
     }
 
-    /// What an extension reads is replaced after what it is about: at most once a second while
-    /// nobody can need it sooner.
+    /// Writes the mirror after the rows it describes: at most once a second, unless an extension
+    /// may need it sooner.
     private func mirror(_ settings: NotificationSettings, isUrgent: Bool) async throws {
         let now = clock.uptime()
         let soonest = (mirrored?.at).map { $0 + .milliseconds(NoticeLimits.mirrorMilliseconds) }

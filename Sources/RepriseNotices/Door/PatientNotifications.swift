@@ -1,9 +1,9 @@
 import RepriseCore
 
-/// The system's notification centre, which is waited for, and not for ever: a call that never
-/// returns must not stop the door.
+/// The system's notification centre with timeouts: a call that never returns must not stop the
+/// feature.
 ///
-/// What a call that was left alone does later is found by asking what stands.
+/// Effects of an abandoned call are found by reading the system's list.
 struct PatientNotifications: UserNotifications {
     private let system: any UserNotifications
     private let patience: Patience

@@ -1,24 +1,22 @@
-/// The figure at the app's icon, as a service extension works it out: the app's count, or the
-/// server's, and what came since.
+/// The badge as computed by a service extension: the app's count, or the server's, plus what came
+/// since.
 ///
-/// It is a function of the mirror and of all that the extension was told since, so the order in
-/// which pushes come in makes no difference.
+/// A function of the mirror and all pushes since, so the order of pushes makes no difference.
 package struct ExtensionBadge: Hashable, Sendable {
     /// How many are unread.
     package var count: Int64
     /// When the server counted, if it was the server; by its clock, in milliseconds since 1970.
     package var asOf: Int64?
 
-    /// Works it out.
+    /// Computes it.
     ///
-    /// A count of the server is of no use once the app has counted as far itself: the app knows
-    /// what was read here. Of those that are of use the newest holds, so a count never takes the
-    /// place of a newer one. What it cannot have seen is added.
+    /// A server's count is used only beyond the position that the app has counted itself: the app
+    /// knows local reads. Of the usable counts the newest wins. Messages after it are added.
     ///
     /// - Parameters:
-    ///   - mirror: what the app has left; nil: nothing that can be read.
-    ///   - records: the messages that were pushed since, this one included.
-    /// - Returns: nil if nobody has counted.
+    ///   - mirror: the app's; nil: none is readable.
+    ///   - records: the messages pushed since, including this one.
+    /// - Returns: nil without any count.
     package static func figure(_ mirror: NoticeMirror?, _ records: [ShownRecord]) -> ExtensionBadge?
     {
         var badge: ExtensionBadge
@@ -38,7 +36,7 @@ package struct ExtensionBadge: Hashable, Sendable {
         return badge
     }
 
-    /// Whether the server has counted, later and further than the app.
+    /// Whether the server's count is later, and further, than the app's.
     private static func isOfUse(_ record: ShownRecord, _ mirror: NoticeMirror?) -> Bool {
         guard record.counted != nil, let asOf = record.countedAsOf else { return false }
         guard let mirror else { return true }
@@ -48,8 +46,7 @@ package struct ExtensionBadge: Hashable, Sendable {
         return asOf >= mirror.badgeAsOf
     }
 
-    /// The later count; of two at one moment that of the higher head, so that it is the same in
-    /// whatever order they came.
+    /// Orders counts by time, then by head, so that the order of arrival makes no difference.
     private static func order(_ record: ShownRecord) -> (Int64, Int64, String) {
         (record.countedAsOf ?? 0, record.head, record.id)
     }

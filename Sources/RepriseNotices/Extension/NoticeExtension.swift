@@ -4,8 +4,8 @@ public import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// What a notification service extension does with one push: it decides how the message is shown,
-/// and writes down that it was.
+/// Handles one push in a notification service extension: decides how the message is shown, and
+/// records that.
 ///
 /// ```swift
 /// let notice = NoticeExtension(at: sharedFolder)
@@ -13,11 +13,11 @@ import Synchronization
 /// notice.timeWillExpire()                               // in serviceExtensionTimeWillExpire
 /// ```
 ///
-/// It opens no journal: it reads the mirror that the app has left, and leaves a record in the
-/// spool, which the app takes over when it runs. Whatever goes wrong, something is shown: what
-/// cannot be decided is shown as it came.
+/// It opens no journal: it reads the app's mirror, and leaves a record in the spool, which the app
+/// merges when it runs. After any failure the push is still shown: without a decision it is shown
+/// unchanged.
 public final class NoticeExtension: Sendable {
-    /// How far it has come, for tests that end the process there.
+    /// Its steps, for tests that end the process there.
     package enum Step: String, Hashable, Sendable, CaseIterable {
         case began, read, decided, recorded
     }
@@ -37,10 +37,10 @@ public final class NoticeExtension: Sendable {
     /// Prepares for one push.
     ///
     /// - Parameters:
-    ///   - folder: the folder that the app shares with its extension, which its journal was
-    ///     configured with. With `RepriseAccounts` it is the same: whose part of it is current
-    ///     stands in it.
-    ///   - budget: how long it may take; then what is known is shown.
+    ///   - folder: the folder that the app shares with its extension, as in its journal's
+    ///     configuration. With `RepriseAccounts` it is the same: it names the current account's
+    ///     part.
+    ///   - budget: the time limit; then the best content so far is shown.
     public convenience init(at folder: URL, budget: Duration = NoticeLimits.extensionBudget) {
         self.init(at: folder, budget: budget, timekeeper: SystemTimekeeper())
     }
@@ -55,13 +55,13 @@ public final class NoticeExtension: Sendable {
         self.reached = reached
     }
 
-    /// Decides how a push is shown, and writes that down; once for each.
+    /// Decides how a push is shown, and records that; once for each.
     ///
-    /// What was decided is in the spool, durable, when this returns; unless the time was over
-    /// before, or the spool is full or cannot be written: then it is shown all the same.
+    /// The decision is durable in the spool when this returns; unless the time was over before, or
+    /// the spool is full or cannot be written: then it is shown all the same.
     ///
-    /// - Parameter request: as the system has it; its `info` is the payload.
-    /// - Returns: what is to be shown, never without a text that was there.
+    /// - Parameter request: the system's request; its `info` is the payload.
+    /// - Returns: the content to show; an existing text is never removed.
     public func content(for request: NotificationRequest) async -> NotificationContent {
         let original = request.content
         let isFirst = state.withLock { state in
@@ -88,13 +88,13 @@ public final class NoticeExtension: Sendable {
         }
     }
 
-    /// The system's time is nearly over: what is known by now is shown.
+    /// The system's time is nearly over: shows the best content so far.
     public func timeWillExpire() { answer(nil) }
 
     private func work(_ request: NotificationRequest) {
         reached(.began)
         guard let folder = SharedAccount(in: folder).current() else {
-            // Nobody is signed in: it is shown as it came, and no journal is told.
+            // Without a signed-in user it is shown unchanged, and not recorded.
             return answer(request.content)
         }
         let judge = judge(in: folder)
@@ -106,8 +106,8 @@ public final class NoticeExtension: Sendable {
         }
         reached(.decided)
         if let record = judgement.record {
-            // Recorded first. What cannot be recorded is shown nevertheless: the app asks the
-            // system what stands.
+            // Recorded first. If that fails, it is shown nevertheless: the app reads the delivered
+            // notifications.
             try? Spool(at: folder, timekeeper: timekeeper).record(record.entry())
         }
         reached(.recorded)

@@ -2,13 +2,13 @@ import Foundation
 import RepriseJournal
 
 extension NoticeMirror {
-    /// The same, with so much left out that it fits into the mirror.
+    /// The same, reduced to the mirror's size.
     ///
-    /// What is left out makes the extension less sure, never wrong: of a channel without a standing
-    /// it takes the server's count, and what is muted the server does not push as an alert. So
-    /// positions go first, the oldest of `order`; then what was shown; then mutes.
+    /// Omissions make the extension less precise, never wrong: for a channel without a position it
+    /// uses the server's count, and the server sends no alert for muted ones. Positions go first,
+    /// the oldest of `order`; then shown messages; then mutes.
     ///
-    /// - Parameter order: channels, those that changed last first; others go before them.
+    /// - Parameter order: channels, last changed first; others go before them.
     /// - Returns: a mirror of at most ``RepriseJournal/JournalLimits/mirrorBytes``.
     package func fitted(order: [String] = []) -> NoticeMirror {
         var fitted = self

@@ -1,14 +1,15 @@
 package import RepriseCore
 import RepriseWire
 
-/// What the app leaves for its service extension: everything that a decision needs beside the push.
+/// The app's data for its service extension: all that a decision needs besides the push.
 ///
-/// The value of the journal's mirror, at most 65,536 bytes as JSON: ``fitted(order:)`` sees to it.
+/// The value of the journal's mirror, at most 65,536 bytes as JSON: ``fitted(order:)`` ensures
+/// that.
 package struct NoticeMirror: Hashable, Sendable, Codable {
     /// The version of this shape.
     package static let version = 1
 
-    /// Where a channel stands for this person.
+    /// A channel's position for this user.
     package struct Standing: Hashable, Sendable, Codable {
         /// Up to where the person has read.
         package var read: Int64
@@ -28,7 +29,7 @@ package struct NoticeMirror: Hashable, Sendable, Codable {
     package struct Mute: Hashable, Sendable, Codable {
         /// Until then, in milliseconds since 1970; nil: for ever.
         package var until: Int64?
-        /// Whether what names the person comes through.
+        /// Whether mentions come through.
         package var exceptMentions: Bool
 
         package init(until: Int64? = nil, exceptMentions: Bool = false) {
@@ -37,7 +38,7 @@ package struct NoticeMirror: Hashable, Sendable, Codable {
         }
     }
 
-    /// Who is signed in.
+    /// The signed-in user.
     package var me: String?
     /// By channel: those that changed last, at most ``NoticeLimits/mirrored``.
     package var standings: [String: Standing] = [:]
@@ -47,9 +48,9 @@ package struct NoticeMirror: Hashable, Sendable, Codable {
     package var senderMutes: [String: Mute] = [:]
     /// As `22:00`, `07:00` and a zone; nil: none.
     package var quiet: [String]?
-    /// What the person allows.
+    /// The notification settings.
     package var settings: NotificationSettings
-    /// What is unread in all channels, as the app counted it.
+    /// The unread messages of all channels, as the app counted them.
     package var badge: Int64 = 0
     /// The newest moment of a count of the server that the app has taken, by the server's clock, in
     /// milliseconds since 1970.

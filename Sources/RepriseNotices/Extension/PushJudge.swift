@@ -1,23 +1,23 @@
 package import RepriseCore
 import RepriseWire
 
-/// Decides what becomes of a push: pure, on what was read before.
+/// Decides how a push is shown: a pure function of its inputs.
 package struct PushJudge: Sendable {
-    /// What is shown, and what is written down.
+    /// The content to show, and the record.
     package struct Judgement: Hashable, Sendable {
-        /// What is shown.
+        /// The content to show.
         package var content: NotificationContent
-        /// What is written down; nil: it is no push of a message of ours.
+        /// The record; nil: not a push of our messages.
         package var record: ShownRecord?
     }
 
-    /// What the app has left; nil: nothing that can be read.
+    /// The app's mirror; nil: none is readable.
     package var mirror: NoticeMirror?
     /// Why not.
     package var withoutMirror: RepriseError.Code?
-    /// What the extension has shown since, as far as the app has not taken it over.
+    /// The extension's records that the app has not merged yet.
     package var records: [ShownRecord]
-    /// What the calendar says.
+    /// The wall clock.
     package var now: WallTime
 
     package init(
@@ -32,12 +32,11 @@ package struct PushJudge: Sendable {
 
     /// Decides.
     ///
-    /// What it does not understand is shown as it came: a notification that is not hidden by
-    /// mistake is worth more than one that is.
+    /// An unknown push is shown unchanged: a notification must not be hidden by mistake.
     ///
-    /// - Parameter request: as the system has it.
-    /// - Returns: what is shown. It has the text that it came with, because content without any
-    ///   would be ignored.
+    /// - Parameter request: the system's request.
+    /// - Returns: the content to show. It keeps its text, because content without any would be
+    ///   ignored.
     package func judge(_ request: NotificationRequest) -> Judgement {
         guard let hint = try? PushHint(payload: request.content.info), hint.kind == .alert,
             let id = hint.id
@@ -64,9 +63,8 @@ package struct PushJudge: Sendable {
             published: hint.time ?? now, source: .push)
     }
 
-    /// That the extension runs says that the system lets the app show something, and what a person
-    /// has switched off the system takes away itself: the settings in the mirror may be those of
-    /// yesterday.
+    /// The extension only runs if the system may show something, and the system applies current
+    /// settings itself: those in the mirror may be old.
     private func state(_ hint: PushHint, _ id: EntryID) -> NoticeState {
         var state = NoticeState(
             me: mirror?.me.flatMap { try? UserID($0) },
@@ -87,8 +85,7 @@ package struct PushJudge: Sendable {
         return state
     }
 
-    /// Of a push for who was signed in before nothing is told to who is now; the app takes it away
-    /// when it runs.
+    /// Hides the content of a push for the former user; the app removes it when it runs.
     private func hidden(_ content: NotificationContent) -> NotificationContent {
         var content = dressed(content, [], nil)
         (content.title, content.subtitle, content.body) = ("", "", "…")
@@ -96,8 +93,8 @@ package struct PushJudge: Sendable {
         return content
     }
 
-    /// An extension cannot keep a push from being shown: what nobody should be told of goes into
-    /// the list without a sound, until the app takes it away.
+    /// An extension cannot suppress a push: a silenced one is listed without a sound, until the app
+    /// removes it.
     private func dressed(
         _ content: NotificationContent, _ presentation: PresentationOptions,
         _ badge: ExtensionBadge?
@@ -119,7 +116,7 @@ extension NoticeMirror {
 }
 
 extension NoticeDecision.Reason {
-    /// Whether the message is one more that nobody has read.
+    /// Whether the message adds to the unread count.
     var countsAsUnread: Bool {
         switch self {
         case .mine, .deleted, .read, .before: false

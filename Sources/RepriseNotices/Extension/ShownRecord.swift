@@ -3,10 +3,10 @@ package import RepriseCore
 import RepriseJournal
 package import RepriseWire
 
-/// What a service extension says that it has shown: the payload of an entry of
+/// A service extension's record of a shown message: the payload of an entry of
 /// ``NoticeKinds/shown``, by the spool.
 ///
-/// It only marks a message as shown. It never covers and never applies.
+/// It only marks a message as shown; it never covers or applies it.
 package struct ShownRecord: Hashable, Sendable, Codable {
     /// The message.
     package var id: String
@@ -16,7 +16,7 @@ package struct ShownRecord: Hashable, Sendable, Codable {
     package var seq: Int64
     /// When, by the device's calendar, in milliseconds since 1970.
     package var at: Int64
-    /// Why it is shown as it is: a ``RepriseWire/NoticeDecision/Reason``.
+    /// The reason for its presentation: a ``RepriseWire/NoticeDecision/Reason``.
     package var reason: String
     /// The bits of ``RepriseCore/PresentationOptions``.
     package var presentation: Int
@@ -28,7 +28,7 @@ package struct ShownRecord: Hashable, Sendable, Codable {
     package var head: Int64
     /// When the message was stored, by the server's clock.
     package var time: Int64?
-    /// What the server has counted, whether that was taken or not.
+    /// The server's count, whether it was used or not.
     package var counted: Int64?
     /// When, by the server's clock.
     package var countedAsOf: Int64?
@@ -37,7 +37,7 @@ package struct ShownRecord: Hashable, Sendable, Codable {
     /// Why the mirror could not be asked, as a ``RepriseCore/RepriseError/Code``; nil: it was.
     package var withoutMirror: String?
 
-    /// A record of a push that says which message it is of.
+    /// A record of a push that names its message.
     package init(_ hint: PushHint, of id: EntryID, at now: WallTime) {
         self.id = id.text
         channel = hint.channel.text
@@ -59,14 +59,14 @@ extension ShownRecord {
         .hash(of: message, prefix: "shown-")
     }
 
-    /// Reads what an entry holds.
+    /// Decodes an entry's payload.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and what the decoder throws.
     package init(payload: [UInt8]) throws {
         self = try ForeignJSON.decode(ShownRecord.self, from: payload)
     }
 
-    /// What goes into the spool.
+    /// The entry for the spool.
     package func entry() throws -> NewEntry {
         NewEntry(
             id: Self.entryID(of: id), kind: NoticeKinds.shown, source: "extension",

@@ -3,7 +3,7 @@ import GRDB
 package import RepriseCore
 package import RepriseJournal
 
-/// What was decided about messages and why, as the owner of a journal wrote it down.
+/// Decisions about messages and their reasons, from the owner's records in a journal.
 package struct NoticesReading: Hashable, Sendable {
     /// One message.
     package struct Decided: Hashable, Sendable {
@@ -13,26 +13,26 @@ package struct NoticesReading: Hashable, Sendable {
         package var at: WallTime
         /// `asked`, `standing`, `gone` or `silent`.
         package var standing: String
-        /// What brought it first: `push`, `extension`, `live` or `catchUp`.
+        /// Its first source: `push`, `extension`, `live` or `catchUp`.
         package var way: String
         /// A ``RepriseWire/NoticeDecision/Reason``, or `found`: it was in the notification centre
         /// before anybody here heard of it.
         package var reason: String
         package var presentation: PresentationOptions
-        /// Why it does not stand any more.
+        /// Why it is gone.
         package var ended: String?
         package var alerts: Int
         package var unconfirmed: Int
     }
 
-    /// What the icon shows by the journal.
+    /// The badge by the journal.
     package var badge: Int64
-    /// What is unread in all channels.
+    /// Unread messages of all channels.
     package var total: Int64
     /// The server's newest count, and when it counted.
     package var counted: Int64?
     package var asOf: WallTime?
-    /// What the system was told last; nil: nothing, or an extension has told it since.
+    /// The badge last set in the system; nil: none, or an extension has set it since.
     package var shown: Int64?
     /// Channels with something unread.
     package var channels: Int
@@ -46,12 +46,12 @@ package struct NoticesReading: Hashable, Sendable {
         package var count: Int64
     }
 
-    /// Reads a journal that another process may own, and does not disturb it.
+    /// Reads a journal without disturbing the process that owns it.
     ///
     /// - Parameters:
     ///   - folder: the journal's folder.
-    ///   - schemas: all that the doors add.
-    ///   - limit: how many of the newest decisions.
+    ///   - schemas: of all features.
+    ///   - limit: the number of newest decisions to read.
     /// - Returns: nil if the owner has not made its tables yet.
     /// - Throws: as `Journal.peek`.
     package static func read(at folder: URL, schemas: [JournalSchema], limit: Int) throws

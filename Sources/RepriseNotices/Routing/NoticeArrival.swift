@@ -2,17 +2,17 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// What a person did with a notification: the payload of an entry of ``NoticeKinds/tap`` or
+/// A response to a notification: the payload of an entry of ``NoticeKinds/tap`` or
 /// ``NoticeKinds/action``.
 struct NoticeArrival: Hashable, Sendable, Codable {
-    /// `open`, `dismiss`, or what stands on the button.
+    /// `open`, `dismiss`, or the action's id.
     var action: String
-    /// What was typed.
+    /// The typed text.
     var text: String?
     var channel: String?
     var message: String?
     var seq: Int64?
-    /// What the banner said, for a screen of something that is not there.
+    /// The banner's title, for a screen of a missing target.
     var title: String?
     /// The app's own button: not `open` or `dismiss` of the system.
     var isButton: Bool

@@ -3,8 +3,7 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What comes in through taps and actions of notifications, from the record to the app or the
-/// outbox.
+/// The way of taps and actions, from the record to the app or the outbox.
 final class NoticeRouting: Sendable {
     private let journal: Journal
     private let messages: any NoticeMessages
@@ -44,12 +43,12 @@ final class NoticeRouting: Sendable {
         }
     }
 
-    /// A button of which nobody knows what it does is a tap: the app sees which one it was.
+    /// An unknown action is a tap: the app sees its name.
     private func kind(of arrival: NoticeArrival) -> String {
         isAction(arrival) ? NoticeKinds.action : NoticeKinds.tap
     }
 
-    /// Whether it is done without the app's screen.
+    /// Whether it is performed without the app's screen.
     func isAction(_ arrival: NoticeArrival) -> Bool {
         let isDone =
             arrival.isButton
@@ -66,13 +65,13 @@ final class NoticeRouting: Sendable {
         }
     }
 
-    /// Whether the server knows what an action says was read.
+    /// Whether the server has confirmed the action's read position.
     func isReadKnown(_ arrival: NoticeArrival) async -> Bool {
         guard arrival.isButton, let channel = arrival.channelName, let seq = arrival.seq else {
             return true
         }
         let known = try? await journal.read { [messages] db in
-            // A server that knows no users never says who has read what.
+            // A server without users never confirms a read position.
             try messages.user(db) == nil || messages.isReadKnown(channel, through: seq, db)
         }
         return known ?? true
@@ -83,8 +82,8 @@ final class NoticeRouting: Sendable {
 
     // MARK: Actions
 
-    /// A reply is in the outbox, and read is what was read, in the transaction that ends the entry:
-    /// exactly once.
+    /// A reply enters the outbox, and a read position is set, in the transaction that ends the
+    /// entry: exactly once.
     func started() async {
         let (messages, configuration) = (messages, configuration)
         await journal.handle(NoticeKinds.action) { db, entry in
@@ -125,7 +124,7 @@ final class NoticeRouting: Sendable {
         }
     }
 
-    // MARK: Handing over
+    // MARK: Dispatch
 
     private static func make(
         _ lent: Lent, _ journal: Journal, _ messages: any NoticeMessages,

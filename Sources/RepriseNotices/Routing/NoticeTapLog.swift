@@ -29,7 +29,7 @@ enum NoticeTapLog {
         ).execute(arguments: [routed.resolution.noticeName, routed.reason, id.text])
     }
 
-    /// It is not handed over again.
+    /// It is not dispatched again.
     static func presented(_ id: EntryID, at now: WallTime, _ db: Database) throws {
         try db.cachedStatement(
             sql: """
@@ -56,7 +56,7 @@ enum NoticeTapLog {
 }
 
 extension Resolution {
-    /// As it stands in the log.
+    /// Its name in the log.
     var noticeName: String {
         switch self {
         case .active(_, .partGone): "active: message deleted"

@@ -1,15 +1,14 @@
 public import RepriseCore
 import RepriseJournal
 
-/// Where a notification that a person has tapped leads, as things stand when it is handed over.
+/// A tap on a notification with its target, resolved at the moment of its dispatch.
 public struct NoticeTap: Sendable, Identifiable {
-    /// The id that it was recorded with: the same tap comes again with the same id if the process
-    /// died over it.
+    /// The id that it was recorded with: stays the same when it is dispatched again after a crash.
     public let id: EntryID
     /// The conversation: `sort` is ``NoticeTaps/sort``, `id` the channel, `part` the message; nil
     /// if it carries none that can be read.
     public let route: Route?
-    /// What that is now; each case is a screen of its own.
+    /// The target's current status; each case needs a screen of its own.
     public let resolution: Resolution
     /// Why, for a log.
     public let reason: String
@@ -17,30 +16,30 @@ public struct NoticeTap: Sendable, Identifiable {
     public let seq: Int64?
     /// The action of the notification, if it was not the notification itself.
     public let action: String?
-    /// What was typed for that action.
+    /// The text typed for that action.
     public let answer: String?
-    /// How often it was handed over, this time included.
+    /// The number of dispatches, including this one.
     public let attempt: Int
 
     let ending: Ending
 
-    /// Says that a screen shows it: it is never handed over again.
+    /// Acknowledges that a screen shows it: it is never dispatched again.
     ///
     /// Returns when that is durable. A second call does nothing.
     ///
-    /// - Throws: what the journal throws; then say it again.
+    /// - Throws: what the journal throws; then call it again.
     public func presented() async throws { try await ending.end(id, reason: "presented") }
 
-    /// Says that no screen is to be shown for it: it is never handed over again.
+    /// Acknowledges it without a screen: it is never dispatched again.
     ///
-    /// - Parameter reason: why, for the log; at most 1,024 bytes of it are kept.
-    /// - Throws: what the journal throws; then say it again.
+    /// - Parameter reason: for the log; at most 1,024 bytes of it are kept.
+    /// - Throws: what the journal throws; then call it again.
     public func declined(_ reason: String) async throws {
         try await ending.end(id, reason: "declined: \(reason)")
     }
 }
 
-/// What people have tapped, each handed over until the app says that it has presented it.
+/// The taps on notifications, each dispatched until the app acknowledges it.
 ///
 /// ```swift
 /// for await tap in notices.taps {
@@ -52,10 +51,10 @@ public struct NoticeTap: Sendable, Identifiable {
 /// }
 /// ```
 ///
-/// A tap over which the process dies comes again; so does one whose loop ends. At most
-/// ``NoticeLimits/tapsInHand`` are in hand.
+/// A tap whose process dies is dispatched again; so is one whose loop ends. At most
+/// ``NoticeLimits/tapsInHand`` are in flight.
 public struct NoticeTaps: AsyncSequence, Sendable {
-    /// What it brings.
+    /// The element type.
     public typealias Element = NoticeTap
 
     /// The sort of entity that a tap leads to, as in ``RepriseCore/Route/sort``.
@@ -90,7 +89,7 @@ struct NoticeRouted: Sendable {
 }
 
 extension NoticeTap {
-    /// What one loop has in hand, held by the loop and by each tap that it has brought.
+    /// The taps in flight of one loop, held by the loop and by each tap.
     final class Ending: Sendable {
         private let journal: Journal
         private let clock: any Timekeeper
@@ -105,7 +104,7 @@ extension NoticeTap {
         func next() async -> NoticeTap? {
             guard let (lent, routed) = await hand.next() else { return nil }
             let id = lent.entry.id
-            // Not waited for: it is for people, and a person waits for the screen.
+            // Not awaited: a log for people, while a person waits for the screen.
             let now = clock.wall()
             Task { [journal] in
                 try? await journal.write { db in

@@ -2,13 +2,13 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 
-/// Waits for what transactions of the journal bring about: looks once at the beginning and after
-/// each commit, and never in between.
+/// Waits for an effect of the journal's transactions: checks once at the beginning and after each
+/// commit.
 final class NoticeWait: TransactionObserver, Sendable {
     private let signal = Signal()
     private let clock: any Timekeeper
 
-    /// Hears of commits from now on, until it is let go.
+    /// Observes commits until it is released.
     init(_ journal: Journal, _ clock: any Timekeeper) async {
         self.clock = clock
         try? await journal.write { [self] db in
@@ -16,7 +16,7 @@ final class NoticeWait: TransactionObserver, Sendable {
         }
     }
 
-    /// Returns when it is true, or at a moment; a task that is cancelled does not wait.
+    /// Returns when the condition is true, at the deadline, or when the task is cancelled.
     func until(_ end: Duration, _ isTrue: () async -> Bool) async {
         let alarm = Task { [clock, signal] in
             try? await clock.sleep(until: end)

@@ -3,16 +3,16 @@ package import RepriseCore
 package import RepriseWire
 import Synchronization
 
-/// The server, as far as settings are told to it: over HTTP, because they are to be told also while
-/// no socket is open.
+/// The server's settings API, over HTTP, because settings are also sent without an open socket.
 package struct NoticeServer: Sendable {
-    /// Where: `https://host:port`.
+    /// Its address: `https://host:port`.
     package var url: String
     /// How.
     package var transport: any HTTPTransport
-    /// Who this device is, to the server.
+    /// This device's id for the server.
     package var device: @Sendable () async throws -> EntryID
-    /// A token, and another one if the server has refused the last; nil: the server asks nobody.
+    /// Returns a token, and a new one if the server has refused the last; nil: the server needs
+    /// none.
     package var token: (@Sendable (_ isRefused: Bool) async throws -> AccessToken)?
 
     package init(
@@ -26,7 +26,7 @@ package struct NoticeServer: Sendable {
         self.token = token
     }
 
-    /// What the server says.
+    /// The server's answer.
     enum Answer: Hashable, Sendable {
         /// Done, with this content.
         case done([UInt8])
@@ -34,9 +34,9 @@ package struct NoticeServer: Sendable {
         case refused(status: Int, words: String)
     }
 
-    /// Asks, with a fresh token if the one before is refused.
+    /// Sends a request, with a fresh token if the first is refused.
     ///
-    /// - Throws: ``Unreached`` for whatever may go away by itself.
+    /// - Throws: ``Unreached`` for any failure that may be temporary.
     func ask(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> Answer {
         do {
             let first = try await exchange(method, path, body, isRefused: false)
@@ -106,7 +106,7 @@ package struct NoticeServer: Sendable {
         }
     }
 
-    /// What the server says for people: of a foreign text no more than a line.
+    /// The server's message for people: at most one line of a foreign text.
     private static func words(_ body: [UInt8]) -> String? {
         struct Body: Decodable {
             struct Failure: Decodable { var message: String }
@@ -117,11 +117,11 @@ package struct NoticeServer: Sendable {
     }
 }
 
-/// The server was not reached, or not as it should be: it is asked again.
+/// The server was unreachable or failed: try again.
 struct Unreached: Error, Hashable, Sendable {
     var words: String
     var code: RepriseError.Code
-    /// How long the server asks to be left alone.
+    /// The wait that the server asks for.
     var wait: Duration?
 
     init(_ words: String, code: RepriseError.Code, wait: Duration? = nil) {

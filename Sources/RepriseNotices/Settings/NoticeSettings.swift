@@ -1,19 +1,18 @@
 public import RepriseCore
 public import RepriseWire
 
-/// What a person has set about notices, as it holds on this device now.
+/// A person's notification settings, as they apply on this device now.
 ///
-/// It holds here from the moment at which it was set, whether the server was reached or not;
-/// ``Standing`` says how far the server is.
+/// They apply at once, whether the server was reached or not; ``Standing`` is the server's state.
 public struct NoticeSettings: Hashable, Sendable {
-    /// What the server knows of a setting.
+    /// The server's state of a setting.
     public enum Standing: Hashable, Sendable {
         /// The server has it.
         case told
-        /// The server is told as soon as it can be reached.
+        /// It is sent as soon as the server can be reached.
         case waits
-        /// The server has refused it, for this reason. It holds on this device; the entry is a dead
-        /// letter.
+        /// The server has refused it, for this reason. It applies on this device; the entry is a
+        /// dead letter.
         case refused(String)
     }
 
@@ -21,19 +20,19 @@ public struct NoticeSettings: Hashable, Sendable {
     public struct Mute: Hashable, Sendable {
         /// Until then; nil: for ever.
         public var until: WallTime?
-        /// Whether what names the person comes through.
+        /// Whether mentions come through.
         ///
-        /// Of this device alone: the server does not know of it.
+        /// Of this device alone: the server does not know it.
         public var exceptMentions: Bool
-        /// What the server knows of it.
+        /// The server's state of it.
         public var standing: Standing
     }
 
-    /// The hours in which nothing should be heard.
+    /// Quiet hours.
     public struct Quiet: Hashable, Sendable {
         /// Which hours.
         public var hours: QuietHours
-        /// What the server knows of them.
+        /// The server's state of them.
         public var standing: Standing
     }
 
@@ -43,34 +42,33 @@ public struct NoticeSettings: Hashable, Sendable {
     public var people: [UserID: Mute] = [:]
     /// Of the person, on all devices.
     public var quiet: Quiet?
-    /// Of this device alone, where they come before those of the person.
+    /// Of this device alone; they take precedence over the person's.
     public var deviceQuiet: Quiet?
-    /// What the server knows of where this device is reached by pushes; nil: it is not to be
-    /// reached.
+    /// The server's state of the push registration; nil: not registered.
     public var push: Standing?
 
-    /// Nothing is set.
+    /// No settings.
     public init() {}
 
-    /// Whether these are hours in which nothing should be heard.
+    /// Whether a moment is within quiet hours.
     ///
-    /// - Parameter moment: what the calendar says.
+    /// - Parameter moment: the wall clock.
     /// - Returns: by the hours of this device, or else by those of the person.
     public func isQuiet(at moment: WallTime) -> Bool {
         (deviceQuiet ?? quiet)?.hours.contains(moment) ?? false
     }
 
-    /// Whether a channel is put aside, as a decision takes it.
+    /// The mute of a channel, for a decision.
     package func mute(of channel: ChannelName) -> NoticeState.Mute {
         channels[channel]?.state ?? .none
     }
 
-    /// Whether a person is put aside, as a decision takes it.
+    /// The mute of a person, for a decision.
     package func mute(of person: UserID?) -> NoticeState.Mute {
         person.flatMap { people[$0]?.state } ?? .none
     }
 
-    /// Into what the extension reads.
+    /// Writes the settings into the mirror.
     package func write(to mirror: inout NoticeMirror) {
         mirror.channelMutes = Self.mirrored(channels) { $0.text }
         mirror.senderMutes = Self.mirrored(people) { $0.text }
@@ -96,7 +94,7 @@ extension NoticeSettings.Mute {
 }
 
 extension NoticeSettings {
-    /// As the door's decisions ask.
+    /// The settings for the feature's decisions.
     var preferences: NoticePreferences {
         var preferences = NoticePreferences()
         preferences.channelMute = { mute(of: $0) }

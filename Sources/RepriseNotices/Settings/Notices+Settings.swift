@@ -2,8 +2,8 @@ public import RepriseCore
 import RepriseJournal
 public import RepriseWire
 
-/// What a person sets: it holds on this device at once, and the server is told as soon as it can be
-/// reached.
+/// A person's settings: they apply on this device at once, and are sent to the server as soon as it
+/// can be reached.
 ///
 /// ```swift
 /// try await notices.mute(channel: general, until: tomorrow)
@@ -11,25 +11,24 @@ public import RepriseWire
 /// try await notices.registered(pushToken: token)      // at each start, with what the system says
 /// ```
 ///
-/// Each of these is durable when it returns. What the server refuses is a dead letter, and holds on
-/// this device.
+/// Each of these is durable when it returns. A setting that the server refuses is a dead letter,
+/// and still applies on this device.
 extension Notices {
-    /// What is set, as it holds on this device.
+    /// The settings, as they apply on this device.
     public var settings: NoticeSettings { settingsDriver.board.value }
 
-    /// What is set, then each change, also by another device; a slow reader gets the newest.
+    /// The settings, then each change, also from another device; a slow reader gets the newest.
     public var settingsChanges: AsyncStream<NoticeSettings> { settingsDriver.board.watch() }
 
-    /// Why the server could not be told of settings last; nil: it could, or nothing was tried.
+    /// Why the last transfer of settings failed; nil: it succeeded, or none was tried.
     public var settingsFailure: RepriseError? { settingsDriver.lastFailure }
 
-    /// Puts a channel aside, or changes until when.
+    /// Mutes a channel, or changes its end.
     ///
     /// - Parameters:
     ///   - channel: the channel.
-    ///   - until: until then; nil: for ever.
-    ///   - exceptMentions: whether what names the person comes through, where it is this device
-    ///     that decides.
+    ///   - until: the end; nil: for ever.
+    ///   - exceptMentions: whether mentions come through, where this device decides.
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``, and as
     ///   ``RepriseJournal/Journal/write(_:)``.
     public func mute(
@@ -46,13 +45,13 @@ extension Notices {
         try await settingsDriver.set(.channel(channel), nil)
     }
 
-    /// Puts a person aside, in whatever channel they publish, or changes until when.
+    /// Mutes a person in all channels, or changes its end.
     ///
     /// - Parameters:
     ///   - person: the person.
-    ///   - until: until then; nil: for ever.
-    ///   - exceptMentions: whether what names the person who is signed in comes through, where it
-    ///     is this device that decides.
+    ///   - until: the end; nil: for ever.
+    ///   - exceptMentions: whether mentions of the signed-in user come through, where this device
+    ///     decides.
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``, and as
     ///   ``RepriseJournal/Journal/write(_:)``.
     public func mute(
@@ -61,30 +60,28 @@ extension Notices {
         try await settingsDriver.set(.person(person), Self.mute(until, exceptMentions))
     }
 
-    /// Takes a person back.
+    /// Unmutes a person.
     ///
-    /// - Parameter person: the person; one who is not put aside is none already.
+    /// - Parameter person: the person; does nothing without a mute.
     /// - Throws: as ``RepriseJournal/Journal/write(_:)``.
     public func unmute(person: UserID) async throws {
         try await settingsDriver.set(.person(person), nil)
     }
 
-    /// Sets the hours in which nothing should be heard.
+    /// Sets quiet hours.
     ///
     /// - Parameters:
-    ///   - hours: which hours; nil: none.
-    ///   - onThisDeviceAlone: whether they are of this device, where they come before those of the
-    ///     person.
+    ///   - hours: the hours; nil: none.
+    ///   - onThisDeviceAlone: whether they apply to this device, with precedence over the person's.
     /// - Throws: as ``RepriseJournal/Journal/write(_:)``.
     public func setQuietHours(_ hours: QuietHours?, onThisDeviceAlone: Bool = false) async throws {
         try await settingsDriver.set(
             onThisDeviceAlone ? .deviceQuiet : .quiet, hours.map { SettingValue($0) })
     }
 
-    /// The system says where this device is reached by pushes.
+    /// Registers this device's push token.
     ///
-    /// Call it at each start, with what the system says then: it may be another one than last time,
-    /// and the server may have lost it.
+    /// Call it at each start: the token may have changed, and the server may have lost it.
     ///
     /// - Parameter pushToken: as `didRegisterForRemoteNotificationsWithDeviceToken` has it.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, and as
@@ -118,26 +115,26 @@ extension Notices {
 
     // MARK: For the facade
 
-    /// Tells the server what was set, until the task is cancelled.
+    /// Sends settings to the server, until the task is cancelled.
     ///
-    /// - Parameter server: how it is reached.
+    /// - Parameter server: the server's API.
     package func runSettings(with server: NoticeServer) async { await settingsDriver.run(server) }
 
-    /// There is a connection to the server, or none any more.
+    /// The connection to the server was opened or closed.
     ///
-    /// With it what waits is told at once, and what was set elsewhere is asked for.
+    /// When it opens, pending settings are sent and those of other devices are read.
     package func connectionChanged(isOpen: Bool) {
         guard driver.scene.isConnected != isOpen else { return }
         driver.scene.isConnected = isOpen
         if isOpen { settingsDriver.connected() }
     }
 
-    /// The person signs out: the server is to forget where this device is reached.
+    /// The person signs out: removes the push registration from the server.
     ///
-    /// It waits for that shortly. If the server cannot be told now, its pushes come until the next
-    /// user of this device has registered it, or the system says that the token is no more.
+    /// Waits for that only shortly. If the server cannot be reached, its pushes continue until the
+    /// next user of this device has registered, or the system invalidates the token.
     ///
-    /// - Returns: whether the server has forgotten it, or never knew.
+    /// - Returns: whether the server has removed it, or never had it.
     @discardableResult
     package func leaveSettings() async -> Bool { await settingsDriver.leave() }
 }

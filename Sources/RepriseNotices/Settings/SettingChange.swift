@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What a setting is of; its text is the row's and the lane's name.
+/// The target of a setting; its text is the row's name and the partition key.
 enum SettingTarget: Hashable, Sendable {
     case channel(ChannelName)
     case person(UserID)
@@ -37,7 +37,7 @@ enum SettingTarget: Hashable, Sendable {
         }
     }
 
-    /// What is told of one target is told in the order in which it was set.
+    /// Changes of one target are sent in order.
     var lane: String { EntryID.hash(of: text, prefix: "setting-").text }
 
     var isMute: Bool {
@@ -59,7 +59,7 @@ enum SettingTarget: Hashable, Sendable {
     }
 }
 
-/// What is set of a target.
+/// The value of a setting.
 enum SettingValue: Hashable, Sendable, Codable {
     case mute(until: Int64?, exceptMentions: Bool)
     case quiet(from: String, to: String, zone: String)
@@ -80,6 +80,6 @@ enum SettingValue: Hashable, Sendable, Codable {
 /// The content of an entry of ``NoticeKinds/setting``.
 struct SettingChange: Hashable, Sendable, Codable {
     var target: String
-    /// Nil: it was taken back.
+    /// Nil: removed.
     var value: SettingValue?
 }

@@ -4,9 +4,9 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What the journal has of settings: read and written in its transactions.
+/// Settings in the journal: read and written in its transactions.
 struct SettingDesk: Sendable {
-    /// How a row stands with the server.
+    /// A row's state for the server.
     enum State: Int {
         case told = 0
         case waits = 1
@@ -17,14 +17,14 @@ struct SettingDesk: Sendable {
 
     // MARK: Set here
 
-    /// Sets something: it holds, and the server will be told.
+    /// Sets a value: it applies at once, and is sent to the server.
     ///
-    /// What waits of the same target has nothing to say any more; what is in hand is told first.
+    /// Replaces waiting changes of the same target; one in flight is sent first.
     ///
     /// - Parameters:
-    ///   - target: what it is of.
-    ///   - value: nil: it is taken back.
-    ///   - again: tells the server also what it should know.
+    ///   - target: of the setting.
+    ///   - value: nil: removes it.
+    ///   - again: sends it even if the server should know it.
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``; what the journal
     ///   throws.
     func set(_ target: SettingTarget, _ value: SettingValue?, again: Bool = false) async throws {
@@ -74,9 +74,9 @@ struct SettingDesk: Sendable {
         }
     }
 
-    // MARK: Told
+    // MARK: Sent
 
-    /// Whether an entry still says what is set.
+    /// Whether an entry is still the current setting.
     func isCurrent(_ entry: EntryID, _ target: SettingTarget) async throws -> Bool {
         try await journal.read { db in
             try String.fetchOne(
@@ -85,7 +85,7 @@ struct SettingDesk: Sendable {
         }
     }
 
-    /// The server has taken what an entry says.
+    /// The server has accepted an entry.
     func told(_ entry: EntryID, _ target: SettingTarget) async throws {
         try await journal.write { db in
             try db.execute(
@@ -109,19 +109,19 @@ struct SettingDesk: Sendable {
 
     // MARK: Read back
 
-    /// How far the settings are, before the server is asked what it has.
+    /// The revision of the settings, before the server's are read.
     func revision() async throws -> Int64 { try await journal.read(Self.last) }
 
     private static func last(_ db: Database) throws -> Int64 {
         try Int64.fetchOne(db.cachedStatement(sql: "SELECT last FROM noticesRevision")) ?? 0
     }
 
-    /// Takes what the server has, where nothing was set here since it was asked and nothing waits
-    /// to be told.
+    /// Merges the server's settings, where none was changed here since the request and none waits
+    /// to be sent.
     ///
     /// - Parameters:
-    ///   - server: all mutes and quiet hours that hold for this device.
-    ///   - revision: how far the settings were before it was asked.
+    ///   - server: all mutes and quiet hours that apply to this device.
+    ///   - revision: of the settings before the request.
     /// - Throws: what the journal throws.
     func readBack(_ server: [SettingTarget: SettingValue], asOf revision: Int64) async throws {
         try await journal.write { db in
@@ -145,8 +145,7 @@ struct SettingDesk: Sendable {
                         ON CONFLICT DO UPDATE SET value = excluded.value, revision = excluded.revision
                         """, arguments: [target.text, try merged.bytes, next])
             }
-            // What the server does not have any more was taken back on another device, or its time
-            // is over.
+            // One that the server lacks was removed on another device, or has expired.
             for (target, row) in old where !row.isOurs && target != SettingTarget.push.text {
                 try db.execute(
                     sql: "DELETE FROM noticesSetting WHERE target = ?", arguments: [target])
@@ -154,7 +153,7 @@ struct SettingDesk: Sendable {
         }
     }
 
-    /// Where this device is reached, if the server was told and should know it.
+    /// The push registration, if it was sent and the server should have it.
     func registration() async throws -> SettingValue? {
         try await journal.read { db in
             try Data.fetchOne(
@@ -163,7 +162,7 @@ struct SettingDesk: Sendable {
         }
     }
 
-    /// Nobody is to be told any more where this device is reached: the person signs out.
+    /// Removes the push registration: the person signs out.
     func forgetRegistration() async throws {
         try await journal.write { [journal] db in
             let entry = try String.fetchOne(
@@ -178,7 +177,7 @@ struct SettingDesk: Sendable {
 
     // MARK: Reading
 
-    /// What is set, and how far the settings are.
+    /// The settings and their revision.
     func settings() async throws -> (NoticeSettings, Int64) {
         try await journal.read { db in (try Self.settings(nil, db), try Self.last(db)) }
     }
@@ -198,7 +197,7 @@ struct SettingDesk: Sendable {
                     WHERE value IS NOT NULL\(one)
                     """), arguments: target.map { [$0] } ?? [])
         while let row = try rows.next() {
-            // A row that cannot be read holds nothing up: it is not set.
+            // An unreadable row counts as not set.
             guard let target = SettingTarget(row["target"]), let bytes = row["value"] as Data?,
                 let value = try? SettingValue.read(bytes)
             else { continue }
@@ -222,7 +221,7 @@ struct SettingDesk: Sendable {
 }
 
 extension SettingValue {
-    /// The server's word, with what it knows nothing of.
+    /// The server's value, with the fields that it does not know.
     fileprivate func keeping(_ before: SettingValue?) -> SettingValue {
         guard case .mute(let until, _) = self, case .mute(_, let exceptMentions) = before else {
             return self
@@ -232,7 +231,7 @@ extension SettingValue {
 }
 
 extension NoticeSettings {
-    /// Of one target what another has, or nothing.
+    /// Copies one target's value from another, or removes it.
     mutating func replace(_ target: SettingTarget, from other: NoticeSettings) {
         switch target {
         case .channel(let name): channels[name] = other.channels[name]
@@ -243,7 +242,7 @@ extension NoticeSettings {
         }
     }
 
-    /// Whether decisions come out the same, whatever the server knows.
+    /// Whether decisions are equal, apart from the server's state.
     func decides(as other: NoticeSettings) -> Bool {
         (deviceQuiet ?? quiet)?.hours == (other.deviceQuiet ?? other.quiet)?.hours
             && channels.mapValues(\.state) == other.channels.mapValues(\.state)

@@ -3,9 +3,9 @@ import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// How settings stand on the wire: `docs/openapi.json`.
+/// The HTTP format of settings: `docs/openapi.json`.
 enum SettingWire {
-    /// A request that tells the server a setting.
+    /// A request that sends a setting to the server.
     struct Call: Hashable, Sendable {
         var method: String
         var path: String
@@ -85,7 +85,7 @@ enum SettingWire {
         return json.bytes
     }
 
-    /// One piece of a path: users' names may hold what has a meaning there.
+    /// One percent-encoded segment of a path: users' names may contain reserved characters.
     private static func segment(_ text: String) -> String {
         let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
         let digits = Array("0123456789ABCDEF".utf8)
@@ -97,7 +97,7 @@ enum SettingWire {
     }
 }
 
-/// What the server answers when it is asked what is set.
+/// The server's response with all settings.
 struct ServerSettings {
     private struct Mutes: Decodable {
         struct Mute: Decodable {
@@ -126,10 +126,10 @@ struct ServerSettings {
         var devices: [Device]
     }
 
-    /// What holds for this device.
+    /// The values that apply to this device.
     private(set) var values: [SettingTarget: SettingValue] = [:]
 
-    /// - Throws: ``Unreached`` for what is no such answer.
+    /// - Throws: ``Unreached`` for an unreadable response.
     mutating func takeMutes(_ body: [UInt8]) throws {
         for mute in try Self.read(Mutes.self, body).mutes {
             let value = SettingValue.mute(until: mute.until, exceptMentions: false)
@@ -155,7 +155,7 @@ struct ServerSettings {
         }
     }
 
-    /// Whether the server knows where a device is reached.
+    /// Whether the server has a device's push token.
     static func hasPushToken(_ body: [UInt8], device: EntryID) throws -> Bool {
         try read(Devices.self, body).devices.contains {
             $0.device == device.text && $0.hasPushToken

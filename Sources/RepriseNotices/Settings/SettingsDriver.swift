@@ -3,16 +3,15 @@ import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// Tells the server what was set, and takes what was set on another device.
+/// Sends settings to the server, and reads those set on other devices.
 ///
-/// The server is asked what it has first, and only when it has answered are entries handed over; so
-/// of an outage there is one wait, with one backoff, and not one for each setting.
+/// Reads the server's settings first; entries are dispatched only after its answer: so an outage
+/// costs one wait with one backoff, not one for each setting.
 final class SettingsDriver: Sendable {
     private struct News {
-        /// There is a connection to the server: it is worth asking.
+        /// The server is connected: a request is worthwhile.
         var isConnected = false
-        /// The server was lost while it was told something, and for how long it wants to be left
-        /// alone.
+        /// A request failed, and the wait that the server asks for.
         var lost: (isLost: Bool, wait: Duration?) = (false, nil)
     }
 
@@ -39,12 +38,12 @@ final class SettingsDriver: Sendable {
     /// Why the server could not be asked last, if it could not.
     var lastFailure: RepriseError? { failure.withLock { $0 } }
 
-    /// Tells whoever decides by what is set.
+    /// Reports changes to the deciding driver.
     func hear(_ listener: @escaping @Sendable () -> Void) {
         self.listener.withLock { $0 = listener }
     }
 
-    /// Reads what is set, from the journal.
+    /// Loads the settings from the journal.
     @discardableResult
     func load() async throws -> NoticeSettings {
         while true {
@@ -53,8 +52,8 @@ final class SettingsDriver: Sendable {
         }
     }
 
-    /// Reads what is set of one target: a thousand that are told one after the other are not read a
-    /// thousand times.
+    /// Loads one target's setting: a thousand changes in a row must not load all of them a thousand
+    /// times.
     private func load(_ target: SettingTarget) async throws {
         while true {
             let (one, revision) = try await desk.settings(of: target)
@@ -62,7 +61,7 @@ final class SettingsDriver: Sendable {
         }
     }
 
-    /// - Returns: whether nobody has shown anything later: else it is to be read again.
+    /// - Returns: whether it was the newest revision; else load again.
     private func show(asOf revision: Int64, _ change: (inout NoticeSettings) -> Void) -> Bool {
         let isOther: Bool? = shown.withLock { shown in
             guard shown <= revision else { return nil }
@@ -79,7 +78,7 @@ final class SettingsDriver: Sendable {
     }
 
     func set(_ target: SettingTarget, _ value: SettingValue?) async throws {
-        // The first registration of a run is told whatever is known: the server may have lost it.
+        // The first registration of a run is always sent: the server may have lost it.
         let isFirst =
             target == .push
             && registration.withLock { state in
@@ -90,7 +89,7 @@ final class SettingsDriver: Sendable {
         try await load(target)
     }
 
-    /// There is a connection to the server: what waits is told at once.
+    /// The server is connected: sends pending settings at once.
     func connected() {
         news.withLock { $0.isConnected = true }
         signal.raise()
@@ -138,7 +137,7 @@ final class SettingsDriver: Sendable {
         }
     }
 
-    /// Waits with a backoff, or until there is a connection.
+    /// Waits with a backoff, or until the connection opens.
     private func nap(_ failures: Int, _ wait: Duration?) async {
         let backoff = Backoff(base: NoticeLimits.firstWait, longest: NoticeLimits.longestWait)
         let jitter = backoff.delay(failures: failures, jitter: Double.random(in: 0..<1))
@@ -183,7 +182,7 @@ final class SettingsDriver: Sendable {
         guard let target = SettingTarget(change.target) else {
             throw HandOverFailure.permanent("It is of nothing that this version knows.")
         }
-        // A dead letter that is tried again after the same was set anew has nothing to say.
+        // A retried dead letter is void if the same target was set again.
         guard try await desk.isCurrent(entry.id, target) else { return }
         let answer: NoticeServer.Answer
         do {
@@ -217,8 +216,7 @@ final class SettingsDriver: Sendable {
         let revision = try await desk.revision()
         let device = try await server.device()
         var found = ServerSettings()
-        // A server that knows no users has nothing to say, and refuses what it is told, one after
-        // the other.
+        // A server without users refuses each setting in turn.
         guard case .done(let mutes) = try await server.ask("GET", "/v1/mutes") else { return }
         try found.takeMutes(mutes)
         guard case .done(let hours) = try await server.ask("GET", "/v1/quiet-hours") else { return }
@@ -228,8 +226,8 @@ final class SettingsDriver: Sendable {
         try await checkRegistration(server, device)
     }
 
-    /// A server that was told where this device is reached and does not know it any more, as one
-    /// from a backup, is told once more in a run.
+    /// Registers once more in a run with a server that has lost the registration, as one restored
+    /// from a backup.
     private func checkRegistration(_ server: NoticeServer, _ device: EntryID) async throws {
         guard let registration = try await desk.registration(),
             case .done(let body) = try await server.ask("GET", "/v1/devices"),
@@ -243,10 +241,9 @@ final class SettingsDriver: Sendable {
 
     // MARK: Leaving
 
-    /// The person signs out: the server is to forget where this device is reached, if it can be
-    /// told now.
+    /// The person signs out: removes the push registration, if the server can be reached now.
     ///
-    /// - Returns: whether it has.
+    /// - Returns: whether it was removed.
     func leave() async -> Bool {
         registration.withLock { $0 = (false, false) }
         let wasTold = (try? await desk.registration()) != nil
@@ -277,6 +274,6 @@ final class SettingsDriver: Sendable {
 }
 
 extension Readiness {
-    /// The server has answered, and can be told what was set.
+    /// The server has answered, and accepts settings.
     static let noticeServer = Readiness("noticeServer")
 }

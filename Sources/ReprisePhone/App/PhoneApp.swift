@@ -17,7 +17,7 @@ public final class PhoneApp: Sendable {
     public let name: String
     /// Why this process was launched.
     public let launch: PhoneLaunch
-    /// Where the app keeps its data; outlives the process.
+    /// The app's data folder; outlives the process.
     public let folder: URL
     private let link: PhoneLink
 
@@ -52,32 +52,32 @@ public final class PhoneApp: Sendable {
     public var scheduler: any BackgroundScheduler { PhoneScheduler(link: link) }
     /// Transfers that the phone runs, whether this process lives or not.
     public var transfers: any TransferService { PhoneTransfers(link: link) }
-    /// Power, network and room on the disk.
+    /// Power, network and free disk space.
     public var status: any DeviceStatus { link.device }
     /// The network.
     public var network: any NetworkStatus { link.network }
     /// The phone's clocks, which a scenario can move.
     package var timekeeper: any Timekeeper { link.clocks }
-    /// Where the phone is.
+    /// The phone's time zone.
     package var zone: TimeZone { link.clocks.zone }
 
-    /// Asks over HTTP as the phone's network lets it: not at all, at once, or slowly.
+    /// Wraps a fetcher in the phone's network: off, on, or slow.
     ///
-    /// - Parameter fetcher: what really asks.
+    /// - Parameter fetcher: performs the requests.
     /// - Returns: the same behind the phone's network.
     public func fetcher(over fetcher: any HTTPFetcher) -> any HTTPFetcher {
         PhoneFetcher(fetcher: fetcher, network: link.network)
     }
 
-    /// Opens connections as the phone's network lets it; they break when the phone goes offline.
+    /// Wraps a dialer in the phone's network; its connections break when the phone goes offline.
     ///
-    /// - Parameter dialer: what really dials.
+    /// - Parameter dialer: opens the connections.
     /// - Returns: the same behind the phone's network.
     public func dialer(over dialer: any SocketDialer) -> any SocketDialer {
         PhoneDialer(dialer: dialer, network: link.network)
     }
 
-    /// Where the phone's browser listens to a debugger; it is started when the first app asks.
+    /// The DevTools address of the phone's browser; started at the first request.
     ///
     /// - Returns: a WebSocket URL on loopback.
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no browser is installed,
@@ -89,7 +89,7 @@ public final class PhoneApp: Sendable {
 
     /// Web views in the phone's browser, which end with this process.
     ///
-    /// - Parameter screen: what pages believe to be on.
+    /// - Parameter screen: the screen that pages see.
     /// - Returns: a host of web views.
     /// - Throws: as ``browser()``.
     public func webViews(screen: ChromiumWebViews.Screen = .init()) async throws -> ChromiumWebViews
@@ -100,9 +100,9 @@ public final class PhoneApp: Sendable {
             address: try await browser(), app: "a" + String(host), screen: screen)
     }
 
-    /// Puts an observation of the app into the phone's log, with the moment of this call.
+    /// Writes an observation of the app into the phone's log, with the time of this call.
     ///
-    /// Returns when it has left the process: a kill does not take it back.
+    /// Returns when it has left the process, so that a kill does not lose it.
     ///
     /// - Parameters:
     ///   - what: a word; the log has it with `app.` before it.
@@ -115,20 +115,19 @@ public final class PhoneApp: Sendable {
                 microseconds: Int64(uptime / .microseconds(1))))
     }
 
-    /// Lets the system talk to the app, until the task is cancelled.
+    /// Connects the app's handlers to the system, until the task is cancelled.
     ///
-    /// What came before waits; each handler runs in a task of its own, begun in the order of what
-    /// happened. What a handler returns from is done for the system: only then a response is
-    /// completed.
+    /// Earlier events wait; each handler runs in a task of its own, begun in order. An order counts
+    /// as done when its handler returns: only then a response is completed.
     ///
     /// - Parameters:
-    ///   - life: is told about foreground, background and memory.
-    ///   - notifications: is the delegate of the notification centre.
-    ///   - scene: gets a tap that a scene's connection options carry after the delegate has had it
-    ///     (see ``PhoneLaunch/response`` for the one that comes before); nil: the delegate's
+    ///   - life: notified of foreground, background and memory.
+    ///   - notifications: the delegate of the notification centre.
+    ///   - scene: gets a tap from a scene's connection options after the delegate has had it (see
+    ///     ``PhoneLaunch/response`` for the one before); nil: the delegate's
     ///     ``RepriseCore/NotificationHandler/received(_:)`` again.
-    ///   - webViewCrash: makes the web views' process die.
-    ///   - transfersDone: is told that all of the app's transfers are done, when it was woken for
+    ///   - webViewCrash: crashes the web views' process.
+    ///   - transfersDone: notified that all of the app's transfers are done, when it was woken for
     ///     that (`handleEventsForBackgroundURLSession`); until it returns the app is not suspended.
     ///   - tasks: runs a task of the background scheduler.
     public func run(

@@ -2,7 +2,7 @@ import Foundation
 import RepriseCore
 import Synchronization
 
-/// What the phone has to offer to work that can wait, as an app sees it.
+/// The phone's conditions for deferrable work, as an app sees them.
 final class PhoneConditions: DeviceStatus {
     private struct State {
         var network: PhoneNetwork

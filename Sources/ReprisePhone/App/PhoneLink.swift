@@ -14,7 +14,7 @@ final class PhoneLink: Sendable {
     let network: PhonePaths
     let device: PhoneConditions
     let transfers = PhoneTransferNews()
-    /// What the system tells the app, in order; read by one task.
+    /// The system's orders; read by one task.
     let orders: AsyncStream<(Int, AppOrder)>
     private let connection: LineConnection
     private let told: AsyncStream<(Int, AppOrder)>.Continuation
@@ -30,7 +30,7 @@ final class PhoneLink: Sendable {
             bufferingPolicy: .bufferingOldest(2 * PhoneLimits.orders))
     }
 
-    /// Says who this is, and waits for the welcome.
+    /// Sends the greeting and waits for the welcome.
     static func connect(to socket: String, token: String) async throws -> (PhoneLink, AppWelcome) {
         let connection = try await LineConnection.connect(to: socket)
         connection.send(PhoneGreeting.app(token: token))
@@ -75,7 +75,7 @@ final class PhoneLink: Sendable {
         }
     }
 
-    /// Asks the system; its refusal is thrown.
+    /// Calls the system; its refusal is thrown.
     func ask(_ call: AppCall) async throws -> AppAnswer {
         let answer = try await withCheckedThrowingContinuation { waiter in
             let id = state.withLock { state in

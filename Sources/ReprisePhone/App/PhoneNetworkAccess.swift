@@ -23,7 +23,7 @@ package final class PhonePaths: NetworkStatus {
         for reader in readers { reader.yield(network) }
     }
 
-    /// How it is now, then each change; a slow reader misses what is no longer so.
+    /// The current network, then each change; a slow reader gets the newest.
     var changes: AsyncStream<PhoneNetwork> {
         let (stream, reader) = AsyncStream<PhoneNetwork>.makeStream(
             bufferingPolicy: .bufferingNewest(1))
@@ -52,9 +52,9 @@ package final class PhonePaths: NetworkStatus {
         return stream
     }
 
-    /// Waits as long as the network takes to begin.
+    /// Waits for the network's latency.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable` if there is none.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable` while it is off.
     func pass() async throws {
         switch now {
         case .on: return

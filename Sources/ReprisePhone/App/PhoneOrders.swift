@@ -2,7 +2,7 @@ import Foundation
 import RepriseCore
 import Synchronization
 
-/// Does what the system tells the app, by the app's handlers.
+/// Performs the system's orders by the app's handlers.
 struct PhoneOrders: Sendable {
     let link: PhoneLink
     let life: any AppLife
@@ -36,7 +36,7 @@ struct PhoneOrders: Sendable {
         }
     }
 
-    /// Begins a handler before the next one: what happened first is heard of first.
+    /// Begins handlers in the order of their events.
     private static func begin(
         _ work: @escaping @Sendable () async -> Void, in group: inout DiscardingTaskGroup
     ) async {
@@ -115,7 +115,7 @@ final class PhoneSlot: BackgroundSlot {
 }
 
 extension NotificationHandler {
-    /// What cannot be recorded is said where the phone keeps it; the system asks no second time.
+    /// Logs a failed record in the phone; the system does not repeat the call.
     func told(of response: NotificationResponse) async {
         do {
             try await received(response)

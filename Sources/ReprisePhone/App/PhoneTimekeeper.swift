@@ -2,11 +2,11 @@ import Foundation
 import RepriseCore
 import Synchronization
 
-/// The phone's clocks in an app's process: the machine's, moved as the phone says.
+/// The phone's clocks in an app's process: the machine's, moved by the phone.
 final class PhoneTimekeeper: Timekeeper {
     private struct State {
         var clock: PhoneClock
-        /// Who sleeps: woken by each change, to look at the clock again.
+        /// Sleeping tasks: each change wakes them to read the clock again.
         var sleepers: [Int: CheckedContinuation<Void, Never>] = [:]
         var last = 0
     }
@@ -27,7 +27,7 @@ final class PhoneTimekeeper: Timekeeper {
         machine.uptime() + .milliseconds(state.withLock { $0.clock.uptimeMilliseconds })
     }
 
-    /// Where the phone is.
+    /// The phone's time zone.
     var zone: TimeZone {
         TimeZone(identifier: state.withLock { $0.clock.zone }) ?? .gmt
     }

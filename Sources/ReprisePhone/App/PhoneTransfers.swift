@@ -24,7 +24,7 @@ struct PhoneTransfers: TransferService {
     var changes: AsyncStream<Transfer> { link.transfers.changes }
 }
 
-/// Hands what changes to all who read.
+/// Broadcasts changes to all readers.
 final class PhoneTransferNews: Sendable {
     private struct State {
         var readers: [Int: AsyncStream<Transfer>.Continuation] = [:]
@@ -33,8 +33,7 @@ final class PhoneTransferNews: Sendable {
 
     private let state = Mutex(State())
 
-    /// An end is one for each transfer; the rest of the room is for progress, of which the newest
-    /// is enough.
+    /// One end for each transfer; the rest is for progress, of which the newest suffices.
     private static let room = 4 * PhoneLimits.transfers
 
     func publish(_ transfer: Transfer) {

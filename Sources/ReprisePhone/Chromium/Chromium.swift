@@ -14,12 +14,11 @@ import Synchronization
 /// It ends with the process that started it, however that ends. Other processes may use it by its
 /// address.
 public final class Chromium: Sendable {
-    /// Where its DevTools listen: a WebSocket URL on loopback, which is all that another process
-    /// needs to use it.
+    /// Its DevTools address: a WebSocket URL on loopback, enough for another process to use it.
     public let address: String
     /// The process group that all of it runs in.
     public let group: pid_t
-    /// Where it keeps what it has to keep, until its end.
+    /// Its profile folder, until its end.
     package let profile: URL
     private let process: ChromiumProcess
 
@@ -33,11 +32,11 @@ public final class Chromium: Sendable {
     /// Starts a browser with a profile of its own, which is removed at its end.
     ///
     /// - Parameters:
-    ///   - executable: the browser's path; nil looks at `REPRISE_CHROMIUM`, then for `chromium`,
+    ///   - executable: the browser's path; nil tries `REPRISE_CHROMIUM`, then `chromium`,
     ///     `chromium-browser`, `google-chrome` on the path.
-    ///   - limit: how long it may take.
+    ///   - limit: the timeout.
     /// - Returns: the browser, ready for connections.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if there is none or it ends at once,
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if none exists or it ends at once,
     ///   `.timedOut`.
     public static func start(
         executable: String? = nil, within limit: Duration = .seconds(30)
@@ -62,9 +61,9 @@ public final class Chromium: Sendable {
     /// Ends it and all its processes, and removes its profile; returns when that is done.
     public func end() async { await process.end() }
 
-    /// The browser that this machine has.
+    /// The path of this machine's browser.
     ///
-    /// - Returns: its path; nil if there is none.
+    /// - Returns: nil if it has none.
     public static func find() -> String? {
         let environment = ProcessInfo.processInfo.environment
         if let chosen = environment["REPRISE_CHROMIUM"], !chosen.isEmpty { return chosen }
@@ -86,11 +85,10 @@ public final class Chromium: Sendable {
             "--disable-component-update", "--disable-sync", "--disable-default-apps",
             "--disable-extensions", "--disable-breakpad", "--disable-crash-reporter",
             "--disable-features=Translate,MediaRouter,OptimizationHints",
-            // A web view that nobody looks at keeps its timers, as one that is on a phone's screen
-            // does.
+            // A hidden web view keeps its timers, like one on a phone's screen.
             "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
             "--disable-backgrounding-occluded-windows",
-            // Nothing but loopback is reachable: no test may depend on a network.
+            // Only loopback is reachable: no test may depend on a network.
             "--proxy-server=http://127.0.0.1:9", "--proxy-bypass-list=127.0.0.1;localhost",
             "--password-store=basic", "--use-mock-keychain", "--mute-audio", "--hide-scrollbars",
             "about:blank",

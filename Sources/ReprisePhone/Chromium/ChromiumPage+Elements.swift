@@ -4,20 +4,20 @@ import RepriseCore
 package struct ScreenElement: Hashable, Sendable, CustomStringConvertible {
     /// As in `dialog`, `heading`, `button`, `textbox`, `StaticText`.
     package let role: String
-    /// What it is called.
+    /// Its accessible name.
     package let name: String
-    /// What is said beside the name: a hint, or what is wrong.
+    /// Its accessible description: a hint, or an error.
     package let detail: String
-    /// What is typed or chosen in it.
+    /// Its typed or chosen value.
     package let value: String
     /// `focused`, `disabled`, `required`, `invalid`, `checked`, `modal`, …, with their values as
     /// text.
     package let properties: [String: String]
-    /// How many elements it is below the page.
+    /// Its depth below the page.
     package let depth: Int
     let node: Int?
 
-    /// Whether what is typed goes here.
+    /// Whether it has the keyboard focus.
     package var isFocused: Bool { properties["focused"] == "true" }
 
     /// Role and name.
@@ -42,9 +42,9 @@ extension ChromiumPage {
         return found
     }
 
-    /// The form that is on the screen: the title and then each text of it, one after the other.
+    /// The form on the screen: its title and then each of its texts, in order.
     ///
-    /// - Returns: nil if there is none.
+    /// - Returns: nil without a form.
     package func form() async throws -> [String]? {
         let elements = try await elements()
         guard let start = elements.firstIndex(where: { $0.role == "dialog" }) else { return nil }

@@ -2,9 +2,10 @@ package import Foundation
 import RepriseCore
 import Synchronization
 
-/// One page of a browser, seen and used from outside: what a person would see, press and type.
+/// One page of a browser, observed and operated from outside: what a person would see, press and
+/// type.
 ///
-/// It says nothing of what the page's own script believes, and so it can be a witness of it.
+/// It does not rely on the page's own script, and so can check it.
 package final class ChromiumPage: Sendable {
     struct State {
         var context: Int?
@@ -50,7 +51,7 @@ package final class ChromiumPage: Sendable {
         return page
     }
 
-    /// The page of an app's web view, to be looked at by whoever did not open it.
+    /// The page of an app's web view, for an observer that did not open it.
     ///
     /// - Parameters:
     ///   - app: as given to ``ChromiumWebViews``.
@@ -85,7 +86,7 @@ package final class ChromiumPage: Sendable {
         try await devTools.call(method, parameters, session: session, within: limit)
     }
 
-    /// Keeps the one context that counts: the main world of the main frame.
+    /// Keeps the context of the main frame's main world.
     private func noted(_ event: DevTools.Event) {
         struct Created: Decodable {
             struct Context: Decodable {
@@ -110,17 +111,17 @@ package final class ChromiumPage: Sendable {
             state.withLock { ($0.context, $0.uniqueContext) = (nil, nil) }
         case "Inspector.targetCrashed", "Inspector.detached", "closed":
             state.withLock { $0 = State(isGone: true) }
-            // Nothing of this page answers any more; whoever waits has to know now.
+            // This page answers no more; waiting calls must fail now.
             devTools.forget(session)
         default: break
         }
     }
 
-    // MARK: What is done to it
+    // MARK: Input
 
-    /// Evaluates an expression in the page, and waits for it if it is a promise.
+    /// Evaluates an expression in the page, and awaits a promise.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` with what the page has thrown.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` with the page's exception.
     @discardableResult
     package func evaluate(_ expression: String) async throws -> DevToolsValue {
         let answer = try await call(
@@ -138,7 +139,7 @@ package final class ChromiumPage: Sendable {
         return RepriseError(.malformed, "The page has thrown: \(text ?? "something").")
     }
 
-    /// What it looks like now.
+    /// A screenshot of the page.
     ///
     /// - Returns: a PNG.
     package func screenshot() async throws -> Data {
@@ -152,11 +153,11 @@ package final class ChromiumPage: Sendable {
 
     /// Kills the process that draws the page, as a system does that is out of memory.
     package func crash() async {
-        // It never answers: its process is what dies.
+        // Never answers: its process dies.
         _ = try? await call("Page.crash", within: .seconds(5))
     }
 
-    /// Presses a key and lets it go.
+    /// Presses and releases a key.
     ///
     /// - Parameters:
     ///   - key: as JavaScript names it: `Tab`, `Escape`, `Enter`, `ArrowDown`, or one letter.
@@ -178,15 +179,15 @@ package final class ChromiumPage: Sendable {
         try await call("Input.dispatchKeyEvent", .object(event))
     }
 
-    /// Types into what has the focus.
+    /// Types into the focused element.
     package func type(_ text: String) async throws {
         try await call("Input.insertText", ["text": .string(text)])
     }
 
-    /// Presses the mouse on an element.
+    /// Clicks on an element.
     ///
     /// - Parameters:
-    ///   - name: what it is called for people.
+    ///   - name: its accessible name.
     ///   - role: as in `button`, `textbox`, `checkbox`.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if it is not on the screen.
     package func click(_ name: String, role: String = "button") async throws {

@@ -4,10 +4,9 @@ import Synchronization
 
 /// The browser's processes, which end with ours even if that is killed.
 ///
-/// Chromium starts a dozen processes and asks nobody whether its parent lives. So a shell stands
-/// between: it starts the browser, and reads from a pipe whose other end only we hold. When we
-/// close it, or are gone, the shell ends the browser; and when that has ended, by itself or not, it
-/// removes the profile and ends its whole group.
+/// Chromium starts a dozen processes that outlive their parent. So a shell in between starts the
+/// browser, and reads from a pipe whose other end only we hold. When that closes, the shell ends
+/// the browser; when the browser has ended, it removes the profile and ends its whole group.
 final class ChromiumProcess: Sendable {
     private struct State {
         var pipe: Int32
@@ -31,7 +30,7 @@ final class ChromiumProcess: Sendable {
     init(profile: String, command: [String]) throws {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw Self.failure(errno) }
-        // A process that somebody else starts meanwhile must not hold our end open.
+        // Processes started meanwhile must not inherit our end.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let words = ["/bin/sh", "-c", Self.guardian, profile] + command
         let result = Self.spawn(words, input: ends[0])
@@ -49,7 +48,7 @@ final class ChromiumProcess: Sendable {
     deinit {
         closePipe()
         guard state.withLock({ !$0.hasEnded }) else { return }
-        // Somebody has to take note of its end, or it stays in the system's table.
+        // Reaps the process.
         let id = self.id
         Thread.detachNewThread {
             var status: Int32 = 0
@@ -66,7 +65,7 @@ final class ChromiumProcess: Sendable {
         }
     }
 
-    /// Returns when the shell has gone, which goes last.
+    /// Returns when the shell has ended, which ends last.
     func end() async {
         closePipe()
         let deadline = ContinuousClock.now + .seconds(10)
@@ -105,8 +104,7 @@ final class ChromiumProcess: Sendable {
             posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0)
         }
         var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
-        // Nothing else that is open here stays open as long as the browser does: a socket's peer
-        // would never hear of its end.
+        // Closes all inherited descriptors: an inherited socket's peer would never see its end.
         #if canImport(Darwin)
             flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         #else

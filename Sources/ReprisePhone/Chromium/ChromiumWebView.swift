@@ -2,7 +2,7 @@ import Foundation
 package import RepriseCore
 import Synchronization
 
-/// A web view that is a tab of a Chromium, with what the port asks of a `WKWebView`.
+/// A web view that is a tab of a Chromium, with the interface of a `WKWebView`.
 package final class ChromiumWebView: HostedWebView {
     /// Messages of the page that may wait unread.
     static let maximumMessages = 1_024
@@ -12,8 +12,8 @@ package final class ChromiumWebView: HostedWebView {
     package static let patience = Duration.seconds(20)
 
     private static let binding = "__reprise"
-    /// Makes of the browser's binding what a page finds in a `WKWebView`, and takes the binding
-    /// itself away.
+    /// Turns the browser's binding into the message handler of a `WKWebView`, and removes the
+    /// binding itself.
     private static let shim = """
         (() => {
           const say = globalThis.\(binding);
@@ -28,9 +28,9 @@ package final class ChromiumWebView: HostedWebView {
         })();
         """
 
-    /// The page as it is seen from outside.
+    /// The page as observed from outside.
     package let page: ChromiumPage
-    /// What the page says and what becomes of it.
+    /// The page's messages and its end.
     package let events: AsyncStream<WebViewEvent>
     private let context: String
     private let sink: WebViewSink
@@ -48,7 +48,7 @@ package final class ChromiumWebView: HostedWebView {
     ) async throws -> ChromiumWebView {
         struct Context: Decodable { let browserContextId: String }
         struct Target: Decodable { let targetId: String }
-        // It goes with the connection that made it, and so with the process that opened it.
+        // It ends with its connection, and so with the process that opened it.
         let context = try await devTools.call(
             "Target.createBrowserContext", ["disposeOnDetach": true], as: Context.self
         ).browserContextId
@@ -107,13 +107,13 @@ package final class ChromiumWebView: HostedWebView {
                     "arguments": [["value": .string(String(decoding: message, as: UTF8.self))]],
                 ])
         } catch let error as RepriseError where error.code == .refused {
-            // The context went between the look and the call.
+            // The context ended between the check and the call.
             throw RepriseError(.closed, "The page has gone.", cause: error)
         }
         if let thrown = answer["exceptionDetails"] { throw ChromiumPage.thrown(thrown) }
     }
 
-    /// Whether it is over the app's own screen.
+    /// Whether it covers the app's own screen.
     package var isVisible: Bool { sink.isVisible }
 
     /// Shows or hides it over the app's own screen.
@@ -150,7 +150,7 @@ extension ChromiumPage {
                     ],
                 ]
             ])
-        // The app's own screen shows through where the page draws nothing.
+        // A transparent background shows the app's own screen.
         try await call(
             "Emulation.setDefaultBackgroundColorOverride",
             ["color": ["r": 0, "g": 0, "b": 0, "a": 0]])

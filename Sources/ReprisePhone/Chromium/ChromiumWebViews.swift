@@ -18,9 +18,9 @@ public actor ChromiumWebViews: WebViewHost {
         public var height: Int
         /// Pixels a point.
         public var scale: Double
-        /// Whether the system asks for dark colours.
+        /// Whether dark colours are preferred.
         public var isDark: Bool
-        /// Whether the system asks for little motion.
+        /// Whether reduced motion is preferred.
         public var hasReducedMotion: Bool
 
         /// Makes a screen; without arguments a phone of ordinary size.
@@ -45,8 +45,8 @@ public actor ChromiumWebViews: WebViewHost {
     ///
     /// - Parameters:
     ///   - address: of ``Chromium/address``.
-    ///   - app: whose they are: letters, digits and hyphens, at most 63, as a host's name.
-    ///   - screen: what pages believe to be on.
+    ///   - app: their owner: letters, digits and hyphens, at most 63, as in a host name.
+    ///   - screen: the screen that pages see.
     public init(address: String, app: String = "app", screen: Screen = Screen()) {
         self.address = address
         self.app = app
@@ -58,7 +58,7 @@ public actor ChromiumWebViews: WebViewHost {
         try await openPage(page)
     }
 
-    /// The same, for those who want to look at it from outside too.
+    /// The same with the page, for an outside observer.
     package func openPage(
         _ page: HostedWebPage, within limit: Duration = ChromiumWebView.patience
     ) async throws -> ChromiumWebView {
@@ -73,7 +73,7 @@ public actor ChromiumWebViews: WebViewHost {
         await (try? connecting?.value)?.close()
     }
 
-    /// Where an app's pages believe to come from: a name that no network has (RFC 6761 §6.4).
+    /// The origin of an app's pages: a name that no network has (RFC 6761 §6.4).
     static func origin(_ app: String) -> String { "https://\(app.lowercased()).forms.invalid" }
 
     private func connection() async throws -> DevTools {

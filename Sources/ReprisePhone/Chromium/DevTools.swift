@@ -20,7 +20,7 @@ package final class DevTools: Sendable {
             self.bytes = bytes
         }
 
-        /// Its parameters; nil if they are not what they should be.
+        /// Its parameters; nil if they cannot be decoded.
         func parameters<T: Decodable>(as type: T.Type) -> T? {
             try? JSONDecoder().decode(Parameters<T>.self, from: Data(bytes)).params
         }
@@ -38,7 +38,7 @@ package final class DevTools: Sendable {
         var isClosed = false
     }
 
-    /// What is needed of a message to know whose it is.
+    /// The fields that route a message.
     private struct Header: Decodable {
         struct Failure: Decodable { let message: String }
         let id: Int?
@@ -59,7 +59,7 @@ package final class DevTools: Sendable {
 
     /// Calls without an answer at a time.
     static let maximumCalls = 1_024
-    /// The largest message that is taken: a screenshot in Base64 is the largest that comes.
+    /// The largest accepted message: a screenshot in Base64 is the largest.
     static let maximumMessageBytes = 67_108_864
 
     private let socket: any Socket
@@ -88,11 +88,11 @@ package final class DevTools: Sendable {
     /// - Parameters:
     ///   - method: as in `Page.navigate`.
     ///   - parameters: an object.
-    ///   - session: of the page it is for; nil for the browser.
-    ///   - limit: how long the answer may take.
+    ///   - session: of the page; nil for the browser.
+    ///   - limit: the timeout.
     /// - Returns: the result.
     /// - Throws: ``RepriseCore/RepriseError`` `.closed` if the session or the connection has ended,
-    ///   `.timedOut`, `.refused` if the browser says no; `CancellationError`.
+    ///   `.timedOut`, `.refused` if the browser refuses; `CancellationError`.
     @discardableResult
     package func call(
         _ method: String, _ parameters: DevToolsValue = [:], session: String? = nil,
@@ -131,12 +131,12 @@ package final class DevTools: Sendable {
         }
     }
 
-    /// Has a session's events handed over, in order, from now on; the handler must not wait.
+    /// Calls the handler with a session's events, in order, from now on; it must not block.
     func listen(to session: String, _ handler: @escaping @Sendable (Event) -> Void) {
         state.withLock { $0.handlers[session] = handler }
     }
 
-    /// Ends what a session waits for: its page will not answer any more.
+    /// Fails a session's waiting calls: its page will not answer any more.
     func forget(_ session: String) {
         let calls = state.withLock { state in
             state.handlers[session] = nil

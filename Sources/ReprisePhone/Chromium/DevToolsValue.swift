@@ -1,4 +1,4 @@
-/// Any JSON, for what is too various for a type of its own.
+/// Any JSON value.
 package enum DevToolsValue: Hashable, Sendable {
     case null
     case bool(Bool)

@@ -1,8 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// Answers what a page asks for, as a `WKURLSchemeHandler` would: its own files, and pictures of
-/// others.
+/// Answers a page's requests, as a `WKURLSchemeHandler` would: its own files, and foreign pictures.
 struct PageFiles: Sendable {
     /// A request that the browser has halted.
     struct Request: Decodable {
@@ -23,7 +22,7 @@ struct PageFiles: Sendable {
         self.origin = origin
     }
 
-    /// What the browser is told about a request.
+    /// The browser's instruction for a request.
     ///
     /// - Returns: the method to call, and its parameters.
     func answer(_ request: Request) -> (method: String, parameters: DevToolsValue) {
@@ -34,10 +33,10 @@ struct PageFiles: Sendable {
             return ("Fetch.fulfillRequest", response(to: id, page.files[String(path)]))
         }
         switch request.resourceType {
-        // Its policy lets a page ask for pictures alone.
+        // The page's policy allows only foreign pictures.
         case "Image": return ("Fetch.continueRequest", ["requestId": id])
-        // It never goes elsewhere itself; this answer leaves it where it is, any other would show
-        // an error in its place.
+        // A page never navigates itself; this answer leaves it in place, any other would show an
+        // error page.
         case "Document":
             return ("Fetch.failRequest", ["requestId": id, "errorReason": "Aborted"])
         default:

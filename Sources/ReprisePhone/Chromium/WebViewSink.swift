@@ -1,7 +1,7 @@
 import RepriseCore
 import Synchronization
 
-/// Where a page's events go: requests to its files, words to the app, its end to whoever waits.
+/// Routes a page's events: requests to its files, messages to the app, its end to waiting calls.
 final class WebViewSink: Sendable {
     private struct State {
         var isVisible = false
@@ -75,7 +75,7 @@ final class WebViewSink: Sendable {
         output.finish()
     }
 
-    /// The app itself ends it: there is nothing to tell.
+    /// The app itself ends it: no event is needed.
     func finish() {
         state.withLock { $0.isOver = true }
         output.finish()
@@ -83,7 +83,7 @@ final class WebViewSink: Sendable {
 
     // MARK: Loading
 
-    /// Waits until a document has been loaded; what stood there before (an empty page) has its own.
+    /// Waits until a document has been loaded; the former one (an empty page) has another id.
     func loaded(_ loader: String, within limit: Duration) async throws {
         let deadline = Task {
             try await Task.sleep(for: limit)

@@ -1,16 +1,16 @@
 package import RepriseCore
 
-/// What the phone tells a process of a service extension.
+/// A message from the phone to a service extension's process.
 package enum ExtensionOrder: Hashable, Sendable, Codable {
-    /// The first line: what it may change, and the folder that it shares with its app.
+    /// The first line: the notification to change, and the folder shared with its app.
     case request(NotificationRequest, folder: String)
     /// Its time is nearly over (`serviceExtensionTimeWillExpire`).
     case timeWillExpire
 }
 
-/// What a process of a service extension says.
+/// A message from a service extension's process.
 package enum ExtensionMessage: Hashable, Sendable, Codable {
-    /// What is to be shown; the first one counts.
+    /// The content to show; the first one counts.
     case content(NotificationContent)
     /// An observation for the phone's log.
     case report(what: String, detail: String)

@@ -11,12 +11,12 @@ struct ExtensionRuns {
     }
 
     private var runs: [Int: Run] = [:]
-    /// Who may say with which token that it is which run's process; once.
+    /// The run that each token authenticates; once.
     private var tokens: [String: Int] = [:]
 
     /// Starts the process of a run.
     ///
-    /// - Throws: ``PhoneProcess/Failure``, and what making the folder throws.
+    /// - Throws: ``PhoneProcess/Failure``, and what creating the folder throws.
     mutating func start(
         _ run: Int, _ app: PhoneAppSpec, _ push: PhonePush, in folder: PhoneFolder,
         ended: @escaping @Sendable () -> Void
@@ -40,7 +40,7 @@ struct ExtensionRuns {
         tokens[token] = run
     }
 
-    /// A process says who it is, and is told what to do.
+    /// Accepts a process by its token, and sends it the request.
     ///
     /// - Returns: its run; nil if it is not awaited.
     mutating func connected(_ token: String, _ connection: LineConnection) -> Int? {
@@ -53,7 +53,7 @@ struct ExtensionRuns {
     /// Its time is nearly over.
     func warn(_ run: Int) { runs[run]?.peer?.send(ExtensionOrder.timeWillExpire) }
 
-    /// Ends a run with its process, however far it is; a second call does nothing.
+    /// Ends a run with its process; a second call does nothing.
     mutating func end(_ run: Int) {
         guard let ended = runs.removeValue(forKey: run) else { return }
         tokens = tokens.filter { $0.value != run }
@@ -65,12 +65,12 @@ struct ExtensionRuns {
 }
 
 extension PhoneEnvironment {
-    /// Says that the process is one of a service extension, where one program is both.
+    /// Marks the process as a service extension, where one program is both.
     package static let serviceExtension = "REPRISE_PHONE_EXTENSION"
 }
 
 extension PhoneFolder {
-    /// What the newest process of an app's service extension has printed, at most 1 MiB of it.
+    /// The output of the newest process of an app's service extension, at most 1 MiB.
     ///
     /// - Parameter app: the app's id.
     /// - Returns: the file.

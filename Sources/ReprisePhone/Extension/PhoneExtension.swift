@@ -2,8 +2,8 @@ public import Foundation
 public import RepriseCore
 import Synchronization
 
-/// A notification service extension on the phone, shaped after `UNNotificationServiceExtension`: a
-/// process of its own, started for one push, which may change what is shown.
+/// A notification service extension on the phone, like `UNNotificationServiceExtension`: a process
+/// of its own, started for one push, which may change its content.
 ///
 /// ```swift
 /// try await PhoneExtension.run { push in
@@ -14,7 +14,7 @@ import Synchronization
 /// }
 /// ```
 ///
-/// It has 30 seconds. It shares a folder with its app, and with Reprise only the spool in it: it
+/// It has 30 seconds. It shares a folder with its app, and uses only Reprise's spool in it: it
 /// never opens the journal.
 public struct PhoneExtension: Sendable {
     /// The notification as it came.
@@ -27,11 +27,11 @@ public struct PhoneExtension: Sendable {
     /// returns when the phone has it.
     ///
     /// - Parameters:
-    ///   - timeWillExpire: is called when the time is nearly over and `didReceive` has not returned
-    ///     (`serviceExtensionTimeWillExpire`): the last chance to say what is shown; nil is the
+    ///   - timeWillExpire: called when the time is nearly over and `didReceive` has not returned
+    ///     (`serviceExtensionTimeWillExpire`): the last chance to return content; nil is the
     ///     original.
-    ///   - didReceive: makes the content that is shown (`didReceive(_:withContentHandler:)`); one
-    ///     without any text is ignored.
+    ///   - didReceive: makes the content (`didReceive(_:withContentHandler:)`); one without any
+    ///     text is ignored.
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no phone has started this process,
     ///   `.unreachable`, `.refused` if the phone does not await it (any more).
     public static func run(
@@ -70,7 +70,7 @@ public struct PhoneExtension: Sendable {
         }
     }
 
-    /// Puts an observation into the phone's log.
+    /// Writes an observation into the phone's log.
     ///
     /// - Parameters:
     ///   - what: a word; the log has it with `app.` before it.
@@ -95,7 +95,7 @@ public struct PhoneExtension: Sendable {
     }
 }
 
-/// Something that happens once, whoever comes first.
+/// A flag that is set once.
 private final class Once: Sendable {
     private let flag = Atomic(false)
 

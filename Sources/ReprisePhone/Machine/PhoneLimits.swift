@@ -1,4 +1,4 @@
-/// What a phone's rules name, and how much it bears.
+/// The phone's limits and constants.
 ///
 /// `docs/limits.md` has a row for each.
 package enum PhoneLimits {
@@ -10,11 +10,11 @@ package enum PhoneLimits {
     /// How long a task has, in milliseconds.
     package static let refreshMilliseconds: Int64 = 30_000
     package static let processingMilliseconds: Int64 = 300_000
-    /// How long a task has after it was told that its time is over.
+    /// How long a task has after the notice that its time is over.
     package static let expiryMilliseconds: Int64 = 5_000
     /// How long a service extension has, by Apple's rule.
     package static let extensionMilliseconds: Int64 = 30_000
-    /// How long before the end it is told so.
+    /// How long before the end it is warned.
     package static let extensionWarningMilliseconds: Int64 = 3_000
     /// How long an app in the foreground may think about a notification.
     package static let presentationMilliseconds: Int64 = 10_000
@@ -22,25 +22,24 @@ package enum PhoneLimits {
     package static let repeatSeconds = 60.0
 
     package static let apps = 16
-    /// What stands in the notification centre for one app; older ones go.
+    /// Delivered notifications of one app; older ones are removed.
     package static let delivered = 256
-    /// What one app was told and has not done; beyond it the app is taken for hung and terminated.
+    /// Unacknowledged orders of one app; beyond, it counts as hung and is terminated.
     package static let orders = 1_024
     /// The title, the texts and the info of a notification, together.
     package static let contentBytes = 16_384
     package static let categories = 128
     /// Service extensions at work at the same time; beyond it a push is shown as it came.
     package static let extensions = 8
-    /// How many things may come due in one step of time; the rest comes with the next.
+    /// The most events in one step of time; the rest comes with the next.
     package static let dueAtOnce = 10_000
-    /// Transfers that one app has handed over and not forgotten.
+    /// Transfers of one app that it has not forgotten.
     package static let transfers = 256
     /// Transfers that run at the same time, of all apps.
     package static let transfersAtOnce = 8
     /// How long the system tries, by Apple's default (`timeoutIntervalForResource`: 7 days).
     package static let transferMilliseconds: Int64 = 604_800_000
-    /// How long nothing may come or go, by Apple's default (`timeoutIntervalForRequest`: 60
-    /// seconds).
+    /// Idle timeout, by Apple's default (`timeoutIntervalForRequest`: 60 seconds).
     package static let transferPatienceMilliseconds: Int64 = 60_000
     /// Up to which the pause before another attempt doubles.
     package static let transferRetryLimitMilliseconds: Int64 = 300_000

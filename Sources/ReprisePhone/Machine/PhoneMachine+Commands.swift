@@ -1,10 +1,10 @@
 import Foundation
 import RepriseCore
 
-/// What people and scripts ask.
+/// Commands of people and scripts.
 extension PhoneMachine {
-    /// Does a command that changes something; ``PhoneCommand/status``, `log`, `push` and `shutdown`
-    /// are the driver's.
+    /// Performs a command that changes something; ``PhoneCommand/status``, `log`, `push` and
+    /// `shutdown` are the driver's.
     ///
     /// - Throws: ``PhoneFailure``; then nothing has changed.
     package mutating func command(
@@ -73,7 +73,7 @@ extension PhoneMachine {
         act(.removeData(app: app))
     }
 
-    /// For when it is installed again, if the rules say so.
+    /// For the next installation, if the rules say so.
     private mutating func keepBadge(of app: String) {
         guard state.rules.removedApp == .badgeKept, let badge = state.apps[app]?.badge, badge > 0,
             state.badges.count < PhoneLimits.apps
@@ -120,10 +120,9 @@ extension PhoneMachine {
     }
 }
 
-/// What apps ask.
+/// Calls of apps.
 extension PhoneMachine {
-    /// Answers a call of a process; nil if it is not the machine's to answer, or the process is no
-    /// more.
+    /// Answers a call of a process; nil if the driver must answer it, or the process is gone.
     package mutating func called(life: Int, _ call: AppCall, at now: PhoneMoment) -> AppAnswer? {
         guard let app = app(of: life), let record = state.apps[app] else { return nil }
         do throws(PhoneFailure) {
@@ -172,7 +171,7 @@ extension PhoneMachine {
             .sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
     }
 
-    /// How everything is; the driver adds what it alone knows.
+    /// The machine's part of the status; the driver adds its own.
     package func status(
         at now: PhoneMoment, process: Int32, lastEvent: Int, folder: PhoneFolder
     ) -> PhoneStatus {

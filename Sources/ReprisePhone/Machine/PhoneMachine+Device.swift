@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// Power, the price of the network, and room on the disk.
+/// Power, metering and free disk space.
 extension PhoneMachine {
     mutating func setDevice(at now: PhoneMoment, _ body: (inout PhoneDevice) -> Void) {
         var device = state.device
@@ -46,7 +46,7 @@ extension PhoneMachine {
 }
 
 extension PhoneDevice {
-    /// As it stands in the log.
+    /// Its word in the log.
     var word: String {
         [
             isPluggedIn ? "plugged in" : "unplugged", isMetered ? "metered" : "unmetered",

@@ -1,6 +1,6 @@
 package import RepriseCore
 
-/// The life of processes: launched, seen, in the background, suspended, gone.
+/// The life of processes: launched, foreground, background, suspended, gone.
 extension PhoneMachine {
     /// The user opens an app.
     mutating func launch(_ app: String, at now: PhoneMoment) {
@@ -31,8 +31,7 @@ extension PhoneMachine {
         }
     }
 
-    /// Lets an app run in the background for something that has come; starts it if it has no
-    /// process.
+    /// Runs an app in the background for an event; launches it if it has no process.
     mutating func wake(_ app: String, reason: PhoneLaunch.Reason, at now: PhoneMoment) {
         guard let process = process(app) else {
             return start(app, PhoneLaunch(reason: reason, isForeground: false), at: now)
@@ -74,9 +73,9 @@ extension PhoneMachine {
         forget(app, at: now)
     }
 
-    /// The process has said who it is.
+    /// Accepts a process.
     ///
-    /// - Returns: why it was launched; nil if it is not awaited.
+    /// - Returns: its launch; nil if it is not awaited.
     package mutating func connected(life: Int, at now: PhoneMoment) -> PhoneLaunch? {
         guard let app = app(of: life), let process = process(app),
             case .launching = process.phase
@@ -117,7 +116,7 @@ extension PhoneMachine {
         }
     }
 
-    /// Tells an app something, now or when it has connected.
+    /// Sends an order to an app, now or when it has connected.
     mutating func order(_ app: String, _ order: AppOrder, at now: PhoneMoment) {
         guard let process = process(app) else { return }
         guard process.held.count + process.orders.count < PhoneLimits.orders else {
@@ -168,7 +167,7 @@ extension PhoneMachine {
         settle(app, at: now)
     }
 
-    /// An app in the background that has nothing to do any more is suspended.
+    /// Suspends an idle app in the background.
     mutating func settle(_ app: String, at now: PhoneMoment) {
         guard let process = process(app), case .background = process.phase,
             process.orders.isEmpty, process.slots.isEmpty
@@ -225,7 +224,7 @@ extension PhoneMachine {
         }
     }
 
-    /// Kills the process; the app is not told.
+    /// Kills the process without notice to the app.
     package mutating func terminate(_ app: String, _ reason: String, at now: PhoneMoment) {
         guard let process = process(app) else { return }
         log(.terminated, app, reason, at: now)
@@ -248,7 +247,7 @@ extension PhoneMachine {
         state.condemned.removeAll { $0 == identity }
     }
 
-    /// A process has ended by itself, or by somebody else.
+    /// A process has ended by itself, or was killed by others.
     package mutating func ended(life: Int, _ how: String, at now: PhoneMoment) {
         guard let app = app(of: life) else { return }
         log(.exited, app, how, at: now)
@@ -275,7 +274,7 @@ extension PhoneMachine {
 }
 
 extension PhoneLaunch.Reason {
-    /// As it stands in the log.
+    /// Its word in the log.
     var word: String {
         switch self {
         case .user: "user"

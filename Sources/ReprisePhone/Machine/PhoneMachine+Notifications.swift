@@ -71,7 +71,7 @@ extension PhoneMachine {
         log(.dropped, app, "\(dropped.request.id): more than 64 pending", at: now)
     }
 
-    /// A pending notification's time has come.
+    /// A pending notification has come due.
     mutating func fire(_ app: String, _ pending: PendingNotification, at now: PhoneMoment) {
         rearm(app, pending, at: now)
         deliver(
@@ -79,7 +79,7 @@ extension PhoneMachine {
             at: now)
     }
 
-    /// Goes on to the next time, if it repeats; else it is no longer pending.
+    /// Sets a repeating one to its next time; removes another.
     mutating func rearm(_ app: String, _ pending: PendingNotification, at now: PhoneMoment) {
         let next = pending.request.trigger.flatMap { trigger in
             trigger.repeats
@@ -97,7 +97,7 @@ extension PhoneMachine {
         }
     }
 
-    /// A notification arrives: an app in the foreground is asked, else it is shown.
+    /// A notification arrives: an app in the foreground decides its presentation, else it is shown.
     mutating func deliver(_ app: String, _ notification: DeliveredNotification, at now: PhoneMoment)
     {
         guard let record = state.apps[app] else { return }
@@ -189,7 +189,7 @@ extension PhoneMachine {
         respond(app, response, opensApp: opensApp, at: now)
     }
 
-    /// Whether the app comes to the foreground for it; nil if it does not hear of it at all.
+    /// Whether the app enters the foreground for it; nil if it is not notified at all.
     private static func opensApp(
         _ action: NotificationResponse.Action, _ category: NotificationCategory?
     ) throws(PhoneFailure) -> Bool? {
@@ -230,7 +230,7 @@ extension PhoneMachine {
 }
 
 extension NotificationContent {
-    /// What it weighs.
+    /// Its size.
     var bytes: Int {
         title.utf8.count + subtitle.utf8.count + body.utf8.count + thread.utf8.count
             + category.utf8.count + info.count

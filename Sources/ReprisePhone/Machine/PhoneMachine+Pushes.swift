@@ -1,6 +1,6 @@
 package import RepriseCore
 
-/// Remote pushes, as the device treats what APNs brings.
+/// Remote pushes, as the device handles them.
 extension PhoneMachine {
     /// A push has arrived at the device's side of the network.
     package mutating func pushArrived(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
@@ -26,12 +26,12 @@ extension PhoneMachine {
         }
     }
 
-    /// The user has opened the app: what was held for it is handed over.
+    /// The user has opened the app: held pushes are delivered.
     mutating func pushesOpened(_ app: String, at now: PhoneMoment) {
         inbox(app, at: now) { inbox, _, _ in inbox.userOpened() }
     }
 
-    /// The process is no more: what was held for it is gone.
+    /// The process is gone: its held pushes are discarded.
     mutating func pushesEnded(_ app: String, at now: PhoneMoment) {
         inbox(app, at: now) { inbox, _, _ in inbox.appEnded() }
     }
@@ -40,7 +40,7 @@ extension PhoneMachine {
         inbox(app, at: now) { inbox, _, state in inbox.timePassed(rules: state.rules, at: now) }
     }
 
-    /// Lets the app's inbox decide, and does what it says.
+    /// Runs the app's inbox, and performs its actions.
     private mutating func inbox(
         _ app: String, at now: PhoneMoment,
         _ decide: (inout PushInbox, PushInbox.Recipient, PhoneState) -> [PushInbox.Action]
@@ -122,7 +122,7 @@ extension PhoneMachine {
 }
 
 extension PhoneNetwork {
-    /// As it stands in the log.
+    /// Its word in the log.
     var word: String {
         switch self {
         case .off: "off"

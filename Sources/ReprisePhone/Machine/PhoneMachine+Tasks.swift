@@ -48,7 +48,7 @@ extension PhoneMachine {
             record.granted[task] = request.kind
         }
         wake(app, reason: .task(task), at: now)
-        // The slot begins when the app can be told.
+        // The slot begins when the app can be notified.
         let limit: Int64 =
             request.kind == .refresh
             ? PhoneLimits.refreshMilliseconds : PhoneLimits.processingMilliseconds
@@ -72,7 +72,7 @@ extension PhoneMachine {
         }
     }
 
-    /// A slot's time is over: the app is told; or it was told, and is terminated.
+    /// A slot's time is over: the app is notified; after that, terminated.
     mutating func slotDue(_ app: String, _ slot: ProcessRecord.Slot, at now: PhoneMoment) {
         guard !slot.isExpired else {
             return terminate(app, "the task \(slot.task) was not completed in time", at: now)

@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// What time does: deadlines and triggers, the clock being moved, the phone being started.
+/// Deadlines and triggers, changes of the clock, the phone's start.
 extension PhoneMachine {
     private enum Due {
         case launch(String)
@@ -13,15 +13,14 @@ extension PhoneMachine {
         case `extension`(Int)
     }
 
-    /// When something comes due next, in microseconds; nil if nothing will.
+    /// When the next event is due, in microseconds; nil: never.
     package func nextDue(from now: PhoneMoment) -> Int64? { soonest(from: now)?.at }
 
-    /// Time has passed: does what has come due, in its order, at most ``PhoneLimits/dueAtOnce`` of
-    /// it.
+    /// Handles due events in order, at most ``PhoneLimits/dueAtOnce`` of them.
     package mutating func timePassed(to now: PhoneMoment) {
         for _ in 0..<PhoneLimits.dueAtOnce {
             guard let next = soonest(from: now), next.at <= now.microseconds else { return }
-            // What was due within a step of time happens at its own moment, not at the end of the
+            // An event due within a step of time happens at its own moment, not at the end of the
             // step.
             let late = (now.microseconds - next.at) / 1_000
             handle(next.due, at: now.advanced(byMilliseconds: -late))
@@ -73,7 +72,7 @@ extension PhoneMachine {
 
     private mutating func presentationDue(_ app: String, _ order: Int, at now: PhoneMoment) {
         guard case .willPresent(let notification) = process(app)?.orders[order] else { return }
-        // The order stays: an answer that comes too late is one, and changes nothing.
+        // The order stays known, so that a late answer is recognised and ignored.
         changeProcess(app) {
             $0.presentations[order] = nil
             $0.orders[order] = .late
@@ -97,7 +96,7 @@ extension PhoneMachine {
         timePassed(to: now)
     }
 
-    /// The calendar is set; the clock that never jumps goes on.
+    /// Sets the calendar; the monotonic clock continues.
     mutating func setCalendar(by milliseconds: Int64, at now: PhoneMoment) throws(PhoneFailure) {
         guard (-Self.farthest...Self.farthest).contains(milliseconds) else {
             throw PhoneFailure(.badConfiguration, "The calendar is set by at most ten years.")
@@ -118,7 +117,7 @@ extension PhoneMachine {
         calendarChanged(at: now, isOver: { _ in false })
     }
 
-    /// Finds the times of calendar triggers anew; what was jumped over fires once.
+    /// Recomputes the times of calendar triggers; skipped ones fire once.
     private mutating func calendarChanged(at now: PhoneMoment, isOver: (WallTime) -> Bool) {
         for app in appNames {
             for pending in state.apps[app]?.pending ?? [] {
@@ -151,7 +150,7 @@ extension PhoneMachine {
         }
     }
 
-    /// The phone was started: what ran is gone, and the rules say what else.
+    /// The phone was started: all processes are gone, and the rules decide the rest.
     package mutating func started(after reason: String, at now: PhoneMoment) {
         log(.started, nil, reason, at: now)
         act(.keepTransfers(Set(state.apps.values.flatMap { $0.transfers.map(\.number) })))

@@ -3,7 +3,7 @@ package import RepriseCore
 
 /// Transfers that the system runs for apps.
 extension PhoneMachine {
-    // MARK: What apps ask
+    // MARK: Calls of apps
 
     mutating func startTransfer(
         _ app: String, _ request: TransferRequest, at now: PhoneMoment
@@ -63,10 +63,9 @@ extension PhoneMachine {
         runTransfers(at: now)
     }
 
-    // MARK: What the driver has seen
+    // MARK: Reports of the driver
 
-    /// An attempt has got the beginning of an answer: what it will be, so that a later attempt can
-    /// ask for the rest.
+    /// An attempt has received a response's head: a later attempt can request the rest.
     package mutating func transferBegan(
         _ number: Int, run: Int, part: TransferRecord.Part?
     ) {
@@ -115,7 +114,7 @@ extension PhoneMachine {
 
     // MARK: Which run
 
-    /// Starts what can run now, and stops what cannot any more.
+    /// Starts and stops transfers by the current conditions.
     mutating func runTransfers(at now: PhoneMoment) {
         var running = 0
         for app in appNames {
@@ -150,7 +149,7 @@ extension PhoneMachine {
         return nil
     }
 
-    /// The network has changed: who waited for another attempt need not wait longer.
+    /// The network has changed: waiting transfers retry at once.
     mutating func networkChangedForTransfers(at now: PhoneMoment) {
         if state.network != .off {
             for app in appNames {
@@ -162,7 +161,7 @@ extension PhoneMachine {
         runTransfers(at: now)
     }
 
-    /// When something about the app's transfers comes due: the number, and when.
+    /// The next event of the app's transfers: its time and number.
     func transferDue(_ record: AppRecord) -> (at: Int64, number: Int)? {
         record.transfers.filter { !$0.hasEnded }
             .map { (min($0.until, $0.retry ?? .max), $0.number) }.min { $0.0 < $1.0 }
@@ -178,7 +177,7 @@ extension PhoneMachine {
         runTransfers(at: now)
     }
 
-    // MARK: What becomes of them
+    // MARK: Outcomes
 
     private mutating func endTransfer(
         _ app: String, _ number: Int, _ end: Transfer.State, at now: PhoneMoment
@@ -192,14 +191,14 @@ extension PhoneMachine {
         log(.transferEnded, app, "\(record.request.id) \(end.word)", at: now)
         switch end {
         case .finished(_, file: .some): break
-        // Nobody gets a file of it.
+        // Its file is not needed any more.
         case .running, .finished, .failed, .cancelled: act(.removeTransfer(number))
         }
         tellTransfers(app)
         transfersDone(app, at: now)
     }
 
-    /// Tells a process that runs what has ended and it does not know.
+    /// Notifies a running process of ended transfers that it does not know.
     mutating func tellTransfers(_ app: String) {
         guard let process = process(app) else { return }
         switch process.phase {
@@ -225,7 +224,7 @@ extension PhoneMachine {
         order(app, .transfersDone, at: now)
     }
 
-    /// A process has begun: it asks for what is there, so nothing has to be told.
+    /// A process has begun: it reads the list itself, so no notice is needed.
     mutating func transfersKnown(_ app: String) {
         for record in state.apps[app]?.transfers ?? [] where !record.isTold {
             changeTransfer(app, record.number) { $0.isTold = true }
@@ -255,7 +254,7 @@ extension PhoneMachine {
         _ = change(app) { $0.transfers = [] }
     }
 
-    /// The phone was started: no attempt runs, and the rules say whether there are transfers.
+    /// The phone was started: no attempt runs, and the rules decide whether transfers are kept.
     mutating func transfersRestarted(at now: PhoneMoment) {
         for app in appNames {
             for record in state.apps[app]?.transfers ?? [] where !record.hasEnded {
@@ -265,7 +264,7 @@ extension PhoneMachine {
                 act(.removeTransfer(record.number))
                 log(.transferEnded, app, "\(record.request.id) forgotten", at: now)
             }
-            // One that ended just before the power was gone is still to be told.
+            // One that ended just before the power failed is still to be reported.
             transfersDone(app, at: now)
         }
         runTransfers(at: now)
@@ -297,7 +296,7 @@ extension PhoneMachine {
 }
 
 extension Transfer.State {
-    /// As it stands in the log.
+    /// Its word in the log.
     package var word: String {
         switch self {
         case .running: "running"

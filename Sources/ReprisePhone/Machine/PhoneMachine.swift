@@ -1,12 +1,12 @@
 package import RepriseCore
 
-/// Decides all that a phone does: what becomes of processes, notifications, tasks and pushes.
+/// Decides the phone's behaviour: processes, notifications, tasks and pushes.
 ///
-/// A command, a process's end, a call of an app and the passing of time go in; what to do comes out
-/// of ``drain()``, to be done once the state is on disk. It reads no clock and draws no random
-/// number.
+/// Its inputs are commands, ends of processes, calls of apps and the passing of time; ``drain()``
+/// returns the actions, to be performed once the state is on disk. It reads no clock and draws no
+/// random number.
 package struct PhoneMachine: Sendable {
-    /// What the driver has to do, in order.
+    /// The driver's actions, in order.
     package enum Action: Hashable, Sendable {
         /// Starts a process of the app; ``PhoneMachine/spawned(life:_:)`` or
         /// ``PhoneMachine/spawnFailed(life:_:at:)`` follows.
@@ -17,22 +17,22 @@ package struct PhoneMachine: Sendable {
         case go(life: Int)
         /// SIGKILL, and waits for the end.
         case kill(life: Int, ProcessIdentity?)
-        /// Kills a process of a former life of the phone, if it is still that one.
+        /// Kills a process of a former run, if its identity matches.
         case killLeftover(ProcessIdentity)
         case order(life: Int, id: Int, AppOrder)
-        /// Tells all processes.
+        /// Notifies all processes.
         case tellClock, tellNetwork, tellDevice
         /// Starts the service extension; ``PhoneMachine/extensionFinished(run:content:at:)``
         /// follows.
         case runExtension(Int, app: String, PhonePush)
-        /// Tells the service extension that its time is nearly over.
+        /// Warns the service extension that its time is nearly over.
         case warnExtension(Int)
         /// Kills the service extension.
         case endExtension(Int)
         /// Begins an attempt, when the one before has ended;
         /// ``PhoneMachine/transferEnded(_:run:_:bytes:total:at:)`` follows.
         case startTransfer(Int, run: Int)
-        /// Ends an attempt; nothing more is heard of it.
+        /// Ends an attempt; its later reports are ignored.
         case stopTransfer(Int, run: Int)
         /// Takes the file of a transfer away.
         case removeTransfer(Int)
@@ -50,7 +50,7 @@ package struct PhoneMachine: Sendable {
 
     package init(_ state: PhoneState = PhoneState()) { self.state = state }
 
-    /// What to do and what to log since the last call.
+    /// The actions and log events since the last call.
     package mutating func drain() -> (actions: [Action], events: [PhoneEvent]) {
         defer { (actions, events) = ([], []) }
         return (actions, events)

@@ -11,8 +11,8 @@ package struct PhoneState: Hashable, Sendable, Codable {
     /// of an extension.
     package var lastLife = 0
     package var lastOrder = 0
-    /// What was ordered to be killed and has not been seen dead: killed at the next start, if it is
-    /// still the same process.
+    /// Killed processes whose end is not confirmed: killed at the next start, if the identity
+    /// matches.
     package var condemned: [ProcessIdentity] = []
     package var extensions: [Int: ExtensionRun] = [:]
     /// Of apps that were taken away, where the rules keep them.
@@ -24,7 +24,7 @@ package struct PhoneState: Hashable, Sendable, Codable {
 /// A process, such that another of the same number is not taken for it.
 package struct ProcessIdentity: Hashable, Sendable, Codable {
     package var id: Int32
-    /// When the system started it, as the system says it.
+    /// The system's start time of it.
     package var started: String
 
     package init(id: Int32, started: String) {
@@ -33,12 +33,12 @@ package struct ProcessIdentity: Hashable, Sendable, Codable {
     }
 }
 
-/// What the system holds for one app.
+/// The system's data of one app.
 package struct AppRecord: Hashable, Sendable, Codable {
     package var spec: PhoneAppSpec
     package var isForceQuit = false
     package var settings = NotificationSettings(authorization: .notDetermined)
-    /// What the user will answer when asked for permission.
+    /// The user's answer to the next permission prompt.
     package var willAllow = true
     package var pending: [PendingNotification] = []
     /// Oldest first.
@@ -46,13 +46,13 @@ package struct AppRecord: Hashable, Sendable, Codable {
     package var badge = 0
     package var categories: [NotificationCategory] = []
     package var tasks: [BackgroundRequest] = []
-    /// What the tasks that run now had asked for.
+    /// The requests of running tasks.
     package var granted: [String: BackgroundRequest.Kind] = [:]
     /// Oldest first; those that are done until the app forgets them.
     package var transfers: [TransferRecord] = []
-    /// Pushes that wait for the network or for room in the budget.
+    /// Pushes that wait for the network or for the budget.
     package var inbox = PushInbox()
-    /// Responses that were handed to the app and not completed, where the rules repeat them.
+    /// Responses that the app has not completed, where the rules repeat them.
     package var uncompleted: [NotificationResponse] = []
     package var process: ProcessRecord?
 }
@@ -88,9 +88,9 @@ package struct ProcessRecord: Hashable, Sendable, Codable {
     package var phase: Phase
     /// Nil until it was spawned.
     package var identity: ProcessIdentity?
-    /// What waits until it has connected.
+    /// Orders that wait until it has connected.
     package var held: [AppOrder] = []
-    /// What it was told and has not done, by number.
+    /// Unacknowledged orders, by number.
     package var orders: [Int: AppOrder] = [:]
     /// Until when an answer about a notification is awaited, by the order's number.
     package var presentations: [Int: Int64] = [:]
@@ -108,12 +108,12 @@ package struct ExtensionRun: Hashable, Sendable, Codable {
     package var app: String
     package var push: PhonePush
     package var until: Int64
-    /// It was told that its time is nearly over.
+    /// It was warned that its time is nearly over.
     package var isWarned = false
 }
 
 extension NotificationSettings {
-    /// Whether anything is shown at all.
+    /// Whether any notification may be shown.
     var isAllowed: Bool {
         switch authorization {
         case .authorized, .provisional: true

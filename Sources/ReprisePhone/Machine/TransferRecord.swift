@@ -1,9 +1,8 @@
 package import RepriseCore
 
-/// A transfer that the system runs for an app, as it stands on the phone's disk.
+/// A transfer that the system runs for an app, as on the phone's disk.
 package struct TransferRecord: Hashable, Sendable, Codable {
-    /// What makes the downloaded part worth keeping: the next attempt asks for the rest of this
-    /// very content.
+    /// The identity of the partial content: the next attempt requests its rest.
     package struct Part: Hashable, Sendable, Codable {
         /// A strong entity tag, or the date of the last change (RFC 9110 §13.1.5).
         package var validator: String
@@ -39,7 +38,7 @@ package struct TransferRecord: Hashable, Sendable, Codable {
     /// The attempt that is under way.
     package var run: Int?
     package var part: Part?
-    /// The app was told of its end, or was started after it.
+    /// The app was notified of its end, or was started after it.
     package var isTold = true
 
     package var hasEnded: Bool {
@@ -50,13 +49,13 @@ package struct TransferRecord: Hashable, Sendable, Codable {
     }
 }
 
-/// What a device has to offer to work that can wait, beside the network.
+/// Device conditions for deferrable work, apart from the network.
 public struct PhoneDevice: Hashable, Sendable, Codable {
     /// Whether it is plugged in.
     public var isPluggedIn = true
-    /// Whether the network is paid for by volume.
+    /// Whether the network is metered.
     public var isMetered = false
-    /// How many bytes can be written; nil: what the machine's disk has.
+    /// The free bytes of the disk; nil: those of the machine's disk.
     public var freeBytes: Int64?
 
     /// A device that is plugged in, on a network that is free.

@@ -6,7 +6,7 @@ package enum TriggerTime: Hashable, Sendable, Codable {
     case elapsed(microseconds: Int64)
     case calendar(WallTime)
 
-    /// When it is, seen from `now`, in microseconds of the clock that never jumps.
+    /// Its moment in microseconds of the monotonic clock, seen from `now`.
     package func microseconds(from now: PhoneMoment) -> Int64 {
         switch self {
         case .elapsed(let microseconds): return microseconds

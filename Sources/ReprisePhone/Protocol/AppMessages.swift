@@ -1,6 +1,6 @@
 package import RepriseCore
 
-/// The first line of every peer: who it is.
+/// The first line of every peer: its role.
 ///
 /// ```json
 /// {"control":{}}
@@ -16,17 +16,17 @@ package enum PhoneGreeting: Hashable, Sendable, Codable {
     case `extension`(token: String)
 }
 
-/// What a launched process says.
+/// A message from a launched process.
 package enum AppMessage: Hashable, Sendable, Codable {
-    /// It asks something of the system; answered with the same number.
+    /// A call of the system; answered with the same number.
     case call(id: Int, AppCall)
-    /// It has done what it was told: the handler has returned.
+    /// The handler of an order has returned.
     case returned(order: Int, options: PresentationOptions?)
     /// An observation for the phone's log, when it was made.
     case report(what: String, detail: String, microseconds: Int64)
 }
 
-/// What an app asks of the system, by the ports of RepriseCore.
+/// An app's calls of the system, by the ports of RepriseCore.
 package enum AppCall: Hashable, Sendable, Codable {
     case settings
     case requestAuthorization(provisional: Bool)
@@ -45,11 +45,11 @@ package enum AppCall: Hashable, Sendable, Codable {
     case transfers
     case cancelTransfer(String)
     case forgetTransfer(String)
-    /// Where the phone's browser listens to a debugger; started if none runs.
+    /// The DevTools address of the phone's browser; started if none runs.
     case browser
 }
 
-/// What the system answers to an app.
+/// The system's answer to an app.
 package enum AppAnswer: Hashable, Sendable, Codable {
     case done
     case failed(PhoneFailure)
@@ -62,7 +62,7 @@ package enum AppAnswer: Hashable, Sendable, Codable {
     case browser(String)
 }
 
-/// What the system tells an app; it says when it has done it.
+/// The system's calls of an app, each acknowledged when its handler has returned.
 package enum AppOrder: Hashable, Sendable, Codable {
     case foreground
     case background(grantedMilliseconds: Int64)
@@ -78,11 +78,11 @@ package enum AppOrder: Hashable, Sendable, Codable {
     /// All transfers are done (`handleEventsForBackgroundURLSession`).
     case transfersDone
     case crashWebView
-    /// Never told: stands for an order whose answer comes too late to matter.
+    /// Never sent: stands for an order whose answer comes too late.
     case late
 }
 
-/// What the phone says to a launched process.
+/// A message from the phone to a launched process.
 package enum PhoneMessage: Hashable, Sendable, Codable {
     /// The first line: why it was launched, and where everything is.
     case welcome(AppWelcome)
@@ -94,7 +94,7 @@ package enum PhoneMessage: Hashable, Sendable, Codable {
     case transfer(Transfer)
 }
 
-/// What a process gets when it has said who it is.
+/// The phone's reply to a process's greeting.
 package struct AppWelcome: Hashable, Sendable, Codable {
     package var app: String
     package var launch: PhoneLaunch

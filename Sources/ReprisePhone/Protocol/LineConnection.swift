@@ -6,8 +6,8 @@ import Synchronization
 
 /// A connection that carries lines of JSON over a Unix socket.
 ///
-/// What is received waits in the socket until it is read. What is sent and not taken is bounded: a
-/// peer that takes nothing is cut off.
+/// Received lines wait in the socket until they are read. The send buffer is bounded: a peer that
+/// does not read is disconnected.
 package final class LineConnection: Sendable {
     /// The longest line.
     package static let lineLimit = 1_048_576
@@ -42,8 +42,7 @@ package final class LineConnection: Sendable {
         return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
     }
 
-    /// Hands over each line until the peer or somebody here closes, or `body` answers false; called
-    /// once.
+    /// Calls `body` with each line until either side closes, or `body` returns false; called once.
     ///
     /// A line that is too long is nil.
     package func readLines(_ body: (ByteBuffer?) async -> Bool) async {
@@ -55,10 +54,10 @@ package final class LineConnection: Sendable {
         }
     }
 
-    /// Sends a value as one line, after those before it; does not wait for the peer.
+    /// Sends a value as one line, in order; does not wait for the peer.
     ///
-    /// - Returns: false if the peer has taken nothing for so long that it was cut off, or the line
-    ///   is too long.
+    /// - Returns: false if the line is too long, or the peer was disconnected because it does not
+    ///   read.
     @discardableResult
     package func send(_ value: some Encodable) -> Bool {
         guard let bytes = try? PhoneJSON.encode(value), bytes.count <= Self.lineLimit else {
@@ -82,18 +81,18 @@ package final class LineConnection: Sendable {
         return true
     }
 
-    /// Waits until what was sent has left this process, or cannot.
+    /// Waits until all sent lines have left this process, or cannot.
     package func flush() async {
         try? await channel.channel.writeAndFlush(ByteBuffer()).get()
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     ///
     /// A second call does nothing.
     package func close() { channel.channel.close(promise: nil) }
 }
 
-/// JSON as it stands on a phone's socket and disk.
+/// The JSON format of a phone's socket and disk.
 package enum PhoneJSON {
     package static func encode(_ value: some Encodable) throws -> [UInt8] {
         let encoder = JSONEncoder()

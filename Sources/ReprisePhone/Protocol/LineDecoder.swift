@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Cuts bytes into lines; one that is too long is read away and comes out as nil, in its place.
+/// Splits bytes into lines; one that is too long is discarded and becomes nil.
 struct LineDecoder: ByteToMessageDecoder {
     typealias InboundOut = Line
 
@@ -44,8 +44,7 @@ struct LineDecoder: ByteToMessageDecoder {
     }
 }
 
-/// One line, without its end; nil stands for one that was too long. (NIO cannot carry an optional
-/// buffer as it is.)
+/// One line, without its end; nil: too long. (NIO cannot carry an optional buffer as it is.)
 struct Line: Sendable {
     var bytes: ByteBuffer?
 }

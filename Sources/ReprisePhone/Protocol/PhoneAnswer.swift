@@ -1,12 +1,12 @@
 public import RepriseCore
 
-/// What the phone answers.
+/// The phone's answer.
 public enum PhoneAnswer: Hashable, Sendable, Codable {
-    /// It is done, and on disk.
+    /// Done, and on disk.
     case done
     /// How everything is.
     case status(PhoneStatus)
-    /// What has happened, in order.
+    /// Events in order.
     case log([PhoneEvent])
     /// It was not done, and nothing has changed.
     case failed(PhoneFailure)
@@ -30,9 +30,9 @@ public struct PhoneReply: Hashable, Sendable, Codable {
 public struct PhoneFailure: Hashable, Sendable, Codable, Error {
     /// The name of a ``RepriseCore/RepriseError/Code``.
     public var code: String
-    /// What happened, for people.
+    /// The error, for people.
     public var message: String
-    /// What to do about it.
+    /// The remedy.
     public var remedy: String?
 
     /// Makes a failure.
@@ -42,7 +42,7 @@ public struct PhoneFailure: Hashable, Sendable, Codable, Error {
         self.remedy = remedy
     }
 
-    /// The same as an error of the house.
+    /// The same as a `RepriseError`.
     public var error: RepriseError {
         RepriseError(RepriseError.Code(code), message, remedy: remedy)
     }

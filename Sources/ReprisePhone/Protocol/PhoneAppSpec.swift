@@ -1,19 +1,19 @@
-/// An app as it is installed on a phone.
+/// An app installed on a phone.
 public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
     /// Its name on the phone: 1 to 64 of `A-Z a-z 0-9 . _ -`, not beginning with a dot.
     public var id: String
     /// The program: an absolute path.
     public var executable: String
-    /// What the program is started with, without its name.
+    /// The program's arguments, without its name.
     public var arguments: [String]
     /// Added to the phone's own environment.
     public var environment: [String: String]
     /// The program of the notification service extension: an absolute path; nil if the app has
     /// none.
     public var serviceExtension: String?
-    /// What that program is started with, without its name; nil is nothing.
+    /// The extension's arguments, without its name; nil: none.
     public var extensionArguments: [String]?
-    /// The tasks it may ask time for (`BGTaskSchedulerPermittedIdentifiers`).
+    /// The background tasks it may request (`BGTaskSchedulerPermittedIdentifiers`).
     public var backgroundTasks: [String]
     /// How long it may take from its start to its connection before the system terminates it.
     public var launchMilliseconds: Int64
@@ -26,8 +26,8 @@ public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
     ///   - arguments: without the program's name.
     ///   - environment: added to the phone's own.
     ///   - serviceExtension: the program of its notification service extension.
-    ///   - extensionArguments: what that is started with.
-    ///   - backgroundTasks: the tasks it may ask time for.
+    ///   - extensionArguments: of that program.
+    ///   - backgroundTasks: the background tasks it may request.
     public init(
         id: String, executable: String, arguments: [String] = [],
         environment: [String: String] = [:], serviceExtension: String? = nil,

@@ -1,45 +1,44 @@
 public import RepriseCore
 
-/// What a person or a script asks of a running phone: a line of JSON on its socket.
+/// A command to a running phone: a line of JSON on its socket.
 ///
-/// An `app` that is nil is the only one that is installed.
+/// An `app` that is nil is the only installed one.
 public enum PhoneCommand: Hashable, Sendable, Codable {
     /// How everything is; answered with ``PhoneAnswer/status(_:)``.
     case status
     /// Installs an app, or replaces its program: an update, which ends a running process and keeps
-    /// what the system keeps.
+    /// the system's data.
     case install(PhoneAppSpec)
     /// Takes an app away with all that the system holds for it.
     case uninstall(app: String?)
-    /// The user opens the app: a new process, or the one that is there comes to the foreground.
+    /// The user opens the app: a new process, or the existing one enters the foreground.
     case launch(app: String?)
     /// The user does something with a notification in the notification centre; nil is the newest
     /// one.
     case tap(app: String?, notification: String?, action: NotificationResponse.Action)
-    /// The user goes to the home screen: the app in the foreground goes to the background.
+    /// The user goes to the home screen: the app in the foreground enters the background.
     case home
     /// The system terminates the app (SIGKILL).
     case kill(app: String?)
-    /// The user throws the app out of the app switcher: no background launch until it is opened
-    /// again.
+    /// The user force-quits the app: no background launch until it is opened again.
     case forceQuit(app: String?)
     /// The system suspends the app at once, whatever time it has left (SIGSTOP).
     case suspend(app: String?)
     /// The system lets a suspended app run again, where it was (SIGCONT).
     case resume(app: String?)
-    /// Memory is short: running apps are told, suspended ones are terminated.
+    /// Memory is short: running apps are notified, suspended ones are terminated.
     case memoryPressure
-    /// There is no network.
+    /// The network is off.
     case offline
-    /// There is a network.
+    /// The network is on.
     case online
-    /// There is a slow network.
+    /// The network is slow.
     case slow(latencyMilliseconds: Int, bytesPerSecond: Int?)
     /// The phone is plugged in, or not.
     case power(isPluggedIn: Bool)
     /// The network is paid for by volume, or not.
     case metered(Bool)
-    /// So many bytes can be written; nil: what the machine's disk has.
+    /// The free bytes of the disk; nil: those of the machine's disk.
     case storage(bytes: Int64?)
     /// Time passes at once, on the calendar and on the clock that never jumps.
     case advance(milliseconds: Int64)
@@ -47,9 +46,9 @@ public enum PhoneCommand: Hashable, Sendable, Codable {
     case setCalendar(byMilliseconds: Int64)
     /// The device is in another time zone (`Europe/Berlin`).
     case zone(String)
-    /// What the user answers to the question for permission, or sets in Settings.
+    /// The user's answer to the permission prompt, or a change in Settings.
     case permission(app: String?, NotificationSettings)
-    /// What is answered while nobody was asked: the next question for permission gets this answer.
+    /// The answer to the next permission prompt.
     case answerPermission(app: String?, allowed: Bool)
     /// A remote push arrives for the app: a payload (a JSON object) and headers as APNs takes them.
     case push(app: String?, payload: String, headers: [String: String])
@@ -61,8 +60,8 @@ public enum PhoneCommand: Hashable, Sendable, Codable {
     case crashWebView(app: String?)
     /// Follows other rules where Apple's documentation leaves something open.
     case rules(PhoneRules)
-    /// What has happened after the event of this number, at most 1,000; waits for something so long
-    /// if there is nothing yet (at most 30 s).
+    /// Events after this number, at most 1,000; waits for the first as long as given (at most 30
+    /// s).
     case log(since: Int, waitMilliseconds: Int)
     /// Ends all apps and the phone. Its state stays.
     case shutdown
@@ -72,7 +71,7 @@ public enum PhoneCommand: Hashable, Sendable, Codable {
 public struct PhoneRequest: Hashable, Sendable, Codable {
     /// The asker's number.
     public var id: Int
-    /// What is asked.
+    /// The command.
     public var command: PhoneCommand
 
     /// Makes a request.

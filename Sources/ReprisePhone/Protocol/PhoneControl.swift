@@ -46,12 +46,12 @@ public final class PhoneControl: Sendable {
         return control
     }
 
-    /// Asks something; up to 1,000 questions may be under way.
+    /// Sends a command; up to 1,000 may be in flight.
     ///
-    /// - Parameter command: what is asked.
-    /// - Returns: the answer; never ``PhoneAnswer/failed(_:)``, which is thrown.
-    /// - Throws: ``RepriseCore/RepriseError`` as the phone says; `.closed` if the phone has ended,
-    ///   and then it may have been done.
+    /// - Parameter command: the command.
+    /// - Returns: the answer; ``PhoneAnswer/failed(_:)`` is thrown instead.
+    /// - Throws: the phone's ``RepriseCore/RepriseError``; `.closed` if the phone has ended, and
+    ///   then the command may have been performed.
     @discardableResult
     public func ask(_ command: PhoneCommand) async throws -> PhoneAnswer {
         let answer = try await withCheckedThrowingContinuation { waiter in
@@ -73,20 +73,20 @@ public final class PhoneControl: Sendable {
         return answer
     }
 
-    /// How everything is.
+    /// The phone's current status.
     ///
-    /// - Returns: the phone's state at one moment.
+    /// - Returns: a consistent snapshot.
     /// - Throws: as ``ask(_:)``.
     public func status() async throws -> PhoneStatus {
         guard case .status(let status) = try await ask(.status) else { throw Self.nonsense }
         return status
     }
 
-    /// What has happened since an event, at most 1,000 events.
+    /// The events after a number, at most 1,000.
     ///
     /// - Parameters:
-    ///   - number: of the last event that is known; 0 for none.
-    ///   - wait: how long to wait if there is nothing yet, at most 30 seconds.
+    ///   - number: of the last known event; 0 for none.
+    ///   - wait: how long to wait for the first, at most 30 seconds.
     /// - Returns: the events in order.
     /// - Throws: as ``ask(_:)``.
     public func log(since number: Int, wait: Duration = .zero) async throws -> [PhoneEvent] {

@@ -9,9 +9,9 @@ public struct PhoneEvent: Hashable, Sendable, Codable {
     /// Microseconds on the clock that never jumps (but can be advanced): for durations between
     /// events.
     public var microseconds: Int64
-    /// The app it is about.
+    /// The app concerned.
     public var app: String?
-    /// What: a word of ``What``, or the app's own with `app.` before it.
+    /// The event: a word of ``What``, or the app's own with `app.` before it.
     public var what: String
     /// The rest, for people and for comparison; at most 4,096 bytes.
     public var detail: String
@@ -30,11 +30,11 @@ public struct PhoneEvent: Hashable, Sendable, Codable {
 }
 
 extension PhoneEvent {
-    /// The words for what the phone itself does.
+    /// The phone's own events.
     ///
-    /// What an app reports begins with `app.`.
+    /// Those of an app begin with `app.`.
     public enum What: String, Sendable, CaseIterable {
-        /// The phone was started; the detail says after what.
+        /// The phone was started; the detail is the reason.
         case started
         /// The phone ends.
         case ended
@@ -44,19 +44,19 @@ extension PhoneEvent {
         case uninstalled
         /// A process was started; the detail is the reason.
         case launched
-        /// A launch was asked for and not made; the detail says why.
+        /// A requested launch was not made; the detail is the reason.
         case notLaunched
         /// The process has connected; the detail is the reason of the launch.
         case connected
-        /// It is in the foreground.
+        /// It entered the foreground.
         case foreground
-        /// It is in the background; the detail is the time it has, in milliseconds.
+        /// It entered the background; the detail is its time in milliseconds.
         case background
-        /// It was suspended; the detail says why.
+        /// It was suspended; the detail is the reason.
         case suspended
         /// It runs again.
         case resumed
-        /// The system has terminated it; the detail says why.
+        /// The system has terminated it; the detail is the reason.
         case terminated
         /// Its process has ended; the detail is how.
         case exited
@@ -67,13 +67,13 @@ extension PhoneEvent {
         case completed
         /// A notification was added to wait for its trigger.
         case pending
-        /// A pending notification was dropped; the detail says why.
+        /// A pending notification was dropped; the detail is the reason.
         case dropped
         /// A notification was delivered.
         case delivered
         /// A notification was shown as a banner.
         case banner
-        /// The app in the foreground wanted nothing shown, or did not say.
+        /// The app in the foreground suppressed it, or did not answer.
         case notPresented
         /// A notification was taken out of the notification centre.
         case removed
@@ -85,21 +85,21 @@ extension PhoneEvent {
         case submitted
         /// A task has begun.
         case taskBegan
-        /// A task was told that its time is over.
+        /// A task was notified that its time is over.
         case taskExpired
         /// A task was completed; the detail is its id and `success` or `failure`.
         case taskCompleted
-        /// A push has arrived; the detail is what is shown, `silent` or `badge`.
+        /// A push has arrived; the detail is its text, `silent` or `badge`.
         case push
-        /// A push is kept for later; the detail says why.
+        /// A push is kept for later; the detail is the reason.
         case pushKept
-        /// A push did not reach the app or the user; the detail says why.
+        /// A push did not reach the app or the user; the detail is the reason.
         case pushDropped
         /// The app has returned from `receivedPush`.
         case pushCompleted
-        /// The service extension; the detail says what.
+        /// An event of the service extension, in the detail.
         case `extension`
-        /// An app has handed a transfer over; the detail is its id.
+        /// An app has started a transfer; the detail is its id.
         case transferStarted
         /// The system begins an attempt; the detail is its id.
         case transferRuns
@@ -112,7 +112,7 @@ extension PhoneEvent {
         case memoryPressure
         /// The network has changed.
         case network
-        /// Power, the price of the network or the room on the disk has changed.
+        /// Power, metering or free disk space has changed.
         case device
         /// The clock or the zone has changed.
         case clock

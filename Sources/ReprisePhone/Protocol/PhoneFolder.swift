@@ -1,11 +1,11 @@
 public import Foundation
 
-/// Where a phone keeps everything: its socket, its state, its log, the data of its apps.
+/// The folder of a phone: its socket, its state, its log, the data of its apps.
 public struct PhoneFolder: Hashable, Sendable {
     /// The folder.
     public let url: URL
 
-    /// Names a folder; looks at nothing.
+    /// Names a folder, without access to it.
     public init(_ url: URL) { self.url = url.standardizedFileURL }
 
     /// The socket that everybody talks to.
@@ -14,13 +14,13 @@ public struct PhoneFolder: Hashable, Sendable {
     package var state: String { file("state.json") }
     package func log(_ half: Int) -> String { file("log-\(half).jsonl") }
 
-    /// Where the system keeps what it has downloaded.
+    /// The system's downloaded files.
     package var transfers: URL { url.appendingPathComponent("transfers") }
     package func transfer(_ number: Int) -> URL {
         transfers.appendingPathComponent("\(number)")
     }
 
-    /// Where an app keeps its data.
+    /// The data folder of an app.
     ///
     /// - Parameter app: its id.
     /// - Returns: the folder.
@@ -28,7 +28,7 @@ public struct PhoneFolder: Hashable, Sendable {
         url.appendingPathComponent("apps").appendingPathComponent(app)
     }
 
-    /// What an app's newest process has printed, at most 1 MiB of it.
+    /// The output of an app's newest process, at most 1 MiB.
     ///
     /// - Parameter app: its id.
     /// - Returns: the file.
@@ -43,6 +43,6 @@ public struct PhoneFolder: Hashable, Sendable {
 package enum PhoneEnvironment {
     /// The phone's socket.
     package static let socket = "REPRISE_PHONE"
-    /// What it says who it is with; good for one connection.
+    /// The token that authenticates a process; valid for one connection.
     package static let token = "REPRISE_PHONE_TOKEN"
 }

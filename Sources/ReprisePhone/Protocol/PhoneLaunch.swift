@@ -2,7 +2,7 @@ public import RepriseCore
 
 /// Why a process was launched.
 public struct PhoneLaunch: Hashable, Sendable, Codable {
-    /// What for.
+    /// The reason of a launch.
     public enum Reason: Hashable, Sendable, Codable {
         /// The user has opened the app.
         case user
@@ -16,14 +16,14 @@ public struct PhoneLaunch: Hashable, Sendable, Codable {
         case transfers
     }
 
-    /// What for.
+    /// The reason.
     public var reason: Reason
-    /// Whether it comes to the foreground (else no scene connects).
+    /// Whether it enters the foreground (else no scene connects).
     public var isForeground: Bool
     /// The tap that launched the app, if the scene's connection options carry it.
     ///
-    /// Shaped after `UIScene.ConnectionOptions.notificationResponse`. It may come to the delegate
-    /// too: both have the same ``RepriseCore/NotificationResponse/tapID``.
+    /// Like `UIScene.ConnectionOptions.notificationResponse`. The delegate may get it too: both
+    /// have the same ``RepriseCore/NotificationResponse/tapID``.
     public var response: NotificationResponse?
 
     package init(reason: Reason, isForeground: Bool, response: NotificationResponse? = nil) {

@@ -1,13 +1,12 @@
 package import RepriseCore
 
-/// A remote push as the device understands it: what `PhonePush` of a payload and its headers makes
-/// of it.
+/// A remote push, parsed from its payload and headers.
 package struct PhonePush: Hashable, Sendable, Codable {
-    /// What is shown; its id is the collapse id, or a random one.
+    /// The notification; its id is the collapse id, or a random one.
     ///
     /// Nil for a push that shows nothing.
     package var alert: NotificationRequest?
-    /// The number on the icon, for a push that shows nothing.
+    /// The badge of a push that shows nothing.
     package var badge: Int?
     /// Whether it wakes the app (`content-available`).
     package var wakesApp: Bool
@@ -15,8 +14,7 @@ package struct PhonePush: Hashable, Sendable, Codable {
     package var isMutable: Bool
     /// The payload, a JSON object as UTF-8.
     package var payload: [UInt8]
-    /// When it is no longer worth keeping for a device that is offline; nil is never, the past is
-    /// at once.
+    /// Its expiry while the device is offline; nil: never; the past: at once.
     package var expires: WallTime?
 
     package init(

@@ -2,7 +2,7 @@ public import RepriseCore
 
 /// How a phone is at one moment.
 public struct PhoneStatus: Hashable, Sendable, Codable {
-    /// What an app's process does.
+    /// The state of an app's process.
     public enum AppState: String, Hashable, Sendable, Codable, CaseIterable {
         /// It has none.
         case notRunning
@@ -10,9 +10,9 @@ public struct PhoneStatus: Hashable, Sendable, Codable {
         case launching
         /// The user sees it.
         case foreground
-        /// It runs for a while and is not seen.
+        /// It runs for a while, without being visible.
         case background
-        /// It is there and runs no code.
+        /// It is in memory, and runs no code.
         case suspended
     }
 
@@ -20,27 +20,27 @@ public struct PhoneStatus: Hashable, Sendable, Codable {
     public struct App: Hashable, Sendable, Codable, Identifiable {
         /// Its name on the phone.
         public var id: String
-        /// What its process does.
+        /// The state of its process.
         public var state: AppState
         /// Its process.
         public var process: Int32?
         /// How long it may still run in the background.
         public var remainingMilliseconds: Int64?
-        /// Whether the user has thrown it out: no background launch until it is opened.
+        /// Whether the user has force-quit it: no background launch until it is opened.
         public var isForceQuit: Bool
-        /// What the user allows.
+        /// Its notification settings.
         public var settings: NotificationSettings
         /// The number on its icon.
         public var badge: Int
-        /// What has not fired, soonest first.
+        /// Its pending notifications, soonest first.
         public var pending: [NotificationRequest]
-        /// What stands in the notification centre, newest first.
+        /// Its delivered notifications, newest first.
         public var delivered: [DeliveredNotification]
-        /// What it has asked of the background scheduler.
+        /// Its requests to the background scheduler.
         public var tasks: [BackgroundRequest]
-        /// What it has handed over to be transferred, and not forgotten.
+        /// Its transfers, until it forgets them.
         public var transfers: [Transfer]
-        /// Where its data is, which outlives its processes.
+        /// Its data folder, which outlives its processes.
         public var folder: String
     }
 
@@ -52,9 +52,9 @@ public struct PhoneStatus: Hashable, Sendable, Codable {
     public var zone: String
     /// The network.
     public var network: PhoneNetwork
-    /// Power, the price of the network, room on the disk.
+    /// Power, metering, free disk space.
     public var device: PhoneDevice
-    /// What it does where Apple's documentation leaves something open.
+    /// Its rules where Apple's documentation leaves something open.
     public var rules: PhoneRules
     /// The apps, by id.
     public var apps: [App]
@@ -68,6 +68,6 @@ public enum PhoneNetwork: Hashable, Sendable, Codable {
     case off
     /// As fast as the machine.
     case on
-    /// Each request waits, and the bytes come no faster than this.
+    /// Each request is delayed, and the bytes come no faster than this.
     case slow(latencyMilliseconds: Int, bytesPerSecond: Int?)
 }

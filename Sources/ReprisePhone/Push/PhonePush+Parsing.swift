@@ -1,26 +1,25 @@
 package import Foundation
 import RepriseCore
 
-/// A push as it was sent: understood, or refused as APNs would.
+/// Parses a push, or refuses it as APNs would.
 ///
 /// - SeeAlso: "Generating a remote notification" and "Sending notification requests to APNs" in
-///   Apple's documentation; `docs/phone.md` has what the phone does with it.
+///   Apple's documentation; `docs/phone.md` has the phone's behaviour.
 extension PhonePush {
     /// The most bytes of a payload.
     package static let payloadBytes = 4_096
     /// The most bytes of a collapse id.
     package static let collapseBytes = 64
 
-    /// Whether it shows and plays nothing and leaves the badge: a background push.
+    /// Whether it is a background push: no alert, no sound, no badge.
     package var isSilent: Bool { alert == nil && badge == nil }
 
-    /// Understands what was sent.
+    /// Parses a push.
     ///
     /// - Parameters:
     ///   - payload: the body, JSON of at most 4,096 bytes.
-    ///   - headers: `apns-…`; their names in any case, others are passed over.
-    ///   - newID: the name of what is shown, where neither `apns-collapse-id` nor `apns-id` names
-    ///     it.
+    ///   - headers: `apns-…`; names in any case, others are ignored.
+    ///   - newID: the notification's id without `apns-collapse-id` and `apns-id`.
     /// - Throws: ``PushRefusal``.
     package init(payload: [UInt8], headers: [String: String] = [:], newID: UUID = UUID())
         throws(PushRefusal)
@@ -77,7 +76,7 @@ extension PhonePush {
         return WallTime(milliseconds: seconds * 1_000)
     }
 
-    /// A push of the type `background` shows nothing, whatever its payload holds.
+    /// A push of the type `background` shows nothing, whatever its payload.
     private static func mayShow(_ type: String?) throws(PushRefusal) -> Bool {
         guard ["alert", "background", nil].contains(type) else {
             throw PushRefusal(

@@ -3,14 +3,14 @@ import RepriseCore
 import RepriseJournal
 
 extension PushEndpoint {
-    /// Where a phone's pushes are sent to, as it says in its folder.
+    /// The address for a phone's pushes, as written in its folder.
     public struct Address: Hashable, Sendable, Codable {
         /// Without a path: `http://127.0.0.1:…`.
         public let url: String
-        /// What makes this device's tokens its own; random, the same for the device's whole life.
+        /// Makes this device's tokens unique; random, constant for the device's life.
         let device: String
 
-        /// Reads what the phone in a folder has said; nil if it never had an endpoint.
+        /// Reads the address in a phone's folder; nil if it never had an endpoint.
         ///
         /// - Parameter folder: the phone's.
         public init?(in folder: PhoneFolder) {
@@ -28,7 +28,7 @@ extension PushEndpoint {
         /// The port that it had.
         var port: Int? { url.split(separator: ":").last.flatMap { Int($0) } }
 
-        /// Says it in the folder.
+        /// Writes it to the folder.
         func write(to folder: PhoneFolder) throws {
             try DurableFile.write(PhoneJSON.encode(self), to: folder.pushes)
         }

@@ -21,7 +21,7 @@ struct PushAnswers: Sendable {
                 switch part {
                 case .head(let new): (head, body) = (new, [])
                 case .body(let piece):
-                    // One byte too many is kept, so that the length is seen to be too much.
+                    // One byte beyond the limit is kept, so that the excess is detected.
                     let room = PhonePush.payloadBytes + 1 - body.count
                     body += piece.readableBytesView.prefix(room)
                 case .end:
@@ -60,7 +60,7 @@ struct PushAnswers: Sendable {
         try await outbound.write(.end(nil))
     }
 
-    /// What APNs has in its answers, and a sentence for people.
+    /// APNs' fields of an error, and a sentence for people.
     private struct Problem: Encodable {
         let reason: String
         let message: String
@@ -119,7 +119,7 @@ final class OpenConnections: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Whether there is room for one more, which is then counted.
+    /// Whether one more fits; then it is counted.
     func enter() -> Bool {
         count.withLock { count in
             guard count < limit else { return false }

@@ -5,30 +5,28 @@ import NIOPosix
 import RepriseCore
 import RepriseJournal
 
-/// Takes pushes over HTTP on loopback and hands them to a phone: what stands between APNs and the
-/// device.
+/// Receives pushes over HTTP on loopback for a phone: the stand-in for APNs.
 ///
 /// ```
 /// curl -d '{"aps":{"alert":"Hi"}}' http://127.0.0.1:PORT/3/device/TOKEN
 /// ```
 ///
-/// It answers as APNs does: 200 with `apns-id`, or a status and `{"reason":…}`. Unlike APNs it
-/// speaks HTTP/1.1, asks for no provider token, and says aloud what a device would pass over in
-/// silence.
+/// It answers like APNs: 200 with `apns-id`, or a status and `{"reason":…}`. Unlike APNs it uses
+/// HTTP/1.1, requires no provider token, and reports what a device would silently ignore.
 public struct PushEndpoint: Sendable {
     /// The most connections; beyond it a new one is closed.
     package static let connections = 64
-    /// A connection that says nothing for so long is closed.
+    /// Idle timeout of a connection.
     static let idle = TimeAmount.seconds(30)
 
     private let folder: PhoneFolder
     private let port: Int?
 
-    /// An endpoint for the phone that runs in a folder.
+    /// An endpoint for the phone in a folder.
     ///
     /// - Parameters:
     ///   - folder: the phone's.
-    ///   - port: nil is the one that this phone had before, if it is free, else any.
+    ///   - port: nil is the phone's former port, if it is free, else any.
     public init(folder: PhoneFolder, port: Int? = nil) {
         self.folder = folder
         self.port = port
@@ -36,8 +34,8 @@ public struct PushEndpoint: Sendable {
 
     /// Serves until the task is cancelled.
     ///
-    /// - Parameter ready: called once, when pushes are taken and the address is in the folder.
-    /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`; what writing into the folder throws.
+    /// - Parameter ready: called once, when pushes are accepted and the address is in the folder.
+    /// - Throws: ``RepriseCore/RepriseError`` `.portInUse`; what writing to the folder throws.
     public func run(ready: @Sendable (Address) -> Void) async throws {
         let former = Address(in: folder)
         let server = try await bind(former?.port)
@@ -94,7 +92,7 @@ public struct PushEndpoint: Sendable {
     }
 }
 
-/// Closes a connection on which nothing happens.
+/// Closes an idle connection.
 private final class IdleClosing: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 

@@ -1,11 +1,10 @@
 import RepriseCore
 
-/// What a device does with the pushes for one app, and what APNs keeps for it while the device is
-/// offline.
+/// The device's handling of pushes for one app, and APNs' storage while the device is offline.
 ///
 /// Pure: time is an argument. Each branch is a row of `docs/phone.md`.
 package struct PushInbox: Hashable, Sendable, Codable {
-    /// What has to be known about the app.
+    /// The app's state for a decision.
     package struct Recipient: Hashable, Sendable {
         /// The user sees it.
         package var isForeground: Bool
@@ -26,20 +25,20 @@ package struct PushInbox: Hashable, Sendable, Codable {
         }
     }
 
-    /// What to do, in this order.
+    /// The actions, in this order.
     package enum Action: Hashable, Sendable {
-        /// Let the service extension change it, then present what comes of it.
+        /// Run the service extension, then present its result.
         case runExtension(PhonePush)
-        /// Give it to the notification centre, which asks the app if that is in the foreground; its
-        /// badge goes with it.
+        /// Pass it to the notification centre, with its badge; an app in the foreground decides its
+        /// presentation.
         case present(PhonePush)
         /// Set the badge; nothing is shown.
         case badge(Int)
-        /// Hand the payload to the app, which is launched or resumed for it where it does not run.
+        /// Deliver the payload to the app, which is launched or resumed for it.
         case wake(PhonePush)
-        /// Nothing is done with it, now or ever.
+        /// Drop it for good.
         case drop(PhonePush, Outcome)
-        /// It is kept for later.
+        /// Keep it for later.
         case keep(PhonePush, Outcome)
     }
 
@@ -59,7 +58,7 @@ package struct PushInbox: Hashable, Sendable, Codable {
         case appEnded = "the app has ended"
         /// The user does not allow notifications.
         case notAllowed = "notifications are not allowed"
-        /// It shows nothing and does not ask to wake the app.
+        /// It shows nothing and does not wake the app.
         case empty = "it asks for nothing"
     }
 
@@ -77,8 +76,8 @@ package struct PushInbox: Hashable, Sendable, Codable {
     private var stored: Stored?
     /// The newest background push while the app is throttled.
     private var held: PhonePush?
-    /// When background pushes were handed to the app within the last hour: microseconds, at most
-    /// the budget.
+    /// Background pushes delivered to the app within the last hour, in microseconds; at most the
+    /// budget.
     private var handed: [Int64] = []
 
     package init() {}
@@ -96,7 +95,7 @@ package struct PushInbox: Hashable, Sendable, Codable {
             + wakeBeside(push, recipient, rules: rules, at: now)
     }
 
-    /// The device is online again: what was stored arrives.
+    /// The device is online again: stored pushes arrive.
     package mutating func wentOnline(
         for recipient: Recipient, rules: PhoneRules, at now: PhoneMoment
     ) -> [Action] {
@@ -107,17 +106,16 @@ package struct PushInbox: Hashable, Sendable, Codable {
         return arrived(stored.push, for: recipient, isOnline: true, rules: rules, at: now)
     }
 
-    /// The user opened the app: what was held is handed to it at once.
+    /// The user opened the app: held pushes are delivered at once.
     package mutating func userOpened() -> [Action] { take().map { [.wake($0)] } ?? [] }
 
-    /// The process was killed or the app force-quit: the system discards what it held.
+    /// The process was killed or the app force-quit: held pushes are discarded.
     package mutating func appEnded() -> [Action] { take().map { [.drop($0, .appEnded)] } ?? [] }
 
-    /// When ``timePassed(rules:at:)`` has something to do, in microseconds; nil if time changes
-    /// nothing.
+    /// When ``timePassed(rules:at:)`` is due, in microseconds; nil: never.
     package var due: Int64? { held == nil ? nil : handed.first.map { $0 + Self.window } }
 
-    /// What was held is handed over once the budget has room again.
+    /// Delivers held pushes once the budget has room again.
     package mutating func timePassed(rules: PhoneRules, at now: PhoneMoment) -> [Action] {
         guard let push = held, hasRoom(rules, at: now), rules.heldPush == .handedOver else {
             return []
@@ -156,7 +154,7 @@ package struct PushInbox: Hashable, Sendable, Codable {
         return [isChanged ? .runExtension(push) : .present(push)]
     }
 
-    /// An alert that also wakes the app is shown whatever the budget says; waking counts if the
+    /// An alert that also wakes the app is shown regardless of the budget; waking counts if the
     /// rule says so.
     private mutating func wakeBeside(
         _ push: PhonePush, _ recipient: Recipient, rules: PhoneRules, at now: PhoneMoment
@@ -195,6 +193,6 @@ package struct PushInbox: Hashable, Sendable, Codable {
 }
 
 extension NotificationContent {
-    /// Whether there is anything to read.
+    /// Whether it has any text.
     var hasText: Bool { !(title.isEmpty && subtitle.isEmpty && body.isEmpty) }
 }

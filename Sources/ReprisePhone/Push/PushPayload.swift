@@ -25,7 +25,7 @@ struct PushPayload: Decodable {
         }
     }
 
-    /// A name, or a dictionary for critical alerts; here it is heard or not.
+    /// A name, or a dictionary for critical alerts; only its presence counts here.
     private struct Sound: Decodable {
         private enum Key: String, CodingKey { case name }
 

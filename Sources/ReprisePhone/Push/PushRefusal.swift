@@ -2,7 +2,7 @@
 ///
 /// - SeeAlso: "Handling notification responses from APNs" in Apple's documentation.
 public struct PushRefusal: Error, Hashable, Sendable {
-    /// A reason and the HTTP status that goes with it; the set is open.
+    /// A reason with its HTTP status; the set is open.
     public struct Reason: Hashable, Sendable {
         /// As the body of APNs' answer names it.
         public let name: String
@@ -30,23 +30,23 @@ public struct PushRefusal: Error, Hashable, Sendable {
         public static let badPriority = Self(name: "BadPriority", status: 400)
         /// `apns-push-type` is none that this phone knows.
         public static let invalidPushType = Self(name: "InvalidPushType", status: 400)
-        /// There is no payload.
+        /// The payload is missing.
         public static let payloadEmpty = Self(name: "PayloadEmpty", status: 400)
         /// The payload is longer than 4,096 bytes.
         public static let payloadTooLarge = Self(name: "PayloadTooLarge", status: 413)
-        /// The phone has more under way than it keeps.
+        /// The phone's limit of pushes under way is reached.
         public static let tooManyRequests = Self(name: "TooManyRequests", status: 429)
         /// The phone is being switched off.
         public static let shutdown = Self(name: "Shutdown", status: 503)
-        /// The payload is not what the documentation asks for.
+        /// The payload violates the documentation.
         ///
-        /// Of this phone alone: APNs takes it and the device shows nothing.
+        /// Of this phone alone: APNs accepts it and the device shows nothing.
         public static let malformedPayload = Self(name: "MalformedPayload", status: 400)
     }
 
-    /// What is wrong.
+    /// The reason.
     public let reason: Reason
-    /// What is wrong, for people.
+    /// The error, for people.
     public let message: String
 
     /// Makes a refusal.

@@ -1,6 +1,6 @@
 public import RepriseCore
 
-/// The words of a scenario; each throws as ``Phone/ask(_:)``.
+/// The actions of a scenario; each throws as ``Phone/ask(_:)``.
 extension Phone {
     /// Installs an app, or replaces its program.
     public func install(_ app: PhoneAppSpec) async throws { try await ask(.install(app)) }
@@ -39,13 +39,13 @@ extension Phone {
     /// Memory is short.
     public func memoryPressure() async throws { try await ask(.memoryPressure) }
 
-    /// There is no network.
+    /// The network is off.
     public func offline() async throws { try await ask(.offline) }
 
-    /// There is a network.
+    /// The network is on.
     public func online() async throws { try await ask(.online) }
 
-    /// There is a slow network.
+    /// The network is slow.
     public func slow(latency: Duration, bytesPerSecond: Int? = nil) async throws {
         try await ask(
             .slow(
@@ -61,7 +61,7 @@ extension Phone {
     /// The network is paid for by volume, or not.
     public func metered(_ isMetered: Bool) async throws { try await ask(.metered(isMetered)) }
 
-    /// So many bytes can be written; nil: what the machine's disk has.
+    /// Sets the free bytes of the disk; nil: those of the machine's disk.
     public func storage(_ bytes: Int64?) async throws { try await ask(.storage(bytes: bytes)) }
 
     /// Time passes at once.

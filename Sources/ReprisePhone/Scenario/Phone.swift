@@ -14,12 +14,12 @@ import RepriseCore
 ///
 /// Where a call takes an app, nil is the only one that is installed.
 public actor Phone {
-    /// The program that runs the phone; it ends when its standard input does, so that it does not
-    /// outlive who started it.
+    /// The program that runs the phone; it ends with its standard input, so that it does not
+    /// outlive its parent.
     public struct Supervisor: Hashable, Sendable {
         /// Its path.
         public var program: URL
-        /// What it is started with; the folder's path is put behind.
+        /// Its arguments; the folder's path is appended.
         public var arguments: [String]
 
         /// Names a program, for which `arguments` and a folder's path are the call to run a phone
@@ -39,12 +39,12 @@ public actor Phone {
         }
     }
 
-    /// Where the phone keeps everything.
+    /// The phone's folder.
     public nonisolated let folder: PhoneFolder
     private let supervisor: Supervisor
     private var process: PhoneProcess?
     private var control: PhoneControl?
-    /// What has happened, and which of it an expectation has met already.
+    /// The log so far, and the events already matched by an expectation.
     private var events: [PhoneEvent] = []
     private var met: Set<Int> = []
 
@@ -56,10 +56,9 @@ public actor Phone {
     /// Starts a phone.
     ///
     /// - Parameters:
-    ///   - folder: where it keeps everything; a short path, because a socket is in it.
+    ///   - folder: its data; a short path, because it contains a socket.
     ///   - supervisor: the program that runs it.
-    ///   - rules: what it does where Apple's documentation leaves something open; nil: as it did
-    ///     before.
+    ///   - rules: where Apple's documentation leaves something open; nil: unchanged.
     /// - Returns: the phone, which runs until ``end()``.
     /// - Throws: ``RepriseCore/RepriseError`` `.timedOut` if it does not listen within 20 seconds.
     public static func start(
@@ -114,7 +113,7 @@ public actor Phone {
         for leftover in leftovers { PhoneProcess.endLeftover(leftover) }
     }
 
-    /// Ends the phone and all that it has started, whatever state they are in.
+    /// Ends the phone with all its processes, in any state.
     ///
     /// A second call does nothing.
     public func end() async {
@@ -122,7 +121,7 @@ public actor Phone {
         powerOff()
     }
 
-    /// What the phone's last state says that runs.
+    /// The processes in the phone's last state.
     private var leftovers: [ProcessIdentity] {
         guard let data = FileManager.default.contents(atPath: folder.state),
             let content = try? JSONDecoder().decode(PhoneDisk.Content.self, from: data)
@@ -130,11 +129,11 @@ public actor Phone {
         return content.state.condemned + content.state.apps.values.compactMap(\.process?.identity)
     }
 
-    // MARK: What is asked
+    // MARK: Commands
 
-    /// Asks something of the phone.
+    /// Sends a command to the phone.
     ///
-    /// - Parameter command: what is asked.
+    /// - Parameter command: the command.
     /// - Returns: the answer.
     /// - Throws: as ``PhoneControl/ask(_:)``.
     @discardableResult
@@ -145,16 +144,16 @@ public actor Phone {
         return try await control.ask(command)
     }
 
-    /// How everything is.
+    /// The phone's current status.
     ///
-    /// - Returns: the phone's state at one moment.
+    /// - Returns: a consistent snapshot.
     /// - Throws: as ``ask(_:)``.
     public func status() async throws -> PhoneStatus {
         guard case .status(let status) = try await ask(.status) else { throw PhoneApp.nonsense }
         return status
     }
 
-    /// How an app is.
+    /// The status of an app.
     ///
     /// - Parameter name: its id; nil is the only one.
     /// - Returns: its part of ``status()``.
@@ -166,16 +165,15 @@ public actor Phone {
         return app
     }
 
-    // MARK: What is expected
+    // MARK: Expectations
 
-    /// Waits for something to be in the log; each event meets one expectation.
+    /// Waits for an event in the log; each event matches one expectation.
     ///
     /// - Parameters:
-    ///   - expectation: what has happened or will.
-    ///   - limit: how long to wait for it.
+    ///   - expectation: a past or future event.
+    ///   - limit: the timeout.
     /// - Returns: the event.
-    /// - Throws: ``PhoneDisappointment`` with the recent log if it has not come in time; errors as
-    ///   ``ask(_:)``.
+    /// - Throws: ``PhoneDisappointment`` with the recent log at the timeout; errors as ``ask(_:)``.
     @discardableResult
     public func expects(_ expectation: PhoneExpectation, within limit: Duration = .seconds(20))
         async throws -> PhoneEvent
@@ -194,10 +192,10 @@ public actor Phone {
         }
     }
 
-    /// Makes sure that something is not in the log so far.
+    /// Checks that an event is not in the log so far.
     ///
-    /// - Parameter expectation: what must not have happened.
-    /// - Throws: ``PhoneDisappointment`` if it has; errors as ``ask(_:)``.
+    /// - Parameter expectation: the event.
+    /// - Throws: ``PhoneDisappointment`` if it is; errors as ``ask(_:)``.
     public func hasNot(_ expectation: PhoneExpectation) async throws {
         try await read(waiting: .zero)
         if events.contains(where: { !met.contains($0.number) && expectation.isMet(by: $0) }) {
@@ -205,7 +203,7 @@ public actor Phone {
         }
     }
 
-    /// All that has happened, as far as the phone remembers.
+    /// The whole log that the phone still has.
     ///
     /// - Returns: the events in order.
     /// - Throws: as ``ask(_:)``.

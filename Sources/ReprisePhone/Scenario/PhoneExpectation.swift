@@ -8,7 +8,7 @@ public struct PhoneExpectation: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - description: in words.
-    ///   - isMet: whether an event is it.
+    ///   - isMet: whether an event matches.
     public init(_ description: String, isMet: @escaping @Sendable (PhoneEvent) -> Bool) {
         self.description = description
         self.isMet = isMet
@@ -16,12 +16,12 @@ public struct PhoneExpectation: Sendable, CustomStringConvertible {
 
     func isMet(by event: PhoneEvent) -> Bool { isMet(event) }
 
-    /// The phone did something.
+    /// An event of the phone.
     ///
     /// - Parameters:
-    ///   - what: what it did.
+    ///   - what: its word.
     ///   - detail: the event's whole detail; nil is any.
-    ///   - app: whose; nil is any.
+    ///   - app: the app concerned; nil is any.
     /// - Returns: the expectation.
     public static func phone(
         _ what: PhoneEvent.What, _ detail: String? = nil, app: String? = nil
@@ -29,12 +29,12 @@ public struct PhoneExpectation: Sendable, CustomStringConvertible {
         log(what.rawValue, detail, app: app)
     }
 
-    /// An app reported something.
+    /// An observation reported by an app.
     ///
     /// - Parameters:
     ///   - what: its word, without `app.`.
     ///   - detail: the event's whole detail; nil is any.
-    ///   - app: whose; nil is any.
+    ///   - app: the app concerned; nil is any.
     /// - Returns: the expectation.
     public static func report(
         _ what: String, _ detail: String? = nil, app: String? = nil
@@ -42,12 +42,12 @@ public struct PhoneExpectation: Sendable, CustomStringConvertible {
         log("app." + what, detail, app: app)
     }
 
-    /// An event stands in the log.
+    /// An event in the log.
     ///
     /// - Parameters:
     ///   - what: its word.
     ///   - detail: its whole detail; nil is any.
-    ///   - app: whose; nil is any.
+    ///   - app: the app concerned; nil is any.
     /// - Returns: the expectation.
     public static func log(
         _ what: String, _ detail: String? = nil, app: String? = nil
@@ -58,20 +58,20 @@ public struct PhoneExpectation: Sendable, CustomStringConvertible {
         }
     }
 
-    /// A form was seen on the screen: the app has reported `formDidAppear` with its id.
+    /// A form on the screen: the app has reported `formDidAppear` with its id.
     ///
     /// - Parameters:
     ///   - id: the form's.
-    ///   - app: whose; nil is any.
+    ///   - app: the app concerned; nil is any.
     /// - Returns: the expectation.
     public static func form(_ id: String, app: String? = nil) -> PhoneExpectation {
         report("formDidAppear", id, app: app)
     }
 }
 
-/// What was expected of a phone and did not come, or came and should not have.
+/// An expectation of a phone that was not met, or an unexpected event.
 public struct PhoneDisappointment: Error, CustomStringConvertible {
-    /// What it was, and the newest events.
+    /// The expectation, and the newest events.
     public let description: String
 
     init(_ expectation: PhoneExpectation, _ limit: Duration?, _ events: [PhoneEvent]) {

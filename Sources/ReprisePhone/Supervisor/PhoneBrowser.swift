@@ -1,10 +1,9 @@
 import Foundation
 import RepriseCore
 
-/// The one browser of a phone, in which all its apps have their web views; started when the first
-/// asks.
+/// The phone's browser, with the web views of all its apps; started at the first request.
 ///
-/// One that has crashed is started anew for the next who asks.
+/// One that has crashed is restarted at the next request.
 actor PhoneBrowser {
     private var starting: Task<Chromium, any Error>?
     private var isEnded = false

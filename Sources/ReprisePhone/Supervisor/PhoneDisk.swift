@@ -3,17 +3,16 @@ import NIOCore
 import RepriseCore
 import RepriseJournal
 
-/// The state of a phone on its disk: one file, replaced whole, before anything that it says is
-/// done.
+/// The phone's state on disk: one file, replaced atomically before any effect of it.
 struct PhoneDisk {
-    /// What the file holds.
+    /// The file's content.
     struct Content: Codable {
         var state: PhoneState
-        /// What happened with the newest change: in the log too, unless the phone was killed
-        /// between the two.
+        /// The events of the newest change: also in the log, unless the phone was killed between
+        /// the two.
         var events: [PhoneEvent]
-        /// What the clock that never jumps counts from, and when this was written: after the
-        /// machine was restarted it is set to go on.
+        /// The origin of the monotonic clock, and the time of this write: the clock continues after
+        /// the machine was restarted.
         var boot: String
         var at: PhoneMoment
     }

@@ -3,7 +3,7 @@ import NIOCore
 import RepriseCore
 import RepriseJournal
 
-/// The newest events of a phone, in memory and in two files that take turns.
+/// The newest events of a phone, in memory and in two alternating files.
 package struct PhoneLog {
     private let folder: PhoneFolder
     /// In order of their numbers, which have no gap.
@@ -18,14 +18,14 @@ package struct PhoneLog {
 
     package var last: Int { events.last?.number ?? 0 }
 
-    /// Reads what a former life of the phone has left; a line that was cut short is none.
+    /// Reads the log of a former run; ignores a truncated line.
     package init(_ folder: PhoneFolder) throws {
         self.folder = folder
         let halves = try (0...1).map { try Self.read(folder.log($0)) }
         half = (halves[0].last?.number ?? 0) >= (halves[1].last?.number ?? 0) ? 0 : 1
         inHalf = halves[half].count
         events = (halves[1 - half] + halves[half])[...]
-        // Only what hangs together with the newest.
+        // Keeps only the gapless sequence up to the newest.
         if let gap = events.indices.dropFirst().last(where: {
             events[$0].number != events[$0 - 1].number + 1
         }) {
@@ -46,7 +46,7 @@ package struct PhoneLog {
 
     private mutating func open(keeping events: [PhoneEvent]) throws {
         let path = folder.log(half)
-        // Whole or not at all: a phone that is killed while it starts has lost nothing.
+        // Atomic: a kill at the start loses nothing.
         try DurableFile.write(try events.flatMap { try PhoneJSON.encode($0) + [10] }, to: path)
         guard let file = FileHandle(forWritingAtPath: path) else {
             throw RepriseError(.notWritable, "The phone cannot write its log.")

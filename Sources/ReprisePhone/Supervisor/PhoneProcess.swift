@@ -1,29 +1,29 @@
 import Foundation
 import Synchronization
 
-/// A process that the phone has started: stopped, let go, killed, and seen to its end.
+/// A process started by the phone: can be stopped, continued, killed, and awaited.
 package final class PhoneProcess: Sendable {
     /// Why it could not be started, or how it ended.
     struct Failure: Error, CustomStringConvertible { let description: String }
 
     let identity: ProcessIdentity
-    /// Whether its number is free for another process.
+    /// Whether its id is free for another process.
     private let isReaped = Mutex(false)
     /// Our end of its input, which the system closes with this process, however that ends; -1 if it
     /// has none.
     private let input: Int32
     private let end = DispatchSemaphore(value: 0)
-    /// The most that is kept of what it prints.
+    /// The most output that is kept.
     private static let outputLimit = 1_048_576
 
     /// Starts a process.
     ///
     /// - Parameters:
     ///   - words: the program's path and its arguments.
-    ///   - environment: all of it.
-    ///   - output: the file for what it prints.
+    ///   - environment: the complete environment.
+    ///   - output: the file for its output.
     ///   - holdsInput: whether its input ends with this process; else it has none.
-    ///   - ended: is told once how it ended, on a thread of its own.
+    ///   - ended: called once with its end, on a thread of its own.
     /// - Throws: ``Failure``.
     init(
         _ words: [String], environment: [String: String], output: URL, holdsInput: Bool = false,
@@ -115,8 +115,8 @@ package final class PhoneProcess: Sendable {
         #else
             keepOwnFiles()
         #endif
-        // A group of its own: what a terminal sends to the phone is not for the apps. And the
-        // phone's own signals are not theirs.
+        // Its own process group: a terminal's signals to the phone must not reach the apps. And it
+        // resets the phone's signal mask.
         var (all, none) = (sigset_t(), sigset_t())
         sigfillset(&all)
         sigemptyset(&none)
@@ -135,8 +135,8 @@ package final class PhoneProcess: Sendable {
         }
     }
 
-    /// What the phone has open is not for the apps: a socket that one inherits would stay open
-    /// after the phone's end.
+    /// Closes the phone's descriptors in apps: an inherited socket would stay open after the
+    /// phone's end.
     private static func keepOwnFiles() {
         for file in 3..<Int32(4_096) {
             let flags = fcntl(file, F_GETFD)
@@ -152,8 +152,7 @@ package final class PhoneProcess: Sendable {
         return body(copies + [nil])
     }
 
-    /// Keeps the beginning of what it prints, and reads the rest away so that it never waits for
-    /// us.
+    /// Keeps the beginning of its output, and discards the rest so that it never blocks.
     private static func drain(_ input: Int32, to output: URL) {
         let file = open(output.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         let thread = Thread {
@@ -181,8 +180,8 @@ package final class PhoneProcess: Sendable {
 }
 
 extension PhoneProcess {
-    /// Kills a process that is no child of ours, if it is still the one that is meant; waits for
-    /// its end, at most five seconds.
+    /// Kills a process that is not our child, if its identity matches; waits for its end, at most
+    /// five seconds.
     static func endLeftover(_ identity: ProcessIdentity) {
         let isThere = { startTime(identity.id) == identity.started && !identity.started.isEmpty }
         guard isThere() else { return }
@@ -191,8 +190,7 @@ extension PhoneProcess {
         while isThere(), Date() < limit { usleep(2_000) }
     }
 
-    /// When a process was started, as the system says it; nil if there is none, or it is dead
-    /// already.
+    /// The system's start time of a process; nil if it does not exist or is a zombie.
     package static func startTime(_ id: Int32) -> String? {
         #if os(Linux)
             guard let text = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8),

@@ -2,9 +2,9 @@ import Foundation
 import NIOCore
 import RepriseCore
 
-/// What apps say, and what they are answered.
+/// Handles the apps' messages.
 extension PhoneSupervisor {
-    /// Takes in a process that says who it is.
+    /// Accepts a process by its token.
     func connect(_ token: String, _ connection: LineConnection) -> Int? {
         guard let life = tokens.removeValue(forKey: token), let app = machine.app(of: life) else {
             return nil
@@ -50,7 +50,7 @@ extension PhoneSupervisor {
     }
 
     func answerBrowser(_ id: Int, _ connection: LineConnection) {
-        // It may take a second to start: the app says other things meanwhile.
+        // It may take a second to start: other messages are handled meanwhile.
         Task { [phoneBrowser] in
             let answer: AppAnswer
             do {

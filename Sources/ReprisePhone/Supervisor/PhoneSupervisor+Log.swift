@@ -1,13 +1,13 @@
 import Foundation
 import RepriseCore
 
-/// The log, and those who wait for what comes next in it.
+/// The log and its waiting readers.
 extension PhoneSupervisor {
     func note(_ what: PhoneEvent.What, _ app: String?, _ detail: String) {
         put(PhoneEvent(what, app: app, detail, at: now()))
     }
 
-    /// Logs what changes no state.
+    /// Logs an event without a change of state.
     func put(_ event: PhoneEvent) {
         var event = event
         event.number = log.last + 1

@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import RepriseCore
 
-/// Who speaks to the phone over its socket: those who command it, and service extensions.
+/// The peers on the phone's socket: controls and service extensions.
 extension PhoneSupervisor {
     func serve(_ ready: @Sendable () async -> Void) async throws {
         if let failure = perform(
@@ -100,8 +100,8 @@ extension PhoneSupervisor {
         }
     }
 
-    /// An app without its connection is of no use; one that ends closes it too, and is given the
-    /// time to be seen ended.
+    /// An app without its connection is useless; an ending one closes it too, and gets time to be
+    /// seen ended.
     func left(_ life: Int) async {
         try? await Task.sleep(for: .seconds(2))
         guard !isEnding else { return }
@@ -122,7 +122,7 @@ extension PhoneSupervisor {
             return
         }
         if case .log(let since, let wait) = request.command, wait > 0 {
-            // The answer may take long; what is asked after it need not wait.
+            // The answer may take long; later requests need not wait.
             Task {
                 let events = await self.events(since: since, waitMilliseconds: wait)
                 connection.send(PhoneReply(id: request.id, answer: .log(events)))

@@ -30,7 +30,7 @@ extension PhoneSupervisor {
     }
 
     func kill(_ life: Int, _ identity: ProcessIdentity?) {
-        // It is dead when this returns: what is launched next meets nothing of it.
+        // It is dead when this returns: the next launch meets nothing of it.
         processes.removeValue(forKey: life)?.end()
         leave(life)
         if let identity { step { machine, _ in machine.killed(identity) } }

@@ -5,7 +5,7 @@ import RepriseCore
 struct TransferWork {
     let run: Int
     let task: Task<Void, Never>
-    /// How far it is: not worth a write to the disk, the file is the truth.
+    /// The position; not written to the disk, as the file has it.
     var bytes: Int64
     var total: Int64?
     var told: ContinuousClock.Instant
@@ -63,7 +63,7 @@ extension PhoneSupervisor {
         }
     }
 
-    /// Takes away what a former life of the phone has left and nobody will ask for.
+    /// Removes unreferenced files of a former run.
     func keepTransfers(_ numbers: Set<Int>) {
         let names = try? FileManager.default.contentsOfDirectory(atPath: folder.transfers.path)
         for name in names ?? [] where Int(name).map(numbers.contains) != true {
@@ -93,7 +93,7 @@ extension PhoneSupervisor {
             let process = machine.state.apps[app]?.process
         else { return }
         switch process.phase {
-        // What is told to a process that runs no code piles up in its socket.
+        // Messages to a process that runs no code would pile up in its socket.
         case .launching, .suspended: return
         case .foreground, .background: break
         }

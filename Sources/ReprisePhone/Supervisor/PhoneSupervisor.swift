@@ -22,7 +22,7 @@ public actor PhoneSupervisor {
     var extensions = ExtensionRuns()
     var transfers: [Int: TransferWork] = [:]
     let transport: any HTTPTransport = NIOTransport()
-    /// Who may say with which token that it is which life's process; once.
+    /// The life that each token authenticates; once.
     var tokens: [String: Int] = [:]
     var peers: [Int: LineConnection] = [:]
     var timer: (at: Int64, task: Task<Void, Never>)?
@@ -33,13 +33,12 @@ public actor PhoneSupervisor {
     var failure: (any Error)?
     var isEnding = false
 
-    /// Runs a phone until it is asked to shut down or the task is cancelled; then nothing of it
-    /// runs any more.
+    /// Runs a phone until it is shut down or the task is cancelled; then nothing of it runs any
+    /// more.
     ///
     /// - Parameters:
-    ///   - folder: where it keeps everything; made if it is not there. What a former phone has left
-    ///     there goes on.
-    ///   - ready: is called when the socket takes connections.
+    ///   - folder: its data; created if missing. A former phone's state continues.
+    ///   - ready: called when the socket takes connections.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned` if a phone runs there already,
     ///   `.badConfiguration` if the folder's path is too long for a socket, `.notWritable`,
     ///   `.diskFull`, `.corrupt`.
@@ -64,13 +63,13 @@ public actor PhoneSupervisor {
             self.log = log
             return
         }
-        // The phone was killed between the two writes of a step: the log gets what it lacks.
+        // The phone was killed between the two writes of a step: the log gets the missing part.
         let last = log.last
         try log.append(content.events.filter { $0.number > last })
         self.log = log
         var state = content.state
         if content.boot != clocks.boot {
-            // The machine was restarted, and its clock began anew: the phone's goes on by the
+            // The machine was restarted, and its clock began anew: the phone's continues by the
             // calendar.
             let off = content.at.wall.duration(to: Self.wall(clocks, state.clock)).milliseconds
             let wanted = content.at.microseconds / 1_000 + max(0, off)
@@ -94,8 +93,8 @@ public actor PhoneSupervisor {
                 + clock.uptimeMilliseconds * 1_000)
     }
 
-    /// Lets the machine decide; what it decides is on the disk when this returns, and is yet to be
-    /// done.
+    /// Lets the machine decide; the decision is on disk when this returns, and still to be
+    /// performed.
     func decide<T>(
         _ body: (inout PhoneMachine, PhoneMoment) throws -> T
     ) throws -> (T, [PhoneMachine.Action]) {
@@ -117,9 +116,9 @@ public actor PhoneSupervisor {
         return (result, actions)
     }
 
-    /// A step that nobody asked for.
+    /// A step without a request.
     ///
-    /// If it cannot be remembered the phone ends, as one with a broken disk.
+    /// If its state cannot be written the phone ends, as with a broken disk.
     @discardableResult
     func step(_ body: (inout PhoneMachine, PhoneMoment) -> Void) -> PhoneFailure? {
         do {

@@ -2,10 +2,10 @@ import Foundation
 import RepriseCore
 import Synchronization
 
-/// One attempt at a transfer: asks the server, follows where it sends to, and keeps what comes in a
+/// One attempt at a transfer: sends the request, follows redirects, and writes the content to a
 /// file.
 struct TransferAttempt: Sendable {
-    /// What the phone has to say while it runs.
+    /// The phone's services for it.
     struct Surroundings: Sendable {
         let network: @Sendable () async -> PhoneNetwork
         let began: @Sendable (TransferRecord.Part?) async -> Void
@@ -13,9 +13,9 @@ struct TransferAttempt: Sendable {
     }
 
     let request: TransferRequest
-    /// Where a download grows.
+    /// The growing file of a download.
     let file: URL
-    /// What is there of it already, and may be gone on with.
+    /// The existing part that can be continued.
     let part: TransferRecord.Part?
     /// No download may be larger.
     let room: Int64
@@ -24,7 +24,7 @@ struct TransferAttempt: Sendable {
     private struct Elsewhere: Error { let url: String }
     private struct NotTheRest: Error {}
 
-    /// Runs until it is decided or the task is cancelled; nil then.
+    /// Runs until it is decided; nil if the task is cancelled.
     func run(over transport: any HTTPTransport) async -> TransferRecord.Outcome? {
         do {
             switch request.direction {
@@ -34,7 +34,7 @@ struct TransferAttempt: Sendable {
         } catch is CancellationError {
             return nil
         } catch is NotTheRest {
-            // The next attempt asks for the whole.
+            // The next attempt requests everything.
             await surroundings.began(nil)
             return .lost("the server gave something else than the rest")
         } catch {
@@ -59,7 +59,7 @@ struct TransferAttempt: Sendable {
         let growing = TransferFile(file)
         let there = part == nil ? 0 : TransferFile.size(file)
         var headers = request.headers
-        // A range is of the content as it is stored.
+        // A range applies to the stored content.
         headers["accept-encoding"] = "identity"
         if let part, there > 0 {
             headers["range"] = "bytes=\(there)-"
@@ -94,7 +94,8 @@ struct TransferAttempt: Sendable {
         return .finished(.finished(head, file: file), bytes: await growing.bytes)
     }
 
-    /// Whether the answer is the rest of what is there; throws if it is neither that nor the whole.
+    /// Whether the response continues the existing part; throws if it is neither that nor
+    /// everything.
     private static func isRest(
         _ head: HTTPHead, after there: Int64, of part: TransferRecord.Part?
     ) throws -> Bool {
@@ -137,7 +138,7 @@ struct TransferAttempt: Sendable {
             return .failed("the file cannot be read")
         }
         let size = TransferFile.size(source)
-        // What goes through a transport is not seen: a slow network holds it back before.
+        // A transport shows no progress: a slow network delays it before.
         try await carry(Int(size)) { await surroundings.progress($0, size) }
         let answer = Mutex<HTTPHead?>(nil)
         try await exchange(over: transport, headers: request.headers, body: .file(source)) { head in
@@ -150,7 +151,7 @@ struct TransferAttempt: Sendable {
 
     // MARK: The network
 
-    /// Asks, and follows redirects, as the system always does in the background.
+    /// Sends the request and follows redirects, as the system always does in the background.
     private func exchange(
         over transport: any HTTPTransport, headers: [String: String], body: HTTPCall.Body,
         head: @escaping @Sendable (HTTPHead) async throws -> Void,
@@ -190,7 +191,7 @@ struct TransferAttempt: Sendable {
         return next.absoluteString
     }
 
-    /// What was for one server is not told to another.
+    /// Removes headers that another server must not get.
     private static func following(_ call: HTTPCall, to url: String) -> HTTPCall {
         var next = call
         next.url = url

@@ -9,13 +9,13 @@ actor TransferFile {
 
     init(_ url: URL) { self.url = url }
 
-    /// How much of it has come before.
+    /// The bytes from earlier attempts.
     static func size(_ url: URL) -> Int64 {
         let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
         return (attributes?[.size] as? NSNumber)?.int64Value ?? 0
     }
 
-    /// Opens it to go on behind what is there, or to begin anew.
+    /// Opens it to append, or truncates it.
     func open(keeping: Bool) throws {
         try close()
         if !keeping || !FileManager.default.fileExists(atPath: url.path) {
@@ -35,7 +35,7 @@ actor TransferFile {
         bytes += Int64(content.count)
     }
 
-    /// What has come is on the disk when this returns.
+    /// All bytes are on disk when this returns.
     func finish() throws {
         try file?.synchronize()
         try close()

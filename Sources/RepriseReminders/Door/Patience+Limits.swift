@@ -1,7 +1,7 @@
 import RepriseCore
 
 extension Patience {
-    /// With as many calls left alone as this door allows.
+    /// Bounded by this feature's limit of abandoned calls.
     convenience init(clock: any Timekeeper) {
         self.init(clock: clock, most: ReminderDoorLimits.abandoned)
     }

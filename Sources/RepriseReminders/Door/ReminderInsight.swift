@@ -1,44 +1,44 @@
 public import RepriseCore
 
-/// Where the door for reminders stands.
+/// State of the reminders feature.
 public enum ReminderState: Hashable, Sendable {
     /// It does not run.
     case idle
     /// The app's store is being loaded; taps wait.
     case loading
-    /// What should ring is compared with what the system has, for the first time.
+    /// The first comparison of the plan with the system is under way.
     case surveying
-    /// The person allows no notifications, or was not asked: nothing rings. Taps are handed over.
+    /// Notifications are denied, or permission was not requested: nothing rings. Taps are
+    /// dispatched.
     case notPermitted
-    /// Reminders come quietly, into the list alone (`provisional`).
+    /// Reminders appear in the list without sound or banner (`provisional`).
     case quiet
     /// Reminders ring.
     case ready
 }
 
-/// Every number of the door, for a debug view; counters begin with its running.
+/// Figures of the reminders feature, for a debug view; counters begin when it runs.
 public struct ReminderInsight: Hashable, Sendable {
-    /// Where it stands.
+    /// The current state.
     public internal(set) var state = ReminderState.idle
-    /// What the person allows; nil: the system was not asked yet.
+    /// The notification permission; nil: not read from the system yet.
     public internal(set) var permission: NotificationSettings.Authorization?
     /// Entities that are reminded of.
     public internal(set) var entities = 0
     /// Their reminders.
     public internal(set) var reminders = 0
-    /// What should be pending.
+    /// Planned notifications.
     public internal(set) var planned = 0
-    /// What of it is.
+    /// Planned notifications that are pending.
     public internal(set) var pending = 0
-    /// What of it the system would not take, by the request's id, with the reason.
+    /// Planned notifications that the system refused, by request id, with the reason.
     public internal(set) var refused: [String: String] = [:]
     /// Requests of the app's own that take places of the system's 64.
     public internal(set) var foreign = 0
-    /// Until then everything rings that should, without the app being opened; nil: for ever, or
-    /// nothing rings at all.
+    /// Until this moment everything rings on time even if the app is never opened; nil: for ever,
+    /// or nothing rings.
     public internal(set) var guaranteedUntil: WallTime?
-    /// Reminders that make no sense, as `entity/reminder`, with what is wrong; the others are
-    /// planned.
+    /// Invalid reminders as `entity/reminder`, with the reason; the others are planned.
     public internal(set) var invalid: [String: String] = [:]
     /// When the system was compared with the plan the last time, and why.
     public internal(set) var surveyed: WallTime?
@@ -46,18 +46,18 @@ public struct ReminderInsight: Hashable, Sendable {
     public internal(set) var cause: SurveyCause?
     /// For when time in the background was asked for; nil: for no time.
     public internal(set) var refreshAt: WallTime?
-    /// What went wrong the last time; nil: nothing.
+    /// The last fault; nil: none.
     public internal(set) var fault: String?
     /// Why no time in the background could be asked for; nil: it could.
     public internal(set) var refreshFault: String?
-    /// What was done.
+    /// Counters of its work.
     public internal(set) var tally = ReminderTally()
 
-    /// Nothing known.
+    /// Nothing known yet.
     package init() {}
 }
 
-/// What the door has counted.
+/// Counters of the reminders feature.
 public struct ReminderTally: Hashable, Sendable {
     /// Comparisons that came to their end.
     public internal(set) var surveys = 0
@@ -69,7 +69,7 @@ public struct ReminderTally: Hashable, Sendable {
     public internal(set) var added = 0
     /// Requests that were replaced, because they were not right any more.
     public internal(set) var replaced = 0
-    /// Requests that were taken back.
+    /// Removed requests.
     public internal(set) var removed = 0
     /// Notifications that were taken out of the notification centre.
     public internal(set) var removedDelivered = 0
@@ -78,6 +78,6 @@ public struct ReminderTally: Hashable, Sendable {
     /// How often something was written down.
     public internal(set) var writes = 0
 
-    /// Nothing counted.
+    /// All counters at zero.
     public init() {}
 }

@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseJournal
 
-/// What the machine asks, and whom.
+/// Performs the machine's questions.
 extension RemindersDriver {
     func answer(_ question: SurveyMachine.Question) async -> SurveyMachine.Answer {
         guard let company else { return .failed("The reminders do not run.") }
@@ -50,7 +50,7 @@ extension RemindersDriver {
             configuration.systemPatience, for: "The notification centre", body)
     }
 
-    /// The journal looks at the clocks first: what is due by the calendar moves with it.
+    /// The journal checks the clocks first: calendar-based dates move with them.
     private func marks() async throws -> [ReminderMark] {
         try await writing { [desk] in
             let marks = try await desk.marks()
@@ -87,7 +87,7 @@ extension RemindersDriver {
         }
     }
 
-    /// What will be refused again, and what may be possible later.
+    /// Tells permanent refusals from temporary failures.
     private func judge(_ error: any Error) -> SurveyMachine.Answer {
         guard let known = error as? RepriseError else { return .failed("\(error)") }
         let isForGood: Set<RepriseError.Code> = [
@@ -116,12 +116,12 @@ extension RemindersDriver {
 }
 
 extension ReminderMark {
-    /// Whether its time is a wait, which a calendar that is set must not change.
+    /// Whether its time is a wait, which a calendar step must not change.
     fileprivate var isWait: Bool { what != .skip }
 }
 
 extension RemindersDriver {
-    /// Takes back all that is ours; best effort, for the next survey does the same.
+    /// Removes all of our requests; best effort, as the next survey does the same.
     func leave() async {
         guard let system = company?.notifications else { return }
         await stop()

@@ -2,13 +2,13 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 
-/// Performs what `SurveyMachine` decides: one input after the other, and what takes time beside it.
+/// Performs the actions of `SurveyMachine`: one input after the other; slow work runs beside it.
 actor RemindersDriver {
     enum Input: Sendable {
         case event(SurveyMachine.Event)
         /// The system has given time in the background.
         case slot(Int)
-        /// Wants to know when all is done that there is a reason for.
+        /// Waits until all requested work is done.
         case settle(CheckedContinuation<Bool, Never>)
         /// The journal is ours no more.
         case lost(RepriseError)
@@ -21,10 +21,10 @@ actor RemindersDriver {
         let scheduler: (any BackgroundScheduler)?
     }
 
-    /// Time in the background, until a survey is over.
+    /// A background slot, held until a survey is over.
     struct Slot {
         let slot: any BackgroundSlot
-        /// Nil: the door does not run yet.
+        /// Nil: the feature does not run yet.
         var survey: Int?
         let isOver: CheckedContinuation<Void, Never>
         var expiry: Task<Void, Never>?
@@ -54,7 +54,7 @@ actor RemindersDriver {
 
     nonisolated var clock: any Timekeeper { configuration.timekeeper }
 
-    /// Hears what the app's store says, at once.
+    /// Called at once with each change of the app's store.
     private let hears: @Sendable (ReminderChange) -> Void
     /// Opens `store`.
     private let opens: @Sendable () async -> Void
@@ -77,25 +77,24 @@ actor RemindersDriver {
 
     var insight: ReminderInsight { machine.insight }
 
-    /// Whether nothing is under way: all is done, or what failed waits for its time.
+    /// Whether nothing is under way: all is done, or waits for a retry.
     var isIdle: Bool { inbox.isEmpty && machine.isIdle }
 
-    // MARK: From outside
+    // MARK: Calls of the feature
 
-    /// A person tapped, or chose an action: this entity is read again, and what should ring is
-    /// planned again.
+    /// A tap or an action: reads this entity again and plans again.
     nonisolated func tapped(entity: String?) {
         inbox.put(.event(.asked(.tap, entity: entity)))
     }
 
-    /// There is a reason to plan again.
+    /// Requests a new plan.
     nonisolated func poke(_ cause: SurveyCause, entity: String? = nil) {
         inbox.put(.event(.asked(cause, entity: entity)))
     }
 
-    /// Returns when everything is done that there is a reason for by now.
+    /// Returns when all work requested so far is done.
     ///
-    /// - Returns: whether it could be done.
+    /// - Returns: whether it succeeded.
     @discardableResult
     nonisolated func settled() async -> Bool {
         await withCheckedContinuation { continuation in
@@ -141,8 +140,7 @@ actor RemindersDriver {
         if let failure { throw failure }
     }
 
-    /// Ends it, and returns when it has ended: from then on it changes nothing of what the system
-    /// has.
+    /// Ends it; after it returns, the system's notifications are not changed any more.
     func stop() async {
         guard company != nil else { return }
         isEnding = true
@@ -240,7 +238,7 @@ actor RemindersDriver {
         }
     }
 
-    /// What takes time does not keep the next input waiting.
+    /// Runs slow work without delaying the next input.
     func beside(_ body: @escaping @Sendable () async -> Void) {
         nextTask += 1
         let id = nextTask
@@ -252,7 +250,7 @@ actor RemindersDriver {
 
     private func load() {
         guard let store = company?.store else { return }
-        // Not waited for at the end: nobody can end a store that loads for ever.
+        // Not awaited at the end: a store that loads for ever cannot be stopped.
         Task { [inbox] in
             do {
                 try await store.load()

@@ -1,6 +1,6 @@
-/// Why what should ring is compared with what the system has.
+/// The reason for a comparison of the plan with the system.
 public enum SurveyCause: String, Hashable, Sendable, CaseIterable {
-    /// The door has begun.
+    /// The feature started.
     case start
     /// The app came to the foreground.
     case foreground
@@ -12,7 +12,7 @@ public enum SurveyCause: String, Hashable, Sendable, CaseIterable {
     case action
     /// The app's store has changed.
     case change
-    /// A snooze, a skip or a test was set or taken back.
+    /// A snooze, a skip or a test was set or removed.
     case mark
     /// The calendar was set.
     case clock

@@ -1,16 +1,16 @@
 import RepriseCore
 import Synchronization
 
-/// What comes to the driver, in order: from the app's store, the system, the journal, the clock and
+/// The driver's ordered inbox: input from the app's store, the system, the journal, the clock and
 /// the app.
 ///
-/// Changes of the store that nobody has read yet are one; all else comes from people, or is an
-/// answer to a question.
+/// Unread changes of the store are merged into one; all other input comes from people or answers a
+/// question.
 final class SurveyInbox: Sendable {
     private struct State {
         var isOpen = false
         var inputs: [RemindersDriver.Input] = []
-        /// One for each run: whose reader was cancelled wakes nobody any more.
+        /// One for each run: a cancelled reader must not consume the next one's wake-up.
         let signal = Signal()
     }
 
@@ -18,7 +18,7 @@ final class SurveyInbox: Sendable {
 
     func open() { state.withLock { $0 = State(isOpen: true) } }
 
-    /// - Returns: what nobody has read.
+    /// - Returns: the unread input.
     func close() -> [RemindersDriver.Input] {
         state.withLock { state in
             defer { state = State() }
@@ -28,7 +28,7 @@ final class SurveyInbox: Sendable {
 
     var isEmpty: Bool { state.withLock { $0.inputs.isEmpty } }
 
-    /// - Returns: whether somebody will read it.
+    /// - Returns: whether the inbox is open.
     @discardableResult
     func put(_ input: RemindersDriver.Input) -> Bool {
         let signal: Signal? = state.withLock { state in

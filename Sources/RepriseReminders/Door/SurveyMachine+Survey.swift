@@ -1,10 +1,10 @@
 package import RepriseCore
 
-/// One survey, from its first question to its last word.
+/// One survey, from its first question to its record.
 extension SurveyMachine {
     struct Work {
         enum Stage {
-            /// Everything is read at once; so many answers are missing.
+            /// Everything is read at once; `missing` answers are outstanding.
             case reading(missing: Int)
             /// The store is asked for entities that notifications are of, and that are not in the
             /// plan.
@@ -15,14 +15,14 @@ extension SurveyMachine {
 
         let number: Int
         let cause: SurveyCause
-        /// What of the store is not read yet.
+        /// The part of the store still to be read.
         var reading: Reading
         var stage: Stage
         var permission: NotificationSettings.Authorization?
         var pending: [NotificationRequest] = []
         var delivered: [DeliveredNotification] = []
         var aim = SurveyAim()
-        /// What is left to do, the next one last.
+        /// The remaining changes, the next one last.
         var changes: [SurveyChange] = []
         var decisions: [SurveyRecord.Decision] = []
         var isRefused: [String: String] = [:]
@@ -56,7 +56,7 @@ extension SurveyMachine {
         case .looking:
             switch answer {
             case .looked(let inUse): return decide(inUse: inUse, at: now)
-            // Who cannot be looked up stays where it is; the next survey asks again.
+            // An entity that cannot be looked up stays; the next survey tries again.
             case .failed, .refused: return decide(inUse: nil, at: now)
             case .entities, .settings, .pending, .delivered, .marks, .done: return []
             }
@@ -121,11 +121,10 @@ extension SurveyMachine {
         return [.ask(work.number, .look(routes))]
     }
 
-    /// What is in use of what is not in the plan; nil if nobody knows.
+    /// The active ones of the unplanned entities; nil if unknown.
     private mutating func decide(inUse: Set<String>?, at now: Moment) -> [Action] {
         guard var work else { return [] }
-        // What the clocks say now is what is planned for: what happens to them from here on is
-        // another survey's.
+        // The plan uses these clock readings; later clock changes cause another survey.
         see(now)
         work.aim = plan.aim(
             permission: work.permission ?? .notDetermined, pending: work.pending, at: now.wall,
@@ -165,7 +164,7 @@ extension SurveyMachine {
                 work?.decisions.append(change.refusal(why, at: now.wall))
             }
         case .failed(let why):
-            // What is left waits for the next survey, with this one.
+            // The rest waits for the next survey, with this one.
             work?.fault = why
             work?.changes.append(change)
             return write(at: now)
@@ -206,8 +205,7 @@ extension SurveyMachine {
             + [.surveyed(work.number, isComplete: true)] + begin(at: now)
     }
 
-    /// Ends it; another one follows after a wait, or at once if somebody has asked for one
-    /// meanwhile.
+    /// Ends it; another one follows after a wait, or at once if it was requested meanwhile.
     private mutating func fail(_ why: String, at now: Moment) -> [Action] {
         guard let work else { return [] }
         self.work = nil
@@ -223,7 +221,7 @@ extension SurveyMachine {
             + [.surveyed(work.number, isComplete: false)] + (isAskedFor ? begin(at: now) : [])
     }
 
-    /// Half the way to the end of what is guaranteed, unless time is asked for before that already.
+    /// Halfway to the end of the guarantee, unless an earlier slot is already requested.
     private mutating func refresh(by end: WallTime?, at now: Moment) -> [Action] {
         guard settings.asksForRefresh, let end else { return [] }
         let half = now.wall.duration(to: end) / 2
@@ -237,7 +235,7 @@ extension SurveyMachine {
 }
 
 extension NotificationRequest {
-    /// Whether this door has made it: all others are the app's own, and are not touched.
+    /// Whether this feature made it: all others are the app's own and stay untouched.
     package var isOurs: Bool { id.hasPrefix(SurveyPlan.prefix) }
 }
 

@@ -1,22 +1,20 @@
 package import Foundation
 package import RepriseCore
 
-/// Decides when what should ring is compared with what the system has, and what is then changed.
+/// Decides when the plan is compared with the system's notifications, and the changes that follow.
 ///
-/// `stopped → loading → ready`, and in `ready` one survey at a time: everything is read, then the
-/// system's requests are removed, then added, one change after the other, then it is written down.
-/// What happens meanwhile leads to one more survey. Nothing is remembered about what the system
-/// has: it is asked, so that a kill between any two changes leaves nothing behind that the next
-/// survey does not see.
+/// `stopped → loading → ready`, and in `ready` one survey at a time: read everything, remove
+/// requests, add requests, one change after the other, then write the record. Input during a survey
+/// leads to one more. The system is asked each time, so a kill between two changes needs no repair.
 package struct SurveyMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// As in `Route.sort`.
         package var sort: String
-        /// Whether time in the background is asked for.
+        /// Whether it requests background time.
         package var asksForRefresh: Bool
         /// The waits after the store could not be loaded.
         package var loading: Backoff
-        /// The waits after a survey that failed.
+        /// The waits after a failed survey.
         package var surveying: Backoff
         /// How often the clocks are looked at while the app is in the foreground.
         package var tick: Duration
@@ -35,7 +33,7 @@ package struct SurveyMachine: Sendable {
         }
     }
 
-    /// What the clocks say, and what chance does.
+    /// The clocks' readings and a random number.
     package struct Moment: Sendable {
         package var uptime: Duration
         package var wall: WallTime
@@ -57,14 +55,14 @@ package struct SurveyMachine: Sendable {
         case storeLoaded
         case loadFailed(String)
         case changed(ReminderChange)
-        /// There is a reason to compare; this entity, if one is named, is read again.
+        /// A request to compare; if an entity is named, it is read again.
         case asked(SurveyCause, entity: String? = nil)
         /// Why no time in the background could be asked for; nil: it could.
         case refreshAsked(fault: String?)
         case timerFired
         case slept
         case woke
-        /// To what the survey of this number has asked.
+        /// Answers a question of the survey of this number.
         case answered(Int, Answer)
     }
 
@@ -91,8 +89,7 @@ package struct SurveyMachine: Sendable {
         case marks([ReminderMark])
         case looked(inUse: Set<String>)
         case done
-        /// It may be done later: nothing answered in time, or something else was wrong with it for
-        /// now.
+        /// Temporary failure: a timeout, or another fault that may pass.
         case failed(String)
         /// The system will not have it, today or tomorrow.
         case refused(String)
@@ -116,15 +113,15 @@ package struct SurveyMachine: Sendable {
         case ready
     }
 
-    /// What the next survey is for.
+    /// The scope of the next survey.
     struct Wanted {
         var cause: SurveyCause
         var reading: Reading
-        /// Somebody waits for it: it does not wait because the one before it has failed.
+        /// A caller waits for it: it does not wait out the delay of a former failure.
         var isUrgent = false
     }
 
-    /// What of the app's store has to be read.
+    /// The part of the app's store to read.
     enum Reading: Hashable {
         case nothing
         case entities(Set<String>)
@@ -147,24 +144,24 @@ package struct SurveyMachine: Sendable {
     var plan: SurveyPlan
     var wanted: Wanted?
     var work: Work?
-    /// How many surveys have begun.
+    /// The number of surveys begun.
     package internal(set) var number = 0
     /// How many have failed since one succeeded.
     var failures = 0
     /// When the next is tried after one that failed.
     var againAt: Duration?
     var isAsleep = false
-    /// What the clocks said last.
+    /// The last clock readings.
     var sighting: (uptime: Duration, wall: WallTime, zone: String)?
     /// When the next reminder rings, by both clocks.
     var rings: (wall: WallTime, due: Duration)?
     /// For when time in the background was asked for.
     var refreshAt: WallTime?
-    /// What was written down last.
+    /// The record written last.
     var written: SurveyRecord?
-    /// What the system would not take, and why, so that the same refusal is written down once.
+    /// Requests that the system refused, with the reason, so that each refusal is recorded once.
     var refusals: [String: String] = [:]
-    /// What was said to be invalid, and why.
+    /// Invalid reminders already reported, with the reason.
     var told: [String: String] = [:]
     package internal(set) var insight = ReminderInsight()
 
@@ -173,15 +170,15 @@ package struct SurveyMachine: Sendable {
         plan = SurveyPlan(sort: settings.sort)
     }
 
-    /// The number of the survey that will know of everything that has happened so far.
+    /// The number of the survey that will cover everything up to now.
     package var covering: Int {
         wanted == nil ? number : number + 1
     }
 
-    /// Whether there is no reason for another survey.
+    /// Whether no survey is needed.
     package var isSettled: Bool { phase == .ready && work == nil && wanted == nil }
 
-    /// Whether nothing is under way: what has failed waits for its time.
+    /// Whether nothing is under way: what failed waits for its retry.
     package var isIdle: Bool {
         switch phase {
         case .resting: true
@@ -190,7 +187,7 @@ package struct SurveyMachine: Sendable {
         }
     }
 
-    /// When the machine wants to hear ``Event/timerFired``; nil: nothing waits for a moment.
+    /// When the machine needs ``Event/timerFired``; nil: never.
     package var due: Duration? {
         switch phase {
         case .stopped, .loading: return nil
@@ -234,7 +231,7 @@ package struct SurveyMachine: Sendable {
         }
     }
 
-    /// What may have changed without a word from the store, while nobody listened.
+    /// What may have changed unnoticed while no observer ran.
     private static func reading(_ cause: SurveyCause, _ entity: String?) -> Reading {
         switch cause {
         case .start, .foreground, .refresh, .asked: .everything
@@ -296,7 +293,7 @@ package struct SurveyMachine: Sendable {
         return actions
     }
 
-    /// What has happened to the clocks since they were looked at, that matters.
+    /// The relevant change of the clocks since the last reading.
     private func clockCause(_ now: Moment) -> SurveyCause? {
         guard let sighting else { return nil }
         if sighting.zone != now.zone.identifier { return .zone }
@@ -312,14 +309,14 @@ package struct SurveyMachine: Sendable {
         if let ring = rings?.wall, ring <= now.wall { rings = nil }
     }
 
-    /// There is a reason for a survey, now or after the one that is under way.
+    /// Requests a survey, now or after the current one.
     mutating func want(_ cause: SurveyCause, _ reading: Reading, at now: Moment) -> [Action] {
         guard phase != .stopped else { return [] }
         if wanted == nil { wanted = Wanted(cause: cause, reading: reading) }
         wanted?.reading.add(reading)
         if Self.isUrgent(cause) { wanted?.isUrgent = true }
         guard phase == .ready, work == nil else { return [] }
-        // Who waits for a time that a fault has named is not hurried by each change.
+        // A wait that a fault has set is not shortened by each change.
         if let againAt, againAt > now.uptime, !Self.isUrgent(cause) { return [] }
         return begin(at: now)
     }

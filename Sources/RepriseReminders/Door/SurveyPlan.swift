@@ -1,9 +1,9 @@
 import Foundation
 import RepriseCore
 
-/// What should be pending, as of one moment.
+/// The desired pending notifications as of one moment.
 struct SurveyAim {
-    /// Soonest first, with what the system is asked for.
+    /// Soonest first, with the request for the system.
     var planned: [PlannedReminder] = []
     var requests: [ReminderRequest] = []
     /// The next, whether they have a place or not.
@@ -14,7 +14,7 @@ struct SurveyAim {
     var foreign = 0
 }
 
-/// What a survey knows of the app's store, and what follows from it for what the system has.
+/// A survey's view of the app's store, and the changes of the system's notifications that follow.
 struct SurveyPlan: Sendable {
     static let prefix = PlannedReminder.prefix
 
@@ -33,9 +33,9 @@ struct SurveyPlan: Sendable {
         wrong.values.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
     }
 
-    // MARK: What is reminded of
+    // MARK: Entities
 
-    /// Only what has changed costs anything.
+    /// Only changed entities cost time.
     mutating func replace(with all: [RemindedEntity]) {
         let ids = Set(all.map(\.id))
         for id in entities.keys where !ids.contains(id) { remove(id) }
@@ -70,7 +70,7 @@ struct SurveyPlan: Sendable {
         planner.remove(id)
     }
 
-    // MARK: What should be pending
+    // MARK: Desired notifications
 
     mutating func aim(
         permission: NotificationSettings.Authorization, pending: [NotificationRequest],
@@ -80,7 +80,7 @@ struct SurveyPlan: Sendable {
         var aim = SurveyAim()
         aim.foreign = pending.count { !$0.isOurs }
         aim.isPermitted = permission == .authorized || permission == .provisional
-        // The system drops what is beyond its limit without a word, perhaps one of the app's own.
+        // The system silently drops what exceeds its limit, perhaps a request of the app's own.
         planner.limit = max(
             0, min(ReminderLimits.places, ReminderDoorLimits.system - aim.foreign))
         let plan = planner.plan(at: now, in: zone)
@@ -96,20 +96,20 @@ struct SurveyPlan: Sendable {
         let told = Dictionary(marks.map { ($0.key, $0) }) { _, last in last }
         for key in planner.marks.keys where told[key] == nil { planner.unmark(key) }
         for (key, mark) in told where planner.marks[key] != mark {
-            // One that cannot be told is a test that cannot be shown: it rings nothing. The journal
-            // keeps fewer than the planner does.
+            // Fails only for a test that cannot be shown, which then does not ring. The journal
+            // keeps fewer than the planner.
             try? planner.mark(mark)
         }
     }
 
-    // MARK: What is to be changed
+    // MARK: Changes
 
     func info(_ request: NotificationRequest) -> ReminderInfo? {
         ReminderRequest.info(request, sort: sort)
     }
 
-    /// The smallest set of changes, the last one first: what is added soonest is at the front, what
-    /// is removed at the end.
+    /// The smallest set of changes, in reverse order: the soonest addition is at the front,
+    /// removals are at the end.
     func changes(
         to aim: SurveyAim, from pending: [NotificationRequest], at now: WallTime, in zone: TimeZone
     ) -> [SurveyChange] {
@@ -134,8 +134,7 @@ struct SurveyPlan: Sendable {
         return changes
     }
 
-    /// Its time has just come, and the system has not rung it yet: taken back now it would never
-    /// ring.
+    /// It is due now and the system has not shown it yet: removed now, it would never ring.
     private func isRinging(
         _ request: NotificationRequest, at now: WallTime, in zone: TimeZone
     ) -> Bool {
@@ -176,9 +175,9 @@ struct SurveyPlan: Sendable {
         return SurveyChange.Removal(id: request.id, entity: info?.route.id, why: why)
     }
 
-    /// Notifications of what is not in use any more, or is another user's.
+    /// Delivered notifications of inactive or another user's entities.
     ///
-    /// In use are these of those that are not in the plan; nil: nobody knows, so they stay.
+    /// `inUse`: the active ones of the unplanned entities; nil: unknown, so theirs stay.
     func gone(_ delivered: [DeliveredNotification], inUse: Set<String>?) -> [SurveyChange.Removal] {
         delivered.compactMap { notification in
             guard notification.request.isOurs, let info = info(notification.request),
@@ -194,7 +193,7 @@ struct SurveyPlan: Sendable {
         }
     }
 
-    // MARK: What is written down
+    // MARK: The record
 
     func record(of work: SurveyMachine.Work, at now: SurveyMachine.Moment) -> SurveyRecord {
         let aim = work.aim
@@ -229,7 +228,7 @@ struct SurveyPlan: Sendable {
             rows: rows, decisions: work.decisions, over: work.over, invalid: invalid)
     }
 
-    /// What the system has and should not, and would not give back.
+    /// Requests that the system still has and should not have.
     private func extra(
         _ request: NotificationRequest, at now: SurveyMachine.Moment, _ fault: String?
     ) -> SurveyRecord.Row {

@@ -1,10 +1,10 @@
 package import RepriseCore
 
-/// What a survey found and did, for people: `reprise reminders` shows it.
+/// The findings and changes of a survey, for diagnostics: `reprise reminders` shows it.
 package struct SurveyRecord: Hashable, Sendable {
     /// One request that should be there, or is.
     package struct Row: Hashable, Sendable, Identifiable {
-        /// Where it stands.
+        /// The status of a planned notification.
         package enum Status: String, Hashable, Sendable {
             /// The system has it.
             case pending
@@ -14,7 +14,7 @@ package struct SurveyRecord: Hashable, Sendable {
             case extra
             /// The system would not take it.
             case refused
-            /// One of the next, for which there is no place.
+            /// One of the next, without a place.
             case beyond
         }
 
@@ -62,13 +62,13 @@ package struct SurveyRecord: Hashable, Sendable {
     /// Reminders that make no sense.
     package var invalid: [String: String] = [:]
 
-    /// Whether there is nothing to write down that `former` has not said.
+    /// Whether it adds nothing to `former`.
     func isEmpty(beside former: SurveyRecord?) -> Bool {
         guard let former, decisions.isEmpty, over.isEmpty else { return false }
         return summary == former.summary && rows == former.rows && invalid == former.invalid
     }
 
-    /// What stays true until the next one.
+    /// The part that stays true until the next one.
     var withoutNews: SurveyRecord {
         var record = self
         (record.decisions, record.over) = ([], [])
@@ -76,9 +76,9 @@ package struct SurveyRecord: Hashable, Sendable {
     }
 }
 
-/// One change of what the system has.
+/// One change of the system's notifications.
 package enum SurveyChange: Hashable, Sendable {
-    /// A request that is taken back.
+    /// A request to remove.
     package struct Removal: Hashable, Sendable {
         package var id: String
         package var entity: String?

@@ -2,7 +2,7 @@ package import RepriseCore
 
 /// One notification that should be pending.
 package struct PlannedReminder: Hashable, Sendable, Identifiable {
-    /// What the ids of all of them begin with.
+    /// The prefix of all ids.
     package static let prefix = "reprise.reminder."
 
     /// Stable: the same entity, reminder and occurrence have the same id, `reprise.reminder.` and a
@@ -12,7 +12,7 @@ package struct PlannedReminder: Hashable, Sendable, Identifiable {
     package var owner: String?
     package var reminder: Reminder
     package var occurrence: Occurrence
-    /// A snooze of it: it rings then, not when its schedule says.
+    /// The end of a snooze: it rings then instead of at its scheduled time.
     package var snoozedUntil: WallTime?
     package var isTest: Bool
 
@@ -32,13 +32,13 @@ package struct PlannedReminder: Hashable, Sendable, Identifiable {
     /// When it rings.
     package var at: WallTime { snoozedUntil ?? occurrence.at }
 
-    /// The name by which the system knows it.
+    /// The request id for the system.
     ///
     /// - Parameters:
     ///   - entity: as in ``RepriseCore/Route/id``.
     ///   - reminder: as in ``Reminder/id``.
     ///   - occurrence: as in ``Occurrence/local``.
-    ///   - isTest: a test has a name of its own, whatever it is called.
+    ///   - isTest: a test has a separate id.
     /// - Returns: as in ``id``.
     package static func id(
         entity: String, reminder: String, occurrence: String, isTest: Bool = false

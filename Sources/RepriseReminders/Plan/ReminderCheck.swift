@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// Looks at what an app's store gives to be planned.
+/// Checks an app's reminders before they are planned.
 enum ReminderCheck {
     static func entity(_ entity: RemindedEntity, others: Int) -> RepriseError? {
         guard (1...RouteLimits.routeID).contains(entity.id.utf8.count) else {

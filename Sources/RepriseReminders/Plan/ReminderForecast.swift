@@ -1,8 +1,8 @@
 public import Foundation
 public import RepriseCore
 
-/// What would ring: for a screen that shows the next reminders, and to try a schedule before it is
-/// saved.
+/// A forecast of reminders: for a screen that shows the next ones, and to try a schedule before it
+/// is saved.
 ///
 /// ```swift
 /// var forecast = ReminderForecast()
@@ -10,20 +10,20 @@ public import RepriseCore
 /// for ring in forecast.next(at: now, in: .current) { print(ring.at, ring.reminder.title) }
 /// ```
 ///
-/// It decides as the door does, and asks neither the system nor the journal: snoozes, skips and
-/// what the person allows are not in it.
+/// Uses the feature's planner, without the system and the journal: it ignores snoozes, skips and
+/// permission.
 public struct ReminderForecast: Sendable {
     /// One of the next.
     public struct Ring: Hashable, Sendable {
         /// As in ``RemindedEntity/id``.
         public var entity: String
-        /// What it shows.
+        /// The reminder.
         public var reminder: Reminder
         /// Which occurrence of it.
         public var occurrence: Occurrence
         /// When it rings.
         public var at: WallTime { occurrence.at }
-        /// Whether it would ring although nobody opens the app before.
+        /// Whether it would ring even if the app is never opened before.
         public var hasPlace: Bool
     }
 
@@ -33,28 +33,28 @@ public struct ReminderForecast: Sendable {
         public var entity: String
         /// As in ``Reminder/id``; nil: all of the entity.
         public var reminder: String?
-        /// What is wrong, and what to do about it.
+        /// The error and its remedy.
         public var error: RepriseError
     }
 
     private var planner = ReminderPlanner()
 
-    /// Of nothing.
+    /// An empty forecast.
     public init() {}
 
     /// Replaces everything.
     ///
-    /// - Parameter entities: what is reminded of.
-    /// - Returns: what is wrong; the rest rings.
+    /// - Parameter entities: the entities and their reminders.
+    /// - Returns: the invalid ones; the rest rings.
     @discardableResult
     public mutating func set(_ entities: [RemindedEntity]) -> [Problem] {
         planner.set(entities).map(Problem.init)
     }
 
-    /// Adds an entity, or replaces it.
+    /// Adds or replaces an entity.
     ///
-    /// - Parameter entity: what is reminded of.
-    /// - Returns: what is wrong; the rest rings.
+    /// - Parameter entity: the entity and its reminders.
+    /// - Returns: the invalid ones; the rest rings.
     @discardableResult
     public mutating func set(_ entity: RemindedEntity) -> [Problem] {
         planner.set(entity).map(Problem.init)
@@ -66,9 +66,9 @@ public struct ReminderForecast: Sendable {
     /// The next 60 of all reminders, soonest first.
     ///
     /// - Parameters:
-    ///   - now: what should ring then or before is past.
+    ///   - now: occurrences up to this moment are past.
     ///   - zone: the device's.
-    /// - Returns: fewer if there are not as many.
+    /// - Returns: fewer if that is all.
     public mutating func next(at now: WallTime, in zone: TimeZone) -> [Ring] {
         let plan = planner.plan(at: now, in: zone)
         let placed = Set(plan.planned.map(\.id))
@@ -79,10 +79,10 @@ public struct ReminderForecast: Sendable {
         }
     }
 
-    /// Until then everything would ring, although nobody opens the app.
+    /// The end of the time in which everything would ring even if the app is never opened.
     ///
     /// - Parameters:
-    ///   - now: what should ring then or before is past.
+    ///   - now: occurrences up to this moment are past.
     ///   - zone: the device's.
     /// - Returns: nil: for ever.
     public mutating func guaranteedUntil(at now: WallTime, in zone: TimeZone) -> WallTime? {

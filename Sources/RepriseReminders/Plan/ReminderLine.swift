@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// One reminder of a planner: what of it comes next, as far as somebody has asked.
+/// One reminder of a planner, with its occurrences computed as far as needed.
 struct ReminderLine: Sendable {
     let reminder: Reminder
     private let rule: ScheduleRule
@@ -15,10 +15,10 @@ struct ReminderLine: Sendable {
     private var cursor: OccurrenceCursor?
     private var zone: TimeZone?
     private var now = WallTime(milliseconds: .min)
-    /// What was found and is not past.
+    /// Computed occurrences that are not past.
     private var found: [Ring] = []
 
-    /// - Parameter reminder: whose schedule was checked.
+    /// - Parameter reminder: with a checked schedule.
     init(_ reminder: Reminder) {
         self.reminder = reminder
         rule = ScheduleRule(reminder.schedule)
@@ -29,7 +29,7 @@ struct ReminderLine: Sendable {
             }
     }
 
-    /// Whose wall clock it goes by.
+    /// The wall clock of its schedule.
     func clock(_ device: TimeZone) -> ZoneClock { fixed ?? ZoneClock(device) }
 
     mutating func hide(_ occurrences: Set<Int64>, days: Set<Range<WallTime>>) {
@@ -39,13 +39,13 @@ struct ReminderLine: Sendable {
         cursor = nil
     }
 
-    /// Forgets what is past; begins again if the clock or the zone was changed.
+    /// Drops past occurrences; starts over if the clock or the zone was changed.
     mutating func begin(at now: WallTime, in device: TimeZone) {
         if cursor == nil || now < self.now || (fixed == nil && zone != device) {
             restart(at: now, in: device)
         } else if let first = found.first, first.time <= now {
             found.removeAll { $0.time <= now }
-            // Further on than anybody has looked: what lies between need not be gone through.
+            // Beyond the computed ones: those between need not be computed.
             if found.isEmpty { restart(at: now, in: device) }
         }
         self.now = now
@@ -57,7 +57,7 @@ struct ReminderLine: Sendable {
         found = []
     }
 
-    /// The occurrence of this place in the order from now on; nil: there are not as many.
+    /// The occurrence at this index from now on; nil: beyond the end.
     mutating func ring(_ index: Int) -> Ring? {
         while found.count <= index {
             guard let ring = cursor?.ring() else { return nil }

@@ -1,13 +1,13 @@
 package import RepriseCore
 
-/// What a person said about one occurrence, which the schedule does not know; or a test, which is
-/// an occurrence of no schedule.
+/// An override of one occurrence by a person; or a test, which belongs to no schedule.
 package struct ReminderMark: Hashable, Sendable, Codable {
-    /// What was said.
+    /// The kind of override.
     package enum What: Hashable, Sendable, Codable {
         /// It rings at ``ReminderMark/until``, whether it has rung before or not.
         case snooze
-        /// It does not ring; a day alone as ``ReminderMark/occurrence``: nothing does on that day.
+        /// It does not ring; with a day alone as ``ReminderMark/occurrence``: none does on that
+        /// day.
         case skip
         /// This rings at ``ReminderMark/until``, and is tried only.
         case test(Reminder)
@@ -43,7 +43,8 @@ package struct ReminderMark: Hashable, Sendable, Codable {
     package var what: What
     /// When it rings; for a skip, when the day is over.
     package var until: WallTime
-    /// When it was said, which may be long before it is written; nil: before that was written down.
+    /// When the person made it, possibly long before it is written; nil: from a version that did
+    /// not record it.
     package var said: WallTime?
 
     package init(

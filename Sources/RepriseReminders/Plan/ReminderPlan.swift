@@ -1,14 +1,14 @@
 package import RepriseCore
 
-/// What should be pending, as of a moment.
+/// The desired pending notifications as of a moment.
 package struct ReminderPlan: Hashable, Sendable {
-    /// What has a place, soonest first.
+    /// The notifications with a place, soonest first.
     package var planned: [PlannedReminder]
     /// The soonest of all, whether they have a place or not.
     package var next: [PlannedReminder]
-    /// The first occurrence without a place; nil: there is none.
+    /// The first occurrence without a place; nil: none.
     ///
-    /// Until then everything rings that should, without the app being opened.
+    /// Until then everything rings on time without the app being opened.
     package var guaranteedUntil: WallTime?
 
     package init(

@@ -24,12 +24,12 @@ extension ReminderPlanner {
         var number: Int
     }
 
-    /// Chooses.
+    /// Computes the plan.
     ///
     /// - Parameters:
-    ///   - now: what should ring then or before is past.
+    ///   - now: occurrences up to this moment are past.
     ///   - zone: the device's.
-    /// - Returns: what should be pending.
+    /// - Returns: the desired pending notifications.
     package mutating func plan(at now: WallTime, in zone: TimeZone) -> ReminderPlan {
         hear(in: zone)
         for slot in slots.indices {
@@ -155,9 +155,10 @@ extension ReminderPlanner {
             occurrence: occurrence)
     }
 
-    // MARK: By what was said
+    // MARK: Overrides
 
-    /// Snoozes and tests that will ring, soonest first; a snooze of what is gone does not ring.
+    /// Snoozes and tests that will ring, soonest first; a snooze of an inactive entity does not
+    /// ring.
     private func said(at now: WallTime, in zone: TimeZone) -> [PlannedReminder] {
         marks.values.filter { $0.rings > now }.compactMap { said($0, in: zone) }
             .sorted(by: PlannedReminder.precedes)
@@ -184,7 +185,7 @@ extension ReminderPlanner {
             occurrence: occurrence(mark, clock), snoozedUntil: mark.rings, isTest: isTest)
     }
 
-    /// When it would have rung; a test's, and one that nobody can read, is when it rings now.
+    /// Its original time; for a test or an unreadable one, the time it rings now.
     private func occurrence(_ mark: ReminderMark, _ clock: ZoneClock) -> Occurrence {
         let seconds = mark.rings.milliseconds.floored(by: 1_000)
         let local = Occurrence.minutes(mark.occurrence)

@@ -1,14 +1,14 @@
 import Foundation
 package import RepriseCore
 
-/// Decides which notifications should be pending: the soonest of all reminders, and none starves.
+/// Chooses the pending notifications: the soonest of all reminders, without starving any.
 ///
 /// Two thirds of the places go to the soonest of all. The others go, soonest first, to the next
-/// occurrence of each entity that has none among them, then of each reminder that has none; what is
-/// left is filled by time. Snoozes and tests come before all of it.
+/// occurrence of each entity without one, then of each reminder without one; the rest is filled by
+/// time. Snoozes and tests come before all of them.
 ///
-/// What a reminder's schedule has answered is kept, so that the change of one costs no more than
-/// that one and a look at the others.
+/// Computed occurrences are kept, so a change of one reminder costs that one and a look at the
+/// others.
 package struct ReminderPlanner: Sendable {
     /// A reminder that is not planned, because something is wrong with it.
     package struct Invalid: Hashable, Sendable {
@@ -34,19 +34,19 @@ package struct ReminderPlanner: Sendable {
     private var told: [String: Set<ReminderMark.Key>] = [:]
     /// Entities whose lines have not heard of a mark yet.
     private var unheard: Set<String> = []
-    /// Where a day that is skipped begins depends on it.
+    /// The start of a skipped day depends on it.
     private var heardIn: TimeZone?
 
     /// How many reminders it plans, of how many entities.
     package private(set) var reminders = 0
     package var entities: Int { index.count }
 
-    /// - Parameter limit: the places that there are.
+    /// - Parameter limit: the number of places.
     package init(limit: Int = ReminderLimits.places) { self.limit = max(0, limit) }
 
     /// Replaces all entities.
     ///
-    /// - Returns: what is wrong; the rest is planned.
+    /// - Returns: the invalid ones; the rest is planned.
     package mutating func set(_ entities: [RemindedEntity]) -> [Invalid] {
         slots = []
         free = []
@@ -56,9 +56,9 @@ package struct ReminderPlanner: Sendable {
         return entities.flatMap { set($0) }
     }
 
-    /// Adds an entity, or replaces it.
+    /// Adds or replaces an entity.
     ///
-    /// - Returns: what is wrong; the rest is planned.
+    /// - Returns: the invalid ones; the rest is planned.
     package mutating func set(_ entity: RemindedEntity) -> [Invalid] {
         let place = index[entity.id]
         let former = place.flatMap { slots[$0]?.lines.count } ?? 0
@@ -98,7 +98,7 @@ package struct ReminderPlanner: Sendable {
             } catch {
                 invalid.append(
                     Invalid(entity: entity.id, reminder: reminder.id, error: error))
-                // What is beyond the limit is said once.
+                // Exceeding the limit is reported once.
                 if error.code == .full { break }
             }
         }
@@ -113,7 +113,7 @@ package struct ReminderPlanner: Sendable {
         free.append(place)
     }
 
-    /// Remembers what was said about an occurrence; the last word counts.
+    /// Adds an override of an occurrence; the last one wins.
     ///
     /// - Throws: ``RepriseError`` `.full`, `.malformed` for a test that cannot be shown.
     package mutating func mark(_ mark: ReminderMark) throws {
@@ -136,12 +136,12 @@ package struct ReminderPlanner: Sendable {
         unheard.insert(mark.entity)
     }
 
-    /// Marks that say nothing any more, soonest first.
+    /// Overrides without any further effect, soonest first.
     package func pastMarks(at now: WallTime) -> [ReminderMark.Key] {
         marks.values.filter { $0.rings <= now }.sorted { $0.rings < $1.rings }.map(\.key)
     }
 
-    /// What is skipped or snoozed does not ring by its schedule.
+    /// Skipped and snoozed occurrences do not ring by their schedule.
     mutating func hear(in zone: TimeZone) {
         if zone != heardIn { unheard.formUnion(told.keys) }
         heardIn = zone

@@ -1,8 +1,8 @@
 package import Foundation
 package import RepriseCore
 
-/// What the system is asked for a planned reminder, and what of it is recognised when the system is
-/// asked for what is pending.
+/// The system's request for a planned reminder, and the part of it that identifies it among the
+/// pending ones.
 package struct ReminderRequest: Hashable, Sendable {
     /// For the port.
     package let request: NotificationRequest
@@ -13,7 +13,7 @@ package struct ReminderRequest: Hashable, Sendable {
     /// Makes the request.
     ///
     /// - Parameters:
-    ///   - planned: what should ring.
+    ///   - planned: the planned reminder.
     ///   - sort: as in ``RepriseCore/Route/sort``.
     ///   - zone: the device's.
     package init(_ planned: PlannedReminder, sort: String, in zone: TimeZone) {
@@ -41,7 +41,7 @@ package struct ReminderRequest: Hashable, Sendable {
             id: planned.id, content: content, trigger: .calendar(components, repeats: false))
     }
 
-    /// Whether a request of this id is one of ours.
+    /// Whether a request id is one of ours.
     package static func isOurs(_ id: String) -> Bool { id.hasPrefix(PlannedReminder.prefix) }
 
     /// Which reminder a pending request is, and by which digest; nil: it cannot be read.
@@ -52,9 +52,9 @@ package struct ReminderRequest: Hashable, Sendable {
         return info
     }
 
-    /// What the wall clock shows when it rings, so that the device may travel; or the exact moment
-    /// in UTC, where a wall clock would not do: a snooze, a test, an hour that exists twice, a zone
-    /// whose offset is no whole minute.
+    /// The wall-clock time at which it rings, so that it follows the device; or the exact moment in
+    /// UTC for a snooze, a test, an hour that exists twice, or a zone whose offset is no whole
+    /// minute.
     private static func components(
         _ planned: PlannedReminder, in device: TimeZone
     ) -> DateComponents {

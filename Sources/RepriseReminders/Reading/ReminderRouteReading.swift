@@ -3,29 +3,29 @@ import GRDB
 package import RepriseCore
 package import RepriseJournal
 
-/// A tap, an action or a link, and what became of it, as the owner of a journal wrote it down.
+/// A tap, an action or a link, and its outcome, from the owner's records in a journal.
 package struct ReminderRouteReading: Hashable, Sendable {
     package var entry: String
     package var at: WallTime
     /// `tap`, `action`, `link` or `app`.
     package var source: String
-    /// Nil: what came had none that can be read.
+    /// Nil: no readable route.
     package var route: Route?
     package var action: String?
     /// The name of the resolution; nil: the store has not been asked yet, or has not answered.
     package var resolution: String?
     package var reason: String?
     package var resolved: WallTime?
-    /// How often it was handed to the app.
+    /// The number of dispatches to the app.
     package var handed: Int
     package var presented: WallTime?
 
-    /// Reads a journal that another process may own, and does not disturb it.
+    /// Reads a journal without disturbing the process that owns it.
     ///
     /// - Parameters:
     ///   - folder: the journal's folder.
-    ///   - schemas: all that the doors add.
-    ///   - limit: how many of the newest.
+    ///   - schemas: of all features.
+    ///   - limit: the number of newest ones to read.
     /// - Returns: newest first.
     /// - Throws: as `Journal.peek`.
     package static func read(

@@ -3,15 +3,14 @@ import GRDB
 package import RepriseCore
 package import RepriseJournal
 
-/// What should ring and what the system has, as the owner of a journal wrote it down at its last
-/// survey.
+/// The plan and the system's notifications, from the owner's last survey in a journal.
 package struct ReminderSurveyReading: Hashable, Sendable {
     /// The last survey.
     package struct Survey: Hashable, Sendable {
         package var at: WallTime
         /// Why it was made.
         package var cause: String
-        /// What the person allows, as in ``RepriseCore/NotificationSettings/Authorization``.
+        /// The permission, as in ``RepriseCore/NotificationSettings/Authorization``.
         package var permission: String
         /// The device's.
         package var zone: String
@@ -19,7 +18,7 @@ package struct ReminderSurveyReading: Hashable, Sendable {
         package var reminders: Int
         /// Until then everything rings that should, without the app being opened; nil: for ever.
         package var guaranteedUntil: WallTime?
-        /// What went wrong.
+        /// The fault of the last survey.
         package var fault: String?
     }
 
@@ -32,7 +31,7 @@ package struct ReminderSurveyReading: Hashable, Sendable {
         package var at: WallTime
         /// The rule's own time, as in ``Occurrence/local``.
         package var local: String
-        /// What the wall clock of ``zone`` shows when it rings, as in `2026-11-21T07:30`.
+        /// The wall-clock time of ``zone`` at which it rings, as in `2026-11-21T07:30`.
         package var wall: String
         package var zone: String
         /// `pending`, `missing`, `extra`, `refused` or `beyond`.
@@ -66,9 +65,9 @@ package struct ReminderSurveyReading: Hashable, Sendable {
     /// Newest first.
     package var decisions: [Decision] = []
 
-    /// What should be pending.
+    /// Desired pending notifications.
     package var desired: Int { count("pending") + count("missing") + count("refused") }
-    /// Where the system has something else than it should.
+    /// The rows where the system differs from the plan.
     package var difference: [Row] {
         rows.filter { ["missing", "extra", "refused"].contains($0.status) }
     }
@@ -76,13 +75,13 @@ package struct ReminderSurveyReading: Hashable, Sendable {
     /// How many rows have a status.
     package func count(_ status: String) -> Int { rows.count { $0.status == status } }
 
-    /// Reads a journal that another process may own, and does not disturb it.
+    /// Reads a journal without disturbing the process that owns it.
     ///
     /// - Parameters:
     ///   - folder: the journal's folder.
-    ///   - schemas: all that the doors add.
-    ///   - decisions: how many of the newest.
-    /// - Returns: what stands there; nothing in a journal whose owner has not made its tables yet.
+    ///   - schemas: of all features.
+    ///   - decisions: the number of newest ones to read.
+    /// - Returns: the records; empty if the owner has not made its tables yet.
     /// - Throws: as `Journal.peek`.
     package static func read(
         at folder: URL, schemas: [JournalSchema], decisions: Int

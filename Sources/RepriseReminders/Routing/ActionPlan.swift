@@ -1,8 +1,8 @@
 package import RepriseCore
 
-/// What is to be done about an action, once it is known what it is about.
+/// The plan for an action, once its entity is known.
 package enum ActionPlan: Hashable, Sendable {
-    /// Nothing: it ends so.
+    /// No effect: it ends with this outcome.
     case end(Outcome, reason: String)
     case snooze(Entity, ReminderInfo, Duration)
     case skipToday(Entity)
@@ -14,9 +14,9 @@ extension ReminderActionRule {
     /// Decides.
     ///
     /// - Parameters:
-    ///   - arrival: what was recorded.
-    ///   - resolved: what it turned out to be.
-    /// - Returns: what is to be done.
+    ///   - arrival: the recorded action.
+    ///   - resolved: its resolution.
+    /// - Returns: the plan.
     package func plan(_ arrival: RouteArrival, _ resolved: ResolvedRoute) -> ActionPlan {
         guard let info = resolved.info, let entity = resolved.resolution.entity else {
             return .end(.dead, reason: "\(resolved.resolution.name): \(resolved.reason)")
@@ -31,7 +31,7 @@ extension ReminderActionRule {
         }
     }
 
-    /// What becomes of an action that no rule is for.
+    /// The outcome of an action without a rule.
     package static func withoutRule(_ arrival: RouteArrival) -> ActionPlan {
         // The rule that it was recorded for is no more, or it was a dismissal.
         .end(.applied, reason: arrival.action == dismissal ? "dismissed" : "no rule")
@@ -39,7 +39,7 @@ extension ReminderActionRule {
 }
 
 extension Resolution {
-    /// What an action is about: also what is paused, and what has taken the place of what rang.
+    /// The entity of an action: also a paused one, or the replacement of the original.
     fileprivate var entity: Entity? {
         switch self {
         case .active(let entity, _), .paused(let entity), .superseded(let entity): entity

@@ -2,10 +2,10 @@ import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// Who waits until an action has come to its end.
+/// Callers that wait until an action has ended.
 ///
-/// The system suspends an app in the background as soon as it is told that a button was taken: so
-/// that is said when its effect is there.
+/// The system suspends a background app as soon as the completion handler is called: so the call
+/// waits for the effect.
 final class ActionWaits: Sendable {
     private struct State {
         var waiting: [Int: (id: EntryID, signal: Signal)] = [:]
@@ -23,15 +23,16 @@ final class ActionWaits: Sendable {
         patience = Patience(clock: clock, most: RouteLimits.actionsLeft)
     }
 
-    /// Returns when the action has ended and what comes after it is done, or when it has taken too
-    /// long: then it is done later.
+    /// Returns when the action has ended and its follow-up is done, or at the timeout: then it is
+    /// done later.
     ///
     /// - Parameters:
     ///   - id: of the action's entry, which is recorded.
-    ///   - after: what comes after it.
+    ///   - after: its follow-up.
     func over(_ id: EntryID, then after: @escaping @Sendable () async -> Void) async {
         guard limit > .zero else { return }
-        // Whatever goes wrong here: it is recorded, and the journal hands it over again.
+        // Any failure here is harmless: the action is recorded, and the journal dispatches it
+        // again.
         try? await patience.wait(limit, for: "An action") { [self] in
             await ended(id)
             await after()

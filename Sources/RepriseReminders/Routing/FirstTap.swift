@@ -3,8 +3,7 @@ import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// Opens `store`, and lets a tap that waits for it go first: a person looks at the screen, and
-/// nobody at the first survey.
+/// Opens `store`, and lets a waiting tap go before the first survey: a person waits for its screen.
 final class FirstTap: Sendable {
     private let journal: Journal
     private let clock: any Timekeeper

@@ -1,6 +1,6 @@
 package import RepriseCore
 
-/// What the app's store says of changes while one look-up is under way.
+/// Collects the store's changes while one look-up is under way.
 package struct LookUpWatch: Sendable {
     private let id: String
     private var changed: Set<String> = []
@@ -18,8 +18,7 @@ package struct LookUpWatch: Sendable {
         changed.formUnion(ids)
     }
 
-    /// Whether the answer may be older than a change of what it names: of the entity, or of the one
-    /// that has taken its place.
+    /// Whether the answer may be older than a change of the entity or of its replacement.
     package func hasChanged(_ finding: EntityFinding) -> Bool {
         if isAnything || changed.contains(id) { return true }
         guard case .replaced(let successor) = finding else { return false }

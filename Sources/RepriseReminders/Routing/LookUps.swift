@@ -1,7 +1,7 @@
 import RepriseCore
 import Synchronization
 
-/// Asks the app's store about single entities, and sees which of them change meanwhile.
+/// Looks up single entities in the app's store, and detects changes meanwhile.
 final class LookUps: Sendable {
     private struct State {
         var underWay: [Int: LookUpWatch] = [:]
@@ -17,17 +17,17 @@ final class LookUps: Sendable {
         self.limit = limit
     }
 
-    /// How many calls nobody waits for any more.
+    /// The number of abandoned calls still running.
     var abandoned: Int { patience.abandoned }
 
-    /// The store says that these have changed; nil: anything may have.
+    /// The store reports these as changed; nil: possibly all.
     func changed(_ ids: Set<String>?) {
         state.withLock { state in
             for key in state.underWay.keys { state.underWay[key]?.changed(ids) }
         }
     }
 
-    /// - Returns: with the answer, whether what it names has changed meanwhile.
+    /// - Returns: the answer, and whether its entity has changed meanwhile.
     func watching(_ id: String, _ body: () async throws -> EntityFinding) async throws
         -> (EntityFinding, hasChanged: Bool)
     {
@@ -41,10 +41,10 @@ final class LookUps: Sendable {
         return (answer, state.withLock { $0.underWay[key]?.hasChanged(answer) ?? false })
     }
 
-    /// Calls the app, and does not wait for ever.
+    /// Calls the app with a timeout.
     ///
-    /// - Throws: what it throws; ``RepriseCore/RepriseError`` `.timedOut` when it takes too long,
-    ///   `.unavailable` when too many before have taken too long.
+    /// - Throws: what it throws; ``RepriseCore/RepriseError`` `.timedOut` at the timeout,
+    ///   `.unavailable` when too many earlier calls are still running.
     func ask<T: Sendable>(_ what: String, _ body: @escaping @Sendable () async throws -> T)
         async throws -> T
     {

@@ -1,6 +1,6 @@
 public import RepriseCore
 
-/// What a button on a reminder does, without the app's screen.
+/// The effect of a notification button, without the app's screen.
 ///
 /// ```swift
 /// configuration.reminders?.actions = [
@@ -10,10 +10,10 @@ public import RepriseCore
 /// try await notifications.setCategories(configuration.reminders?.categories ?? [])
 /// ```
 public struct ReminderActionRule: Hashable, Sendable {
-    /// What a button does.
+    /// The effect of a button.
     public enum Effect: Hashable, Sendable {
-        /// Gives the app's store an answer: the text that was typed, or the id of the action that
-        /// stands for it.
+        /// Sends the app's store an answer: the typed text, or the id of the action that stands for
+        /// it.
         case log
         /// Has the same reminder ring again, so much later: a minute to 30 days.
         case snooze(Duration)
@@ -21,20 +21,20 @@ public struct ReminderActionRule: Hashable, Sendable {
         case skipToday
         /// Has the app's store remind no more of the entity.
         case pause
-        /// Opens the app: it is a tap that says which action it was.
+        /// Opens the app: a tap that names the action.
         case open
     }
 
-    /// The name under which a dismissal comes; a rule of this id has the category report it.
+    /// The id of a dismissal; a rule of this id has the category report it.
     public static let dismissal = "dismiss"
 
     /// The action's name, unique in its category: 1 to 128 bytes.
     public var id: String
     /// The category of the notifications that show it, as in ``Reminder/category``.
     public var category: String
-    /// What stands on the button.
+    /// The button's title.
     public var title: String
-    /// What it does.
+    /// The button's effect.
     public var effect: Effect
     /// Whether it asks for a text.
     public var asksForText: Bool
@@ -44,8 +44,8 @@ public struct ReminderActionRule: Hashable, Sendable {
     /// - Parameters:
     ///   - id: the action's name.
     ///   - category: as in ``Reminder/category``.
-    ///   - title: what stands on the button.
-    ///   - effect: what it does.
+    ///   - title: the button's title.
+    ///   - effect: the button's effect.
     ///   - asksForText: whether it asks for a text.
     public init(
         _ id: String, category: String, title: String, does effect: Effect,

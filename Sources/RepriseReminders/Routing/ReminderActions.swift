@@ -2,11 +2,11 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 
-/// Does what was chosen on a notification, without the app's screen.
+/// Performs actions from notifications, without the app's screen.
 ///
-/// A snooze and a skip are marks, written in the transaction that ends the entry: exactly once. An
-/// answer and a pause are given to the app's store, which is asked before every attempt but the
-/// first whether it has them already.
+/// A snooze and a skip are overrides, written in the transaction that ends the entry: exactly once.
+/// An answer and a pause go to the app's store; before every attempt but the first it is asked
+/// whether it has them already.
 struct ReminderActions: Sendable {
     private let configuration: Reminders.Configuration
     private let resolver: RouteResolver
@@ -70,8 +70,8 @@ struct ReminderActions: Sendable {
         }
     }
 
-    /// What it turned out to be, and the mark, are written with the end of the entry; a survey for
-    /// the entity comes behind that, or it would not see the mark.
+    /// The resolution and the override are written with the end of the entry; the survey follows,
+    /// so that it sees the override.
     private func ending(of lent: Lent, _ resolved: ResolvedRoute)
         -> (Lent.Ending, ReminderMark?, Entity?) -> Void
     {
@@ -91,7 +91,8 @@ struct ReminderActions: Sendable {
                             mark.moved(by: recorded.duration(to: moved ?? recorded)), in: db,
                             at: now)
                     } catch let error as RepriseError where error.code == .full {
-                        // The limit of marks: the reminder stays as it is, and the log says why.
+                        // The limit of overrides: the reminder stays as it is, and the log gives
+                        // the reason.
                         try RouteLog.add("It has no effect: \(error)", to: id, db)
                     }
                 },
@@ -113,8 +114,7 @@ struct ReminderActions: Sendable {
             return try .snooze(
                 entity.id, reminder: reminder, occurrence: occurrence, for: wait, at: now)
         }
-        // The formats of older versions do not say which reminder has rung: it is the first one
-        // about the same part.
+        // Older formats do not name the reminder: use the first one about the same part.
         let store = try resolver.currentStore()
         let entities = try await resolver.lookUps.ask("reminded") {
             try await store.reminded([entity.id])

@@ -2,19 +2,19 @@ package import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What a reminder's notification carries: where a tap on it leads, and which occurrence it is.
+/// The payload of a reminder's notification: its route and its occurrence.
 ///
 /// ```json
 /// {"reprise":{"v":2,"sort":"goal","id":"…","part":"…","owner":"…","test":true,"reminder":"…","at":"2026-11-21T07:30","print":"…"}}
 /// ```
 ///
-/// Members for nothing and for false are absent. Two formats before it are in the field still: see
+/// Empty and false members are absent. Two older formats are still in use: see
 /// ``reading(_:sort:)``.
 package struct ReminderInfo: Hashable, Sendable {
     /// The version that is written.
     package static let version: Int64 = 2
 
-    /// Where a tap leads.
+    /// The target of a tap.
     package var route: Route
     /// The reminder's id, as in ``Reminder/id``.
     package var reminder: String?
@@ -61,7 +61,7 @@ package struct ReminderInfo: Hashable, Sendable {
 }
 
 extension JSONWriter {
-    /// A member that is absent if there is nothing to say.
+    /// Writes a member, unless it is empty.
     mutating func member(_ key: StaticString, _ text: String?) {
         guard let text else { return }
         self.key(key)
@@ -72,22 +72,22 @@ extension JSONWriter {
 // MARK: Reading
 
 extension ReminderInfo {
-    /// What a payload turned out to be.
+    /// The result of reading a payload.
     package enum Reading: Hashable, Sendable {
         case read(ReminderInfo)
         case malformed(Malformation)
     }
 
-    /// Reads what a notification carries, of whatever version of the app.
+    /// Reads a notification's payload from any version of the app.
     ///
-    /// Three formats lead somewhere: the one that ``payload`` writes;
+    /// Three formats contain a route: the one that ``payload`` writes;
     /// `{"reprise":{"v":1,"goal":…,"question":…}}` of two releases ago; and
-    /// `{"goalId":…,"questionId":…,"isTest":…}` of apps that had no Reprise.
+    /// `{"goalId":…,"questionId":…,"isTest":…}` of apps without Reprise.
     ///
     /// - Parameters:
-    ///   - payload: anything.
-    ///   - sort: what the two older formats lead to, which do not say it.
-    /// - Returns: what it carries, or what is wrong with it.
+    ///   - payload: any bytes.
+    ///   - sort: of the entity in the two older formats, which do not contain it.
+    /// - Returns: the content, or the error.
     package static func reading(_ payload: [UInt8], sort: String) -> Reading {
         guard payload.count <= RouteLimits.payloadBytes,
             ForeignJSON.isShallow(payload, most: RouteLimits.payloadDepth)

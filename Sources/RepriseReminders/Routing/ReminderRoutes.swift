@@ -1,7 +1,7 @@
 public import RepriseCore
 import RepriseJournal
 
-/// Where something that a person has tapped leads, resolved at the moment of its hand-over.
+/// A tap with its target, resolved at the moment of its dispatch.
 public struct RoutedTap: Sendable, Identifiable {
     /// Through which entrance it came.
     public enum Source: String, Hashable, Sendable, Codable, CaseIterable {
@@ -15,12 +15,11 @@ public struct RoutedTap: Sendable, Identifiable {
         case app
     }
 
-    /// The id that it was recorded with: the same tap comes again with the same id if the process
-    /// died over it.
+    /// The id that it was recorded with: stays the same when it is dispatched again after a crash.
     public let id: EntryID
-    /// Where it leads; nil if it carries no route that can be read.
+    /// The target; nil if the tap has no readable route.
     public let route: Route?
-    /// What that is now; each case is a screen of its own.
+    /// The target's current status; each case needs a screen of its own.
     public let resolution: Resolution
     /// Why, for a log.
     public let reason: String
@@ -32,35 +31,34 @@ public struct RoutedTap: Sendable, Identifiable {
     public let source: Source
     /// The action of the notification, if it was not the notification itself.
     public let action: String?
-    /// What was typed for that action.
+    /// The text typed for that action.
     public let answer: String?
-    /// How often it was handed over, this time included.
+    /// The number of dispatches, including this one.
     public let attempt: Int
-    /// Whether it is only tried: nothing of it is to be stored.
+    /// Whether it is a test: nothing of it is to be stored.
     public var isTest: Bool { route?.isTest ?? false }
 
     let ending: Ending
 
-    /// Says that a screen shows it: it is never handed over again.
+    /// Acknowledges that a screen shows it: it is never dispatched again.
     ///
     /// Returns when that is durable. A second call does nothing.
     ///
-    /// - Throws: what the journal throws; then say it again.
+    /// - Throws: what the journal throws; then call it again.
     public func presented() async throws {
         try await ending.end(id, reason: resolution.name)
     }
 
-    /// Says that no screen is to be shown for it: it is never handed over again.
+    /// Acknowledges it without a screen: it is never dispatched again.
     ///
-    /// - Parameter reason: why, for the log; at most 1,024 bytes of it are kept.
-    /// - Throws: what the journal throws; then say it again.
+    /// - Parameter reason: for the log; at most 1,024 bytes of it are kept.
+    /// - Throws: what the journal throws; then call it again.
     public func declined(_ reason: String) async throws {
         try await ending.end(id, reason: "declined: \(reason)")
     }
 }
 
-/// What taps, links and actions lead to, each handed over until the app says that it has presented
-/// it.
+/// The routes of taps, links and actions, each dispatched until the app acknowledges it.
 ///
 /// ```swift
 /// for await tap in reminders.routes {
@@ -75,11 +73,11 @@ public struct RoutedTap: Sendable, Identifiable {
 /// }
 /// ```
 ///
-/// A tap over which the process dies comes again; so does one whose loop ends, as soon as nobody
-/// holds it. Several loops share the taps. At most 8 are in hand: a loop that presents none of them
-/// gets no more.
+/// A tap whose process dies is dispatched again; so is one whose loop has ended and that is no
+/// longer referenced. Several loops share the taps. At most 8 are in flight: a loop that
+/// acknowledges none of them gets no more.
 public struct ReminderRoutes: AsyncSequence, Sendable {
-    /// What it brings.
+    /// The element type.
     public typealias Element = RoutedTap
 
     let journal: Journal
@@ -109,7 +107,7 @@ struct RoutedEntry: Sendable {
 }
 
 extension RoutedTap {
-    /// What one loop has in hand, held by the loop and by each tap that it has brought.
+    /// The taps in flight of one loop, held by the loop and by each tap.
     final class Ending: Sendable {
         private let journal: Journal
         private let clock: any Timekeeper
@@ -124,7 +122,7 @@ extension RoutedTap {
         func next() async -> RoutedTap? {
             guard let (lent, routed) = await hand.next() else { return nil }
             let (id, now) = (lent.entry.id, clock.wall())
-            // Not waited for: it is for people, and a person waits for the screen.
+            // Not awaited: a log for people, while a person waits for the screen.
             Task { [journal] in
                 try? await journal.write { db in
                     try RouteLog.resolved(id, routed.resolved, isHanded: true, at: now, db)

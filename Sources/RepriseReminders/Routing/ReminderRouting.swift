@@ -1,7 +1,7 @@
 public import RepriseCore
 import RepriseJournal
 
-/// What comes in through taps, actions and links, from the record to the app.
+/// The way of taps, actions and links, from the record to the app.
 final class ReminderRouting: Sendable {
     /// Between attempts, where the store has thrown or has not answered.
     static let backoff = Backoff(base: .milliseconds(100), longest: .seconds(30))
@@ -48,15 +48,15 @@ final class ReminderRouting: Sendable {
         }
     }
 
-    /// The app's store can be asked; a tap that has waited for it goes first.
+    /// The app's store is ready; a waiting tap goes first.
     func open() async { await first.open(queue.hasTakers) }
 
     func stopped() { resolver.use(nil) }
 
     // MARK: Recording
 
-    /// - Returns: the entity that it leads to, if it says so, and whether it is in the journal;
-    ///   else it is in the spool.
+    /// - Returns: the target entity, if known, and whether it is in the journal; else it is in the
+    ///   spool.
     func record(_ arrival: RouteArrival, as id: EntryID) async throws -> (
         entity: String?, isRecorded: Bool
     ) {
@@ -73,7 +73,7 @@ final class ReminderRouting: Sendable {
         return (info?.route.id, isRecorded)
     }
 
-    /// A button of which nobody knows what it does is a tap: the app sees which one it was.
+    /// An action without a rule is a tap: the app sees its name.
     func kind(of arrival: RouteArrival) -> String {
         guard let action = arrival.action else { return ReminderKinds.route }
         switch configuration.rule(action, in: arrival.category)?.effect {
@@ -85,7 +85,7 @@ final class ReminderRouting: Sendable {
         }
     }
 
-    // MARK: Handing over
+    // MARK: Dispatch
 
     private static func make(
         _ lent: Lent, _ resolver: RouteResolver, _ journal: Journal
@@ -112,19 +112,19 @@ final class ReminderRouting: Sendable {
 // MARK: The face
 
 extension Reminders {
-    /// Records what a person did with a notification; returns once it is durable, and then the
+    /// Records a response to a notification; when it returns, the record is durable and the
     /// system's completion handler may be called.
     ///
-    /// A tap is handed to ``routes``; an action of ``Configuration/actions`` is done without the
-    /// app's screen, and as the system suspends an app in the background once the completion
-    /// handler was called, this returns when its effect is there and what rings is right, or after
-    /// 10 seconds: then it is done at the next chance. So call it beside
-    /// ``run(store:notifications:scheduler:)``, not before it. The same tap through two entrances
-    /// of the app is one entry. It does not matter what the notification carries: what cannot be
-    /// read is recorded and handed over as `malformed`. Where the journal cannot be written it is
-    /// left in the spool, just as durable, and merged as soon as it can be.
+    /// A tap is dispatched to ``routes``; an action of ``Configuration/actions`` is performed
+    /// without the app's screen. The system suspends a background app once the completion handler
+    /// was called, so this returns when the action's effect and the new plan are done, or after 10
+    /// seconds: then they follow at the next chance. So call it beside
+    /// ``run(store:notifications:scheduler:)``, not before it. The same tap through two entry
+    /// points of the app is one entry. An unreadable payload is recorded and dispatched as
+    /// `malformed`. If the journal cannot be written, the response goes to the spool, equally
+    /// durable, and is merged as soon as possible.
     ///
-    /// - Parameter response: what the system said.
+    /// - Parameter response: the system's notification response.
     /// - Returns: the entry's id.
     /// - Throws: what the journal throws, if the spool cannot be written either.
     @discardableResult
@@ -138,11 +138,11 @@ extension Reminders {
         return response.tapID
     }
 
-    /// Records that a deep link leads somewhere: `scheme://sort/id/part?owner=…&test=1`, the last
-    /// three if there are any, each percent-encoded.
+    /// Records a deep link: `scheme://sort/id/part?owner=…&test=1`, the last three optional, each
+    /// percent-encoded.
     ///
     /// - Parameters:
-    ///   - url: the link; one that cannot be read is handed over as `malformed`.
+    ///   - url: the link; an unreadable one is dispatched as `malformed`.
     ///   - id: its identity; recording the same id again does nothing.
     /// - Returns: the entry's id.
     /// - Throws: what the journal throws.
@@ -152,10 +152,10 @@ extension Reminders {
         return id
     }
 
-    /// Records that the app wants to show something, as from its own list or its widget.
+    /// Records a route of the app's own, for example from its list or widget.
     ///
     /// - Parameters:
-    ///   - route: where it leads; one beyond its bounds is handed over as `malformed`.
+    ///   - route: the target; one beyond the limits is dispatched as `malformed`.
     ///   - id: its identity; recording the same id again does nothing.
     /// - Returns: the entry's id.
     /// - Throws: what the journal throws.
@@ -165,7 +165,7 @@ extension Reminders {
         return id
     }
 
-    /// Where what people have tapped leads, once the app's store and its screen are there.
+    /// The targets of taps, dispatched once the app's store and screen are ready.
     public var routes: ReminderRoutes { routing.routes }
 
     /// Handlers of actions are set; called before `.store` opens.
@@ -173,6 +173,6 @@ extension Reminders {
         routing.started(store) { [driver] entity in driver.poke(.action, entity: entity) }
     }
 
-    /// The door runs no more; called after `.store` is closed.
+    /// The feature has stopped; called after `.store` is closed.
     package func routingStopped() async { routing.stopped() }
 }

@@ -2,11 +2,11 @@ package import RepriseCore
 import RepriseJournal
 import RepriseWire
 
-/// What came in, as it is recorded: whatever it says, it is read later.
+/// A recorded arrival, unread: it is parsed when it is dispatched.
 package struct RouteArrival: Hashable, Sendable {
     /// Through which entrance.
     package var source: RoutedTap.Source
-    /// What the notification carried; nil: nothing that could be read.
+    /// The notification's payload; nil: unreadable.
     package var info: [UInt8]?
     /// A deep link.
     package var link: String?
@@ -43,7 +43,7 @@ package struct RouteArrival: Hashable, Sendable {
 
     package init(link: String) {
         self.init(.link)
-        // One byte more than may be read: then it is known to be too long.
+        // One byte beyond the limit, so that a link that is too long is recognised.
         self.link = link.limited(to: RouteLimits.link + 4)
     }
 
@@ -52,7 +52,7 @@ package struct RouteArrival: Hashable, Sendable {
         info = ReminderInfo(route: route).payload
     }
 
-    /// A payload that lies within another as it is must be an object, and within the limits.
+    /// A nested payload must be an object within the limits.
     private static func readable(_ info: [UInt8]) -> [UInt8]? {
         guard info.count <= RouteLimits.payloadBytes,
             ForeignJSON.isShallow(info, most: RouteLimits.payloadDepth),
@@ -87,7 +87,7 @@ extension RouteArrival {
         return writer.bytes
     }
 
-    /// Reads what the journal has.
+    /// Decodes the journal's payload.
     package init(payload: [UInt8]) throws {
         self = try JSONMembers.read(payload) { members in
             let source = try members.string("source")

@@ -1,4 +1,4 @@
-/// The bounds of routing; `docs/limits.md` lists each with what happens at it.
+/// Limits of routing; `docs/limits.md` lists each with its effect.
 public enum RouteLimits {
     /// The most bytes of a payload that is read.
     public static let payloadBytes = 4_096
@@ -16,20 +16,18 @@ public enum RouteLimits {
     public static let answer = 16_384
     /// The most readers, and the most rules for actions, that a configuration may have.
     public static let rules = 64
-    /// The most taps, and the most actions, that are in hand at the same time, and so the most
-    /// looks at the store.
+    /// The most taps, and the most actions, in flight at the same time, and so the most look-ups.
     public static let inHand = 8
     /// How long one look-up holds up the next, in milliseconds; then both go on.
     public static let slowLookUpMilliseconds: Int64 = 100
-    /// The most look-ups that nobody waits for any more and that have not returned.
+    /// The most abandoned look-ups that have not returned.
     public static let abandonedLookUps = 64
-    /// How long `received` waits for the effect of a button, in seconds; what lasts longer is done
-    /// at the next chance.
+    /// How long `received` waits for the effect of a button, in seconds; later effects follow at
+    /// the next chance.
     public static let actionSeconds: Int64 = 10
-    /// The most waits for effects of buttons that were given up and have not come back.
+    /// The most abandoned waits for effects of buttons that have not returned.
     public static let actionsLeft = 8
-    /// How long the first survey lets a tap go first that waits for the app's store, in
-    /// milliseconds.
+    /// How long the first survey lets a waiting tap go first, in milliseconds.
     public static let firstTapMilliseconds: Int64 = 50
     /// How often an entity is looked up again because it has changed meanwhile.
     public static let lookUpsAgain = 3

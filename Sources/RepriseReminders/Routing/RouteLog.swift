@@ -2,8 +2,7 @@ import Foundation
 package import GRDB
 package import RepriseCore
 
-/// What taps, actions and links turned out to be, for people, and which of them the app has
-/// presented.
+/// The log of taps, actions and links, and which of them the app has presented.
 package enum RouteLog {
     package static func recorded(
         _ id: EntryID, _ arrival: RouteArrival, _ info: ReminderInfo?, at now: WallTime,
@@ -35,7 +34,7 @@ package enum RouteLog {
         ])
     }
 
-    /// The app has said so: it is not handed over again.
+    /// The app has acknowledged it: it is not dispatched again.
     package static func presented(_ id: EntryID, at now: WallTime, _ db: Database) throws {
         try db.cachedStatement(
             // One that came by the spool is not there yet.

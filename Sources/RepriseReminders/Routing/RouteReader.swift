@@ -1,7 +1,7 @@
 import Foundation
 public import RepriseCore
 
-/// Reads where a payload leads that Reprise did not write, as that of the app's own pushes.
+/// Reads routes from payloads of other formats, such as those of the app's own pushes.
 ///
 /// ```swift
 /// configuration.reminders?.readers = [
@@ -12,16 +12,16 @@ public import RepriseCore
 /// ]
 /// ```
 ///
-/// Readers are asked in their order about what has none of the formats of Reprise; the first that
-/// knows it has said it.
+/// Payloads that have none of Reprise's formats are given to the readers in order; the first result
+/// other than `notMine` counts.
 public struct RouteReader: Sendable {
-    /// What a reader says of a payload.
+    /// A reader's result.
     public enum Reading: Hashable, Sendable {
         /// It leads there.
         case route(Route)
-        /// It is of this reader's format, and something is wrong with it.
+        /// A payload of this reader's format, with an error.
         case malformed(Malformation)
-        /// It is of another format.
+        /// A payload of another format.
         case notMine
     }
 
@@ -41,9 +41,9 @@ public struct RouteReader: Sendable {
     }
 }
 
-/// Where something that came in leads, by what it says itself.
+/// The route in an arrival, before any look-up.
 package struct RouteReading: Sendable {
-    /// What the formats that do not say it lead to.
+    /// The sort for formats that do not contain one.
     package var sort: String
     package var readers: [RouteReader]
 

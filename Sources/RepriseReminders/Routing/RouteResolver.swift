@@ -2,7 +2,7 @@ public import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// What something that came in turned out to be, as of one moment.
+/// The resolution of an arrival, as of one moment.
 package struct ResolvedRoute: Hashable, Sendable {
     /// nil: it carries none.
     package var info: ReminderInfo?
@@ -11,7 +11,7 @@ package struct ResolvedRoute: Hashable, Sendable {
     package var reason: String
 }
 
-/// Reads where something leads, and asks the app's store what that is now.
+/// Reads an arrival's route and looks its entity up in the app's store.
 package final class RouteResolver: Sendable {
     private let rules: RouteRules
     let lookUps: LookUps
@@ -23,7 +23,7 @@ package final class RouteResolver: Sendable {
             timekeeper: configuration.timekeeper, patience: configuration.lookUpPatience)
     }
 
-    /// The store that is asked; nil while there is none.
+    /// The current store; nil while none is set.
     package func use(_ store: (any ReminderStore)?) { self.store.withLock { $0 = store } }
 
     /// The app's store has said that something has changed.
@@ -34,7 +34,7 @@ package final class RouteResolver: Sendable {
         }
     }
 
-    /// How many calls of the store nobody waits for any more.
+    /// The number of abandoned calls of the store.
     package var abandoned: Int { lookUps.abandoned }
 
     func currentStore() throws -> any ReminderStore {
@@ -46,10 +46,9 @@ package final class RouteResolver: Sendable {
 
     // MARK: Resolving
 
-    /// Resolves what came in as things stand now.
+    /// Resolves an arrival as of now.
     ///
-    /// - Throws: what the store throws, or that it did not answer in time; then it is to be tried
-    ///   again.
+    /// - Throws: what the store throws, or its timeout; then try again.
     package func resolve(_ arrival: RouteArrival) async throws -> ResolvedRoute {
         switch rules.read(arrival) {
         case .decided(let resolved): resolved
@@ -115,7 +114,7 @@ extension Resolution {
 }
 
 extension Malformation {
-    /// What is wrong, for people.
+    /// The reason, for people.
     var reason: String {
         switch self {
         case .notJSON: "What it carries is no JSON object, or one beyond the limits."

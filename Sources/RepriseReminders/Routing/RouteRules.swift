@@ -1,13 +1,13 @@
 package import RepriseCore
 import RepriseJournal
 
-/// The decisions of routing, without a store or a clock: what is read, when a look-up counts, and
-/// what it means.
+/// The decisions of routing, without a store or a clock: reading, the validity of a look-up, and
+/// its meaning.
 package struct RouteRules: Sendable {
-    /// What is to be done about something that came in.
+    /// The next step for an arrival.
     package enum Step: Hashable, Sendable {
         case decided(ResolvedRoute)
-        /// The app's store knows what it is.
+        /// Look it up in the app's store.
         case lookUp(ReminderInfo)
     }
 
@@ -35,14 +35,14 @@ package struct RouteRules: Sendable {
         }
     }
 
-    /// What the store's answer means.
+    /// Interprets the store's answer.
     ///
     /// - Parameters:
     ///   - finding: the answer.
-    ///   - info: what was looked up.
-    ///   - hasChanged: whether the store said meanwhile that the entity has changed.
-    ///   - looks: how often it was looked up, this time included.
-    /// - Returns: nil: it is to be looked up again.
+    ///   - info: the entity looked up.
+    ///   - hasChanged: whether the store reported a change of the entity meanwhile.
+    ///   - looks: the number of look-ups, including this one.
+    /// - Returns: nil: look it up again.
     package func judge(
         _ finding: EntityFinding, _ info: ReminderInfo, hasChanged: Bool, looks: Int
     ) -> ResolvedRoute? {
@@ -54,7 +54,7 @@ package struct RouteRules: Sendable {
         return resolved
     }
 
-    /// Nobody is named, or nobody is signed in by name, or they are the same.
+    /// Neither is named, or they are the same.
     private func isOurs(_ other: String?) -> Bool {
         guard let owner, let other else { return true }
         return owner == other

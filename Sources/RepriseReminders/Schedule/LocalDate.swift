@@ -14,8 +14,7 @@ public struct LocalDate: Hashable, Sendable {
         self.day = day
     }
 
-    /// Reads a day as it is written, `2026-11-21`, which need not exist either; nil if it is
-    /// written in any other way.
+    /// Parses a day such as `2026-11-21`, which may not exist; nil for any other format.
     ///
     /// - Parameter text: four digits, two and two, with hyphens between them.
     public init?(_ text: some StringProtocol) {
@@ -27,7 +26,7 @@ public struct LocalDate: Hashable, Sendable {
         self.init(year, month, day)
     }
 
-    /// Whether there is such a day.
+    /// Whether the calendar has this day.
     public var exists: Bool {
         (1...9_999).contains(year) && (1...12).contains(month)
             && (1...Self.days(ofMonth: month, year)).contains(day)
@@ -43,7 +42,7 @@ public struct LocalDate: Hashable, Sendable {
 }
 
 extension LocalDate: Comparable {
-    /// Earlier comes first.
+    /// Earlier is less.
     public static func < (left: Self, right: Self) -> Bool {
         (left.year, left.month, left.day) < (right.year, right.month, right.day)
     }

@@ -1,12 +1,12 @@
 import RepriseCore
 
-/// One occurrence in numbers: what an ``Occurrence`` says in words.
+/// One occurrence in numbers: the compact form of an ``Occurrence``.
 struct Ring: Hashable, Sendable {
     /// The rule's own time, in minutes of the wall clock.
     var local: Int64
     /// Seconds since 1970.
     var at: Int64
-    /// What the wall clock shows then, in seconds.
+    /// The wall clock at that moment, in seconds.
     var wall: Int64
 
     /// When it rings.
@@ -22,29 +22,29 @@ struct Ring: Hashable, Sendable {
     }
 }
 
-/// Goes through the occurrences of a schedule, earliest first.
+/// Iterates over the occurrences of a schedule, earliest first.
 ///
-/// The days of the rule are laid out one by one. What is laid out waits until no later day can have
-/// anything before it: a clock that is set forward, or quiet hours, put an occurrence behind those
+/// Lays the rule's days out one by one, and holds each occurrence back until no later day can have
+/// an earlier one: a clock that is set forward, or quiet hours, may move an occurrence behind those
 /// of the next day.
 struct OccurrenceCursor: Sendable {
-    /// So many days of a rule without an occurrence end it.
+    /// A rule ends after this many days without an occurrence.
     ///
-    /// Quiet hours that swallow everything are refused before; what is left are some nights.
+    /// Quiet hours that cover everything are refused before; only some nights remain.
     private static let barrenDays = 1_500
 
     private let rule: ScheduleRule
     private let clock: ZoneClock
     private let after: WallTime
-    /// The next day to lay out, and what no occurrence of it or later is before.
+    /// The next day to lay out, and the lower bound of its occurrences and all later ones.
     private var next: (day: Int64, bound: Int64)?
     private var waiting: [Ring] = []
     private var barren = 0
 
     /// - Parameters:
     ///   - rule: the schedule.
-    ///   - clock: whose days and times they are.
-    ///   - after: what rings then or before is passed over.
+    ///   - clock: of its days and times.
+    ///   - after: occurrences up to this moment are skipped.
     init(_ rule: ScheduleRule, clock: ZoneClock, after: WallTime) {
         self.rule = rule
         self.clock = clock
@@ -62,7 +62,7 @@ struct OccurrenceCursor: Sendable {
         next = rule.day(from: day).map { ($0, clock.earliest(ofDay: $0)) }
     }
 
-    /// The next occurrence; nil: there is none any more.
+    /// The next occurrence; nil at the end.
     mutating func ring() -> Ring? {
         while true {
             if let first = waiting.first, next.map({ first.at < $0.bound }) ?? true {
@@ -90,9 +90,9 @@ struct OccurrenceCursor: Sendable {
         }
     }
 
-    /// Where quiet hours leave it.
+    /// The moment after quiet hours.
     ///
-    /// Where they end may be skipped by the clock in turn, so it is looked at again, a few times.
+    /// The clock may skip their end in turn, so it is checked again, a few times.
     private func audible(_ moment: ZoneClock.Moment) -> ZoneClock.Moment? {
         guard let quiet = rule.quiet else { return moment }
         var moment = moment

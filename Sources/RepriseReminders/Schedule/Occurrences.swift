@@ -1,9 +1,9 @@
 public import Foundation
 public import RepriseCore
 
-/// The times that a schedule rings, in ascending order; each is found when it is asked for.
+/// The occurrences of a schedule in ascending order, computed lazily.
 ///
-/// A schedule without an end has them until the year 9999: take as many as you need, with `prefix`.
+/// A schedule without an end has them until the year 9999: use `prefix`.
 public struct Occurrences: Sequence, Sendable {
     fileprivate let cursor: OccurrenceCursor?
 
@@ -20,11 +20,11 @@ public struct Occurrences: Sequence, Sendable {
 }
 
 extension Schedule {
-    /// When it rings, from a moment on.
+    /// The occurrences after a moment.
     ///
     /// - Parameters:
-    ///   - moment: what rings then or before is passed over.
-    ///   - device: what ``Zone/device`` means.
+    ///   - moment: occurrences up to this moment are skipped.
+    ///   - device: the zone of ``Zone/device``.
     /// - Returns: none for a schedule that ``check()`` refuses.
     public func occurrences(after moment: WallTime, in device: TimeZone) -> Occurrences {
         guard (try? check()) != nil, let zone = zone(on: device) else {
@@ -34,7 +34,7 @@ extension Schedule {
             cursor: OccurrenceCursor(ScheduleRule(self), clock: ZoneClock(zone), after: moment))
     }
 
-    /// Whose wall clock it goes by; nil: nobody knows the place.
+    /// The zone of its wall clock; nil: unknown name.
     func zone(on device: TimeZone) -> TimeZone? {
         switch zone {
         case .device: device

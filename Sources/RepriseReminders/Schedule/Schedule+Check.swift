@@ -103,7 +103,7 @@ extension Schedule {
         }
     }
 
-    /// What is skipped is finite: only a schedule that ends can be skipped altogether.
+    /// Skipped days are finite: only a schedule with an end can be skipped entirely.
     private var occurs: Bool {
         ScheduleRule(self).day(from: LocalDate(1, 1, 1).number) != nil
     }

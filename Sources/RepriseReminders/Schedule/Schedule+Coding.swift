@@ -1,14 +1,14 @@
 import RepriseCore
 
-/// How a schedule is written down, for apps that keep it in their own store.
+/// The stored format of a schedule, for apps that keep it in their own store.
 ///
 /// ```json
 /// {"v": 1, "days": {"on": "week", "weekdays": [1, 4]}, "times": ["07:30", "21:00"], "zone": "Europe/Berlin"}
 /// ```
 ///
-/// Version 1. `start`, `end`, `skipped`, `quiet` and `zone` are left away where there are none;
-/// without `zone` it is the device's. Sets are written in order, so that equal schedules are equal
-/// texts. What was written before there were versions is read, too.
+/// Version 1. Absent `start`, `end`, `skipped`, `quiet` and `zone` are left out; without `zone` it
+/// is the device's. Sets are sorted, so equal schedules are equal texts. Texts without a version
+/// are read, too.
 extension Schedule: Codable {
     private static let version = 1
 
@@ -17,9 +17,9 @@ extension Schedule: Codable {
         case days, times, start, end, skipped, quiet, zone
     }
 
-    /// Reads what any version has written; whether it makes sense is for ``check()`` to see.
+    /// Reads the format of any version up to this one; ``check()`` validates it.
     ///
-    /// - Throws: `DecodingError`, also for one that a newer version has written.
+    /// - Throws: `DecodingError`, also for a newer version.
     public init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: Key.self)
         let version = try fields.decodeIfPresent(Int.self, forKey: .version)
@@ -59,7 +59,7 @@ extension Schedule.Days: Codable {
     /// number.
     private enum Word: String, Codable { case once, day, week, every }
 
-    /// Reads what any version has written.
+    /// Reads the format of any version.
     ///
     /// - Throws: `DecodingError`.
     public init(from decoder: any Decoder) throws {
@@ -135,8 +135,8 @@ extension Schedule.Zone: Codable {
     private enum FormerKey: String, CodingKey { case device, fixed }
     private enum FormerValue: String, CodingKey { case first = "_0" }
 
-    /// Reads a name of the time zone database, or null for the device's; and what was written
-    /// before there were versions.
+    /// Reads a name of the time zone database, or null for the device's; also the format without
+    /// versions.
     ///
     /// - Throws: `DecodingError`.
     public init(from decoder: any Decoder) throws {

@@ -1,11 +1,11 @@
 extension Schedule {
-    /// Hours of this schedule in which nothing rings, the first included and the last not; they may
+    /// Hours of this schedule without reminders, the first minute included and the last not; may
     /// pass midnight.
     ///
-    /// They go by the wall clock that the schedule goes by. A person's own, for all that is pushed,
-    /// are `QuietHours` of the module RepriseWire, which name a zone.
+    /// They use the schedule's wall clock. A user's quiet hours for all pushes are `QuietHours` of
+    /// the module RepriseWire, which name a zone.
     public struct QuietHours: Hashable, Sendable, Codable {
-        /// What becomes of what falls into them.
+        /// The policy for occurrences within quiet hours.
         public enum Then: String, Hashable, Sendable, Codable {
             /// It rings when they end.
             case postpone
@@ -17,7 +17,7 @@ extension Schedule {
         public var from: TimeOfDay
         /// Until then.
         public var to: TimeOfDay
-        /// What becomes of what falls into them.
+        /// The policy for occurrences within them.
         public var then: Then
 
         /// Names hours.
@@ -27,7 +27,7 @@ extension Schedule {
             self.then = then
         }
 
-        /// Whether nothing rings then.
+        /// Whether this minute is quiet.
         func contain(minute: Int64) -> Bool {
             from < to
                 ? (from.minutes..<to.minutes).contains(minute)

@@ -1,4 +1,4 @@
-/// When a reminder rings: a rule for days, times of day, and what is left out.
+/// The schedule of a reminder: a rule for days, times of day, and exceptions.
 ///
 /// ```swift
 /// let schedule = Schedule(
@@ -7,13 +7,11 @@
 /// for occurrence in schedule.occurrences(after: now, in: .current).prefix(3) { print(occurrence.local) }
 /// ```
 ///
-/// What a schedule says is about the rule's own days and times: `start`, `end` and `skipped` too,
-/// also where quiet hours then move an occurrence to the next day. Quiet hours look at the wall
-/// clock when it would ring.
+/// `start`, `end` and `skipped` apply to the rule's own days, also where quiet hours then move an
+/// occurrence to the next day. Quiet hours apply to the wall clock at which it would ring.
 ///
-/// Times are those of a wall clock. One that does not exist, because the clock is set forward over
-/// it, rings as much later as the clock was set forward (02:30 becomes 03:30); one that exists
-/// twice rings the first time alone.
+/// Times are wall-clock times. One that does not exist, because the clock is set forward over it,
+/// rings later by as much (02:30 becomes 03:30); one that exists twice rings the first time only.
 public struct Schedule: Hashable, Sendable {
     /// On which days.
     public enum Days: Hashable, Sendable {
@@ -39,18 +37,18 @@ public struct Schedule: Hashable, Sendable {
     public var skipped: Set<LocalDate>
     /// Not in these hours.
     public var quiet: QuietHours?
-    /// Whose wall clock.
+    /// The zone of its wall clock.
     public var zone: Zone
 
-    /// Whose wall clock.
+    /// The zone of a wall clock.
     public enum Zone: Hashable, Sendable {
-        /// The device's: half past seven is half past seven wherever it goes.
+        /// The device's clock, wherever it is: 07:30 is always 07:30 there.
         case device
-        /// That of this place, as in `Europe/Berlin`, wherever the device goes.
+        /// The clock of this place, such as `Europe/Berlin`, wherever the device is.
         case fixed(String)
     }
 
-    /// Makes a schedule; ``check()`` says whether it makes sense.
+    /// Makes a schedule; ``check()`` validates it.
     public init(
         _ days: Days, at times: [TimeOfDay], start: LocalDate? = nil, end: LocalDate? = nil,
         skipped: Set<LocalDate> = [], quiet: QuietHours? = nil, zone: Zone = .device

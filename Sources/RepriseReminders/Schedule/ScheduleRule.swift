@@ -31,7 +31,7 @@ struct ScheduleRule: Sendable {
         self.weekdays = weekdays
     }
 
-    /// The first day of the rule from this one on; nil: there is none.
+    /// The rule's first day from this one on; nil: none.
     func day(from earliest: Int64) -> Int64? {
         var candidate = matching(from: max(earliest, first))
         while candidate <= last {

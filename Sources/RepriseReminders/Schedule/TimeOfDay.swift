@@ -11,8 +11,7 @@ public struct TimeOfDay: Hashable, Sendable {
         self.minute = minute
     }
 
-    /// Reads a time as it is written, `07:30`, which need not exist either; nil if it is written in
-    /// any other way.
+    /// Parses a time such as `07:30`, which may not exist; nil for any other format.
     ///
     /// - Parameter text: two digits and two, with a colon between them.
     public init?(_ text: some StringProtocol) {
@@ -23,7 +22,7 @@ public struct TimeOfDay: Hashable, Sendable {
         self.init(hour, minute)
     }
 
-    /// Whether there is such a time.
+    /// Whether the day has this time.
     public var exists: Bool { (0...23).contains(hour) && (0...59).contains(minute) }
 
     /// Minutes since midnight.
@@ -31,7 +30,7 @@ public struct TimeOfDay: Hashable, Sendable {
 }
 
 extension TimeOfDay: Comparable {
-    /// Earlier comes first.
+    /// Earlier is less.
     public static func < (left: Self, right: Self) -> Bool {
         (left.hour, left.minute) < (right.hour, right.minute)
     }

@@ -5,6 +5,6 @@ public enum Weekday: Int, Hashable, Sendable, Codable, CaseIterable {
 }
 
 extension Weekday: Comparable {
-    /// Monday comes first.
+    /// Monday is least.
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }

@@ -1,18 +1,18 @@
 import Foundation
 import RepriseCore
 
-/// A wall clock in a time zone: from what it shows to the moment when it does.
+/// A wall clock in a time zone: converts its readings to moments.
 ///
-/// The zone is asked for offsets alone. They are not kept: an answer of `TimeZone` takes 60 ns on
+/// Only offsets are read from the zone, without a cache: an answer of `TimeZone` takes 60 ns on
 /// Linux, less than a dictionary's.
 struct ZoneClock: Sendable {
-    /// What a wall clock shows, and when.
+    /// A wall-clock reading and its moment.
     struct Moment: Hashable {
         /// Seconds since 1970.
         var at: Int64
-        /// What the clock shows then, in seconds as if it stood in UTC.
+        /// The clock's reading, in seconds as if it stood in UTC.
         var wall: Int64
-        /// Whether it shows this a second time later.
+        /// Whether the same reading occurs a second time later.
         var isAmbiguous = false
     }
 
@@ -23,12 +23,12 @@ struct ZoneClock: Sendable {
 
     init(_ zone: TimeZone) { self.zone = zone }
 
-    /// What the clock is ahead of UTC, in seconds.
+    /// The clock's offset from UTC, in seconds.
     func offset(at seconds: Int64) -> Int64 {
         Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(seconds))))
     }
 
-    /// When the clock shows `wall`: the first time, and if it never does, as much later as it is
+    /// The first moment at which the clock shows `wall`; if it skips that, as much later as it is
     /// set forward.
     func moment(_ wall: Int64) -> Moment {
         let before = offset(at: wall - Self.reach)
@@ -59,7 +59,7 @@ struct ZoneClock: Sendable {
             - max(offset(at: midnight - Self.reach), offset(at: midnight + Self.reach))
     }
 
-    /// Whether the clock is not set in the days around a moment.
+    /// Whether the clock is not changed in the days around a moment.
     func isSteady(around seconds: Int64) -> Bool {
         offset(at: seconds - 4 * 86_400) == offset(at: seconds + 2 * 86_400)
     }

@@ -3,7 +3,8 @@ package import GRDB
 package import RepriseCore
 import RepriseJournal
 
-/// What the door writes down: marks, and for people the plan, the survey and the decisions.
+/// Persistent state of the feature: overrides, and for diagnostics the plan, the survey and the
+/// decisions.
 package struct ReminderDesk: Sendable {
     let journal: Journal
 
@@ -13,7 +14,7 @@ package struct ReminderDesk: Sendable {
         try await journal.read { db in try Self.marks(db) }
     }
 
-    /// Those that can be read: one broken row rings nothing, and stops nobody.
+    /// The readable ones: a broken row is left out and does not affect the others.
     package static func marks(_ db: Database) throws -> [ReminderMark] {
         try Row.fetchAll(
             db,
@@ -49,14 +50,14 @@ package struct ReminderDesk: Sendable {
         }
     }
 
-    /// Writes a mark in a transaction that is under way; one about the same occurrence is replaced.
+    /// Writes an override within a transaction; replaces one of the same occurrence.
     ///
-    /// The last word counts, by when it was said: a day that is skipped ends the snoozes of before
-    /// that would ring on it, and a snooze that comes to be written after such a skip has ended
-    /// already. Where there is no room, skips of days that are over make some.
+    /// The last override wins, by the time it was made: a skipped day ends earlier snoozes that
+    /// would ring on it, and a snooze written after a later such skip has already ended. When full,
+    /// skips of past days are removed.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError` for the caller to let
-    ///   pass.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError`, which the caller must
+    ///   rethrow.
     package static func mark(_ mark: ReminderMark, in db: Database, at now: WallTime) throws {
         guard try isRoom(in: db) || makesRoom(in: db, at: now) else {
             throw RepriseError(
@@ -82,7 +83,7 @@ package struct ReminderDesk: Sendable {
             ])
     }
 
-    /// Whether nothing was said since that speaks against it.
+    /// Whether no later override contradicts it.
     private static func isLastWord(_ mark: ReminderMark, in db: Database) throws -> Bool {
         guard let said = mark.said else { return true }
         return try Int.fetchOne(
@@ -140,7 +141,7 @@ package struct ReminderDesk: Sendable {
 
     // MARK: For people
 
-    /// Writes down what differs from what is there; nothing is written if nothing does.
+    /// Writes the difference to the stored record; nothing if they are equal.
     func write(_ record: SurveyRecord) async throws {
         let isNews = try await journal.read { db in try ReminderNews(record, beside: db) }
         guard !isNews.isEmpty else { return }

@@ -18,11 +18,10 @@ extension ReminderMark {
             until: now.advanced(by: wait), said: now)
     }
 
-    /// What is left of this day, wherever the device is, does not ring: of one reminder, or of all
-    /// that the entity has.
+    /// Skips the rest of this day in the device's zone, for one reminder or the whole entity.
     ///
-    /// Its ``occurrence`` is a day alone, as in `2026-11-21`, and its ``reminder`` is empty for all
-    /// of them. It ends when the day does.
+    /// Its ``occurrence`` is a day alone, as in `2026-11-21`, and its ``reminder`` is empty for the
+    /// whole entity. It ends when the day does.
     package static func skipOfToday(
         _ entity: String, reminder: String?, at now: WallTime, in zone: TimeZone
     ) -> ReminderMark {
@@ -43,8 +42,7 @@ extension ReminderMark {
             said: now)
     }
 
-    /// The same, of a calendar that was set by so much: a snooze keeps its length, and a day stays
-    /// that day.
+    /// The same after a calendar step: a snooze keeps its length, and a day stays that day.
     package func moved(by step: Duration) -> ReminderMark {
         var mark = self
         mark.said = said?.advanced(by: step)
@@ -52,14 +50,14 @@ extension ReminderMark {
         return mark
     }
 
-    /// Whether it is about a day, not about one occurrence.
+    /// Whether it covers a day rather than one occurrence.
     package var isOfDay: Bool { what == .skip && !occurrence.contains("T") }
 
-    /// From the first moment of the day to its last, for a skip of a day: of the day before it
-    /// nothing is skipped, if the calendar is set back.
+    /// The day that a day's skip covers; if the calendar is set back, the day before is not
+    /// skipped.
     ///
-    /// - Parameter zone: the device's; where its day is another one by now, the day had 24 hours.
-    /// - Returns: nothing rings in it.
+    /// - Parameter zone: the device's; where its day has changed, the day counts as 24 hours.
+    /// - Returns: the range without reminders.
     func day(in zone: TimeZone) -> Range<WallTime> {
         let day = until.advanced(by: .seconds(-86_400))
         guard let date = LocalDate(occurrence), date.exists else { return day..<max(day, until) }
@@ -71,27 +69,26 @@ extension ReminderMark {
         return midnights[0]..<until
     }
 
-    /// Whether this day was skipped after that snooze was said, and it would ring on it.
+    /// Whether this day was skipped after that snooze was made, and the snooze would ring on it.
     package func ends(_ snooze: ReminderMark) -> Bool {
         isOfDay && snooze.what == .snooze && snooze.entity == entity
             && (reminder.isEmpty || snooze.reminder == reminder) && snooze.until < until
             && snooze.isSaid(before: self)
     }
 
-    /// Whether the other one is the last word; of what was said at the same moment that is the one
-    /// written last.
+    /// Whether the other one is newer; at the same moment, the one written last wins.
     package func isSaid(before other: ReminderMark) -> Bool {
         (said?.milliseconds ?? .min) < (other.said?.milliseconds ?? .min)
     }
 
-    /// Whether nothing of it can ring or be kept from ringing any more.
+    /// Whether it can no longer have an effect.
     ///
-    /// A skip is kept for a week after its day: if the calendar is set back, the day comes again
-    /// and is still skipped.
+    /// A skip is kept for a week after its day: if the calendar is set back, the day is still
+    /// skipped.
     func isOver(at now: WallTime) -> Bool {
         switch what {
         case .skip: until.advanced(by: .seconds(ReminderDoorLimits.skipSeconds)) <= now
-        // Taken back between that moment and the second in which it rings, it never would.
+        // Removed between that moment and the second in which it rings, it would never ring.
         case .snooze, .test: rings <= now
         }
     }

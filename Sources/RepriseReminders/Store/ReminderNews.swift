@@ -1,7 +1,7 @@
 import GRDB
 import RepriseCore
 
-/// What a survey found that is not written down yet.
+/// The findings of a survey that are not written yet.
 struct ReminderNews {
     private let record: SurveyRecord
     private var changed: [SurveyRecord.Row] = []
@@ -16,7 +16,7 @@ struct ReminderNews {
         let ids = Set(record.rows.map(\.id))
         gone = former.keys.filter { !ids.contains($0) }.sorted()
         isSummaryNew = try Self.summary(db) != record.summary
-        // What is refused or invalid stays so over many starts, and is said once.
+        // Refused and invalid requests stay so over many starts, and are reported once.
         decisions = try record.decisions.filter { decision in
             switch decision.what {
             case .refused, .invalid: return try !Self.isSaid(decision, db)

@@ -81,7 +81,7 @@ enum ReminderTables {
     /// for the app's store.
     static let second = "ALTER TABLE reminderMark ADD COLUMN said INTEGER"
 
-    /// - Returns: whether there is more.
+    /// - Returns: whether more rows remain.
     static func prune(_ db: Database, at now: WallTime) throws -> Bool {
         try db.execute(
             sql: """
@@ -107,9 +107,9 @@ enum ReminderTables {
         return db.changesCount == 500
     }
 
-    /// What was put off by an hour rings an hour later, whatever the calendar says.
+    /// Moves snoozes with a calendar step, so that they keep their length.
     ///
-    /// A day that is skipped stays that day; what was said before something else stays before it.
+    /// A skipped day stays that day; the order of overrides is kept.
     static func calendarMoved(_ db: Database, by step: Duration) throws {
         let most: Int64 = 4_000_000_000_000_000_000
         try db.execute(

@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// All five doors, one after the other, and one table of what was promised and what was seen.
+/// All five features, one after the other, and one table of expected and observed results.
 struct AllDemo: Sendable {
     /// One part of it.
     struct Part: Sendable {
@@ -33,7 +33,7 @@ struct AllDemo: Sendable {
     }
 }
 
-/// What all parts of the demo have seen.
+/// The results of all parts of the demo.
 struct AllReport: Sendable {
     struct Played: Sendable {
         let name: String
@@ -44,7 +44,7 @@ struct AllReport: Sendable {
     let played: [Played]
     let took: Duration
 
-    /// Whether the promises held.
+    /// Whether all invariants held.
     var hasPassed: Bool { !played.isEmpty && played.allSatisfy(\.report.hasPassed) }
 
     // MARK: For people

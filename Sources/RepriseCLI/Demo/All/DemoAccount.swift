@@ -1,32 +1,30 @@
 import RepriseCore
 
-/// What was promised at one door, and what was seen of it: a row of the table at the end of
-/// `reprise demo`.
+/// A feature's expected and observed result: a row of the table at the end of `reprise demo`.
 struct DemoAccount: Encodable, Sendable {
-    /// The door.
+    /// The feature.
     let door: String
-    /// What was promised.
+    /// The invariant.
     let promise: String
-    /// What came of it as the document does it that the door comes from; nil: it says nothing of
-    /// it.
+    /// The result of the case study's original app; nil: not covered.
     let before: String?
     /// The same with the document's own repair.
     let repaired: String?
-    /// What came of it with Reprise.
+    /// The result with Reprise.
     let reprise: String
-    /// Whether the promise was kept, by all that the door's own table says.
+    /// Whether the invariant held, by the feature's own table.
     let kept: Bool
 }
 
-/// What one part of the demo has seen.
+/// The result of one part of the demo.
 protocol DemoReport: Sendable {
-    /// Whether the promises held.
+    /// Whether all invariants held.
     var hasPassed: Bool { get }
     /// The rows of the table at the end.
     var accounts: [DemoAccount] { get }
     /// All of it for programs, one JSON object.
     func json() throws -> String
-    /// What the part has not printed while it played.
+    /// The output that was not printed during the run.
     func rest(_ terminal: Terminal) -> String
 }
 

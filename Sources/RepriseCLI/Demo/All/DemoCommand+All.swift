@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import RepriseCore
 
-/// What the parts of the demo are made with, each alone or all together.
+/// Makes the parts of the demo, each alone or all together.
 extension DemoCommand {
     /// `reprise demo all`.
     func all() async throws {

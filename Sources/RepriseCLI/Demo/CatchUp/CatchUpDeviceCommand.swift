@@ -8,9 +8,9 @@ import RepriseSimulator
 import RepriseWire
 import Synchronization
 
-/// What a device of `reprise demo catch-up` says of itself, a word a line.
+/// The output of a device of `reprise demo catch-up`, a word a line.
 enum DeviceWord: String, Sendable {
-    /// It will connect when it is told to, by a line.
+    /// Ready to connect at a line of input.
     case ready
     /// It has asked for what it misses.
     case catchingUp = "catching-up"
@@ -22,9 +22,9 @@ enum DeviceWord: String, Sendable {
 
 /// The four devices of `reprise demo catch-up`.
 enum CatchUpDevice: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// Seed 001 before its repair.
+    /// The original app of `case-catch-up`, before its repair.
     case first
-    /// Seed 001 after it.
+    /// The same after its repair.
     case repaired
     /// The same, with a backend that says when a catch-up is over.
     case signalled
@@ -93,8 +93,7 @@ struct CatchUpDeviceCommand: AsyncParsableCommand {
         try await device.run()
     }
 
-    /// The SDK, with an effect outside the journal that is exactly once: the file keeps the ids,
-    /// and answers for them.
+    /// The SDK, with an effect outside the journal that is exactly once: the file keeps the ids.
     private func listenWithReprise(_ names: [ChannelName], after go: Bell) async throws {
         let reprise = try await Reprise.open(
             at: URL(fileURLWithPath: folder).appendingPathComponent("journal"), server: server,
@@ -157,7 +156,7 @@ private final class LiveChannels: Sendable {
 
     init(count: Int) { self.count = count }
 
-    /// - Returns: what is to be said about all of them, if it is new.
+    /// - Returns: the new state of all channels, if it has changed.
     func changed(_ name: ChannelName, to new: ChannelState) -> DeviceWord? {
         state.withLock { state in
             if new == .live { state.live.insert(name) } else { state.live.remove(name) }

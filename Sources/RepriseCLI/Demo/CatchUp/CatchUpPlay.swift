@@ -1,16 +1,16 @@
 import RepriseCore
 
-/// One playing of the scenario `catch-up`: what was published beside what the devices have.
+/// One run of the scenario `catch-up`: published messages compared with the devices' effects.
 struct CatchUpPlay {
     let traffic: [Traffic]
     let watch: CatchUpWatch
     let timeline: Timeline
     /// When the devices came back.
     var returned = ContinuousClock.now
-    /// What was acknowledged before the subscriptions were killed.
+    /// Acknowledged before the subscriptions were killed.
     var beforeKill: Set<EntryID> = []
 
-    /// What the server has acknowledged to the publishers.
+    /// The ids that the server has acknowledged to the publishers.
     var acknowledged: Set<EntryID> {
         traffic.reduce(into: []) { $0.formUnion($1.acknowledged) }
     }

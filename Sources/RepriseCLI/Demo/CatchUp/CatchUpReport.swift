@@ -1,9 +1,9 @@
 import RepriseCore
 import RepriseWire
 
-/// What the devices of the scenario `catch-up` have made of the same events.
+/// The results of the devices of the scenario `catch-up` for the same events.
 struct CatchUpReport: Sendable {
-    /// What a device has done, by the files outside of any journal.
+    /// A device's effects, by the files outside of any journal.
     struct Device: Sendable {
         let applied: Int
         let again: Int
@@ -14,7 +14,7 @@ struct CatchUpReport: Sendable {
         let complete: Duration?
         let isFrozen: Bool
 
-        /// Whether what it said is so.
+        /// Whether its report was correct.
         var isRight: Bool { complete != nil && lost == 0 }
     }
 
@@ -27,7 +27,7 @@ struct CatchUpReport: Sendable {
     let devices: [CatchUpDevice: Device]
     let duration: Duration
 
-    /// Whether the promises held.
+    /// Whether all invariants held.
     var hasPassed: Bool {
         guard let ours = devices[.reprise] else { return false }
         return ours.isRight && ours.again == 0

@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// The scenario `catch-up`: "How to Test" of seed 001, step by step, with four devices at once.
+/// The scenario `catch-up`: "How to Test" of `case-catch-up`, step by step, with four devices at
+/// once.
 struct CatchUpScenario: Sendable {
     /// "Bulk events should arrive (100-200)".
     static let backlog = 200
@@ -14,14 +15,14 @@ struct CatchUpScenario: Sendable {
     private static let patience = Duration.seconds(30)
 
     let seed: UInt64
-    /// How many times as fast the clocks of the seed's clients go.
+    /// The speed-up of the original clients' clocks.
     let speed: Double
     let text: DemoText
     let timeline: Timeline
 
-    /// Plays it.
+    /// Runs the scenario.
     ///
-    /// - Returns: what has become of every message.
+    /// - Returns: the outcome of every message.
     func play() async throws -> CatchUpReport {
         let scenario = self
         let stage = try DemoStage { url, folder in
@@ -136,8 +137,7 @@ struct CatchUpScenario: Sendable {
         for lane in play.traffic { await lane.waitForAll() }
         try play.note("no more live events")
         try await play.wait("reprise has everything", Self.patience) { try play.has(.reprise) }
-        // What the others do not have now, two seconds after the last event, does not come any
-        // more.
+        // Messages that the others lack two seconds after the last event never arrive.
         try await Task.sleep(for: .seconds(2))
         for lane in play.traffic { lane.end() }
         try play.note("the end")

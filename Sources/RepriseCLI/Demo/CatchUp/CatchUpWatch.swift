@@ -33,7 +33,7 @@ final class CatchUpWatch: Sendable {
         }
     }
 
-    /// Whether all are there, and wait to be told to connect.
+    /// Whether all wait to be told to connect.
     var areReady: Bool { state.withLock { $0.ready.count == CatchUpDevice.allCases.count } }
 
     /// Listens to a device until it ends.
@@ -53,9 +53,9 @@ final class CatchUpWatch: Sendable {
         }
     }
 
-    /// Reads what a device has written since.
+    /// Reads a device's new effects.
     ///
-    /// - Returns: what it has applied, and how much of it again.
+    /// - Returns: the applied ids, and the number of repetitions.
     func look(_ role: CatchUpDevice) throws -> (ids: Set<EntryID>, again: Int) {
         try state.withLock { state in
             var logs = state.logs[role] ?? []

@@ -2,19 +2,18 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// Lets a backlog come as seed 001's backend sent it: in parallel streams, out of order, one of
-/// them slow.
+/// Sends a backlog as the original backend did: in parallel streams, out of order, one of them
+/// slow.
 ///
-/// It sits between a device of the demo and its real connection, and treats all devices alike: what
-/// the server sends of a backlog goes through four streams with pauses of their own, what is live
-/// goes past them, and the word that the catch-up is over follows its last event. What is in a
-/// stream when the connection ends is lost with it.
+/// A dialer between a device of the demo and its real connection, the same for all devices: a
+/// backlog goes through four streams with separate pauses, live messages bypass them, and the end
+/// of the catch-up follows its last event. Messages in a stream are lost with the connection.
 struct ParallelStreams: SocketDialer {
-    /// "4 parallel processing threads" (`seeds/001`).
+    /// "4 parallel processing threads" (`case-catch-up`).
     static let count = 4
 
     let dialer: any SocketDialer
-    /// What the pauses are drawn from.
+    /// The seed of the pauses.
     let seed: UInt64
 
     func dial(url: String, protocol name: String, maximumFrameBytes: Int) async throws
@@ -30,7 +29,7 @@ private final class StreamedSocket: Socket {
     fileprivate struct Backlog {
         /// Which of the streams is slow.
         let slow: Int
-        /// What is up to here is backlog.
+        /// Sequences up to here are backlog.
         var target: Int64 = 0
         /// When each stream is free again.
         var free: [ContinuousClock.Instant] = []
@@ -48,8 +47,8 @@ private final class StreamedSocket: Socket {
 
     private let socket: any Socket
     private let state: Mutex<State>
-    // Not bounded by itself: a device of the demo reads at once, and is behind by one backlog of
-    // the demo at most.
+    // Unbounded: a device of the demo reads at once, and is behind by one backlog of the demo at
+    // most.
     private let ready = AsyncStream.makeStream(of: [[UInt8]].self)
 
     init(_ socket: any Socket, seed: UInt64) {

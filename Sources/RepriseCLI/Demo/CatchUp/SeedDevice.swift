@@ -2,17 +2,17 @@ import RepriseCore
 import RepriseSimulator
 import RepriseWire
 
-/// A device with seed 001's own client, as it froze or as it was repaired, on a real connection.
+/// A device with the case study's own client, frozen or repaired, on a real connection.
 ///
-/// The client is the simulator's transcription, one for each channel. What the seed leaves open is
-/// filled in to its advantage: its position is on disk in one write with the effect, it dials again
-/// every second, and a look at its queue never comes too early by itself.
+/// The client is the simulator's transcription, one for each channel. Where the case study leaves
+/// something open, the device favours it: position and effect are one write to disk, it reconnects
+/// every second, and never checks its queue too early by itself.
 actor SeedDevice {
     struct Setup: Sendable {
         let server: String
         let dialer: any SocketDialer
         let version: SeedChannelClient.Version
-        /// Whether its backend says when a catch-up is over: in the seed "optional but
+        /// Whether its backend reports the end of a catch-up: in the original "optional but
         /// recommended".
         let hearsCompletion: Bool
         /// How many times as fast its clock goes.
@@ -55,7 +55,7 @@ actor SeedDevice {
         while true { try await Task.sleep(for: .seconds(3_600)) }
     }
 
-    /// - Returns: whether any channel asks for a new connection.
+    /// - Returns: whether any channel needs a new connection.
     private func failed() -> Bool {
         var dials = false
         for name in lines.keys {
@@ -102,7 +102,7 @@ actor SeedDevice {
         while let pause = next {
             try await Task.sleep(for: pause / setup.speed)
             next = nil
-            // What has come is worked off at once, so its queue is empty at any look (23).
+            // Events are processed at once, so its queue is empty at any check (23).
             for action in lines[name]?.client.checked(at: now, isQueueEmpty: true) ?? [] {
                 if case .check(let pause) = action { next = pause }
             }

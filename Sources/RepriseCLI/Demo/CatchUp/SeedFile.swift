@@ -2,16 +2,16 @@ import Foundation
 import RepriseCore
 import RepriseWire
 
-/// What a device of seed 001 keeps of a channel: its effects, and by them its position.
+/// A channel's effects on a device of the original app, and by them its position.
 ///
-/// The highest sequence in the file is the position, so effect and position are one write: kinder
-/// than any store that the seed may have had.
+/// The highest sequence in the file is the position, so effect and position are one write: safer
+/// than any store of the original.
 struct SeedFile: Sendable {
     private let effects: EffectFile
     private let epochPath: String
     /// The position at the start.
     let highest: Int64
-    /// Whose log the position is of.
+    /// The log epoch of the position.
     private(set) var epoch: Epoch?
 
     init(_ path: String) throws {

@@ -1,14 +1,14 @@
 import Foundation
 import RepriseCore
 
-/// The scenario `chains`: what issue 7 names, for real, beside the store of seed 003.
+/// The scenario `chains`: real processes, beside the store of the case study `case-task-chain`.
 struct ChainsDemo: Sendable {
     let scenarios: [ChainsScenario]
     let scale: ChainsScale
     let algorithms: [ChainsAlgorithm]
-    /// Where the effects of each run go; nil: nowhere.
+    /// The folder for the effects of each run; nil: none.
     let output: URL?
-    /// Whether each scenario is told moment by moment.
+    /// Whether each scenario prints its events.
     let tells: Bool
     let isQuiet: Bool
 

@@ -1,9 +1,10 @@
 import Foundation
 import RepriseCore
 
-/// What the processes of one app write, as the kernel counts it, looked at while they live.
+/// The bytes written by the processes of one app, as counted by the kernel, sampled while they
+/// live.
 ///
-/// All that was given to `write(2)` and its like; nil where there is no `/proc`.
+/// All writes by `write(2)` and the like; nil without `/proc`.
 actor ChainsMeter {
     private let witness: ChainsWitness
     /// By the number of the process.
@@ -34,7 +35,7 @@ actor ChainsMeter {
         }
     }
 
-    /// The memory that a process has in hand, in bytes.
+    /// The resident memory of a process, in bytes.
     static func memory(of process: String) -> Int? {
         let text = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
         let line = text?.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }

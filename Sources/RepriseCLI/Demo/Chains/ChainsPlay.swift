@@ -5,11 +5,11 @@ import RepriseChains
 import RepriseCore
 import ReprisePhone
 
-/// One scenario, played by one app: the words that scenarios are written in.
+/// One run of a scenario by one app: the actions and expectations of scenarios.
 ///
-/// Each word returns when what it says has happened; none of them waits for a time.
+/// Each call returns when its effect has happened; none of them waits for a fixed time.
 struct ChainsPlay: Sendable {
-    /// How long anything may take before the demo says that it is stuck.
+    /// Timeout after which the demo reports that it is stuck.
     static let patience = Duration.seconds(40)
     /// How the app names its request for time in the background.
     static let slotID = "reprise.chains"
@@ -18,16 +18,16 @@ struct ChainsPlay: Sendable {
     let app: PhoneAppSpec
     let algorithm: ChainsAlgorithm
     let scenario: ChainsScenario
-    /// What was done, for the witness.
+    /// The checker of effects.
     let witness: ChainsWitness
     let server: ChainsServer
     let meter: ChainsMeter
-    /// What the scenario found out beside that.
+    /// The scenario's other observations.
     let notes: ChainsNotes
     /// The number of the last event before.
     let since: Int
 
-    // MARK: What happens
+    // MARK: Actions
 
     /// The person opens the app.
     func launch() async throws {
@@ -101,9 +101,9 @@ struct ChainsPlay: Sendable {
             log: witness.file.deletingLastPathComponent().appendingPathComponent("other.log"))
     }
 
-    // MARK: What the disk does
+    // MARK: Disk
 
-    /// Changes rows of a journal that nobody owns.
+    /// Changes rows of a journal without an owner.
     func sqlite(_ sql: String) throws {
         let queue = try DatabaseQueue(path: folder.appendingPathComponent("journal.sqlite").path)
         try queue.writeWithoutTransaction { db in try db.execute(sql: sql) }
@@ -125,21 +125,21 @@ struct ChainsPlay: Sendable {
         try bytes.write(to: file)
     }
 
-    /// Where the app's data is.
+    /// The app's data folder.
     var folder: URL { phone.folder.data(of: app.id) }
 
-    // MARK: What comes of it
+    // MARK: Expectations
 
     var effects: [ChainsEffects.Line] { witness.lines }
     /// The effects that have taken place.
     var done: Int { effects.count { $0.verb == .done } }
 
-    /// So many effects have taken place.
+    /// Waits for this number of effects.
     func does(_ count: Int) async throws {
         try await until("\(count) effects have taken place") { done >= count }
     }
 
-    /// So many tasks of the first chain are done, as far as the app may know.
+    /// Waits until this number of tasks of the first chain are done, as far as the app may know.
     func finishes(_ count: Int) async throws {
         guard algorithm == .reprise else { return try await does(count) }
         try await until("\(count) tasks are done") {
@@ -177,14 +177,14 @@ struct ChainsPlay: Sendable {
         try await until("every chain has come to its end") { try await hasEnded() }
     }
 
-    /// So many chains wait, and nothing else is left to do.
+    /// Waits until this number of chains wait, and nothing else is left to do.
     func waits(_ count: Int) async throws {
         try await until("\(count) chains wait") {
             try Reprise.ledger(at: folder).pending <= Int64(count)
         }
     }
 
-    /// Every chain has come to an end, as somebody else reads it in the journal.
+    /// Waits until every chain has ended, by an outside reader of the journal.
     func settlesInJournal() async throws {
         let viewer = ChainViewer(at: folder, schemas: Reprise.doorSchemas)
         try await until("every chain has come to its end") {
@@ -198,7 +198,7 @@ struct ChainsPlay: Sendable {
         }
     }
 
-    /// What has happened with this app.
+    /// The phone's log of this app.
     func log() async throws -> [PhoneEvent] {
         try await phone.log().filter {
             $0.number > since && ($0.app == app.id || $0.app == nil)

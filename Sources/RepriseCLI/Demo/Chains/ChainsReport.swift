@@ -7,7 +7,7 @@ struct ChainsReport: Sendable {
     let results: [ChainsResult]
     let took: Duration
 
-    /// Whether the promises held.
+    /// Whether all invariants held.
     var hasPassed: Bool { !results.isEmpty && results.allSatisfy(\.isKept) }
 
     // MARK: For people

@@ -1,4 +1,4 @@
-/// How much the demo plays: what is quick, or the numbers of issue 7.
+/// The scale of the demo: quick, or the full numbers.
 struct ChainsScale: Sendable {
     /// How often the chain of 1,000 steps is killed.
     let kills: Int

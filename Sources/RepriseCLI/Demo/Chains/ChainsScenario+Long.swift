@@ -22,7 +22,7 @@ extension ChainsScenario {
             if try await Self.line(of: other, ["started", "stopped"]).hasPrefix("started") {
                 owner = other
             } else {
-                // Frozen inside a transaction: SQLite's own lock stands.
+                // Suspended inside a transaction: SQLite's lock stays held.
                 await other.terminate()
                 try await play.phone.resume(play.app.id)
             }
@@ -58,8 +58,8 @@ extension ChainsScenario {
         return line
     }
 
-    /// A disk that is full just when a task keeps its position; the app is killed, and started with
-    /// room again.
+    /// A disk that fills up just when a task keeps its position; the app is killed, and restarted
+    /// with free space.
     static func full(_ play: ChainsPlay) async throws {
         try await play.launch()
         try await play.until("the app was told") {
@@ -69,7 +69,7 @@ extension ChainsScenario {
         let ends = try await play.log().count(where: hasSucceeded)
         SmallDisk.makeRoom(play.folder)
         try await play.launch()
-        // The seed has come to an end before, and does not know it.
+        // The original app has ended before, without knowing it.
         try await play.until("the chain has come to its end") {
             try await play.log().count(where: hasSucceeded) > ends
         }

@@ -1,31 +1,30 @@
 import RepriseCore
 
-/// One scenario of the demo `chains`: what happens on the phone, and what has to come of it.
+/// One scenario of the demo `chains`: its actions on the phone, and its expected results.
 struct ChainsScenario: Sendable {
     let name: String
     let title: String
-    /// What each chain does; its name in ``ChainsPlan``.
+    /// The chains' plan; its name in ``ChainsPlan``.
     let plan: String
     var chains = 1
     /// How each chain has to end, where that is not by success.
     var ends: [Int: String] = [:]
-    /// The tasks that Reprise may do again: those that were in hand at a kill.
+    /// The tasks that Reprise may repeat: those in flight at a kill.
     var again = 0
     /// The effects that have to be there, in whatever order; nil: those of the plan, for each chain
     /// that succeeds.
     var effects: [String]?
     /// Chains that go on waiting.
     var waiting = 0
-    /// Whether the seed says anything about it, so that its code can be asked.
+    /// Whether the case study covers it, so that its code can run.
     var isOfSeed = true
-    /// Whether the app's data lies on a small disk of its own, where there can be one.
+    /// Whether the app's data is on a small disk of its own, where that is possible.
     var isOnSmallDisk = false
     /// How long the app may run in the background.
     var backgroundSeconds = 30
-    /// Bytes of files that the tasks write, beside the bookkeeping; nil: that is not to be told
-    /// apart.
+    /// Bytes of files that the tasks write, beside the bookkeeping; nil: not distinguishable.
     var fileBytes: Int? = 0
-    /// What happens.
+    /// The actions.
     let play: @Sendable (ChainsPlay) async throws -> Void
 
     /// How a chain has to end.
@@ -48,7 +47,7 @@ struct ChainsResult: Sendable {
         }
     }
 
-    /// What was written beside the files that tasks make.
+    /// The bytes written, without the tasks' own files.
     func written(_ run: ChainsRun) -> Int? {
         guard let files = scenario.fileBytes, let written = run.written else { return nil }
         return max(0, written - files)

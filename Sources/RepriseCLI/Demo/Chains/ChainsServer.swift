@@ -9,7 +9,7 @@ final class ChainsServer: Sendable {
     private typealias Peer = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
     private struct Tally {
-        /// How far the newest request is, from the file's first byte.
+        /// The position of the newest request, from the file's first byte.
         var position = 0
         /// All that was sent.
         var sent = 0
@@ -29,16 +29,16 @@ final class ChainsServer: Sendable {
             .withUnsafeBytes { Array($0) }
     }
 
-    /// What a download has to come to.
+    /// The expected content of a download.
     var content: [UInt8] { film }
-    /// How far the newest download is.
+    /// The position of the newest download.
     var position: Int { tally.withLock { $0.position } }
     /// All that was sent since the last ``reset()``.
     var sent: Int { tally.withLock { $0.sent } }
 
     func reset() { tally.withLock { $0 = Tally() } }
 
-    /// Serves while `body` runs, which is told the server's URL.
+    /// Serves while `body` runs, which gets the server's URL.
     func run<T>(_ body: (String) async throws -> T) async throws -> T {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0) { channel in

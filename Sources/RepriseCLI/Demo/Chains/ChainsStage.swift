@@ -25,7 +25,7 @@ actor ChainsStage {
         self.output = output
     }
 
-    /// Sets the stage, lets `body` play on it, and leaves nothing behind but what goes to `output`.
+    /// Sets up the fixture, calls `body` with it, and leaves only what goes to `output`.
     ///
     /// - Throws: ``CommandFailure``, ``RepriseError``; what `body` throws.
     static func with<T: Sendable>(
@@ -34,7 +34,7 @@ actor ChainsStage {
         guard let program = Bundle.main.executableURL else {
             throw CommandFailure(.internal, "The tool does not find its own executable.")
         }
-        // A short path: there is a socket in it.
+        // A short path: it contains a socket.
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "reprise-demo-\(EntryID.random().text.prefix(8))")
         do {
@@ -117,7 +117,7 @@ actor ChainsStage {
     }
 }
 
-/// What a scenario found out beside effects and states.
+/// A scenario's observations besides effects and states.
 final class ChainsNotes: Sendable {
     private struct State {
         var words: [String] = []
@@ -132,9 +132,9 @@ final class ChainsNotes: Sendable {
     var words: [String] { state.withLock { $0.words } }
     /// Broken promises.
     var faults: [String] { state.withLock { $0.faults } }
-    /// How chains stand, where the app's own word is not the last.
+    /// The chains' states, where the app's own report is not the last.
     var states: [Int: String] { state.withLock { $0.states } }
-    /// What was done again, where that is not counted in tasks.
+    /// The repeated work, where it is not counted in tasks.
     var again: String? { state.withLock { $0.again } }
 
     func say(_ words: String) { state.withLock { $0.words.append(words) } }
@@ -147,14 +147,14 @@ final class ChainsNotes: Sendable {
     }
 }
 
-/// What one app has made of a scenario.
+/// The results of one app in a scenario.
 struct ChainsRun: Sendable {
     let algorithm: ChainsAlgorithm
     let effects: [ChainsEffects.Line]
-    /// How the chains stand at the end, by their numbers.
+    /// The chains' final states, by their numbers.
     let states: [Int: String]
     let log: [PhoneEvent]
-    /// What the processes have written; nil where the kernel does not say.
+    /// The bytes written by the processes; nil where the kernel does not count them.
     let written: Int?
     let ledger: LedgerSum?
     let notes: ChainsNotes

@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario as one app has played it: what the phone did, and the effects.
+/// One scenario as run by one app: the phone's events, and the effects.
 struct ChainsTimeline {
     private let result: ChainsResult
     private let run: ChainsRun

@@ -14,7 +14,7 @@ final class ChainsWitness: Sendable {
 
     init(_ file: URL) { self.file = file }
 
-    /// All that stands there by now.
+    /// All lines so far.
     var lines: [ChainsEffects.Line] {
         state.withLock { state in
             guard let handle = try? FileHandle(forReadingFrom: file) else { return [] }

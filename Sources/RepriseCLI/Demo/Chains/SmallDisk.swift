@@ -6,7 +6,7 @@ import RepriseCore
 ///
 /// Only root may mount, on Linux alone, and not in every container.
 struct SmallDisk: Sendable {
-    /// Whether one can be had here.
+    /// Whether this machine can mount one.
     static let isPossible: Bool = {
         let place = FileManager.default.temporaryDirectory.appendingPathComponent(
             "reprise-disk-\(EntryID.random().text.prefix(8))")
@@ -36,20 +36,20 @@ struct SmallDisk: Sendable {
         #endif
     }
 
-    /// What was on it is gone; a second time it is nothing.
+    /// Discards its content; does nothing a second time.
     func unmount() {
         #if os(Linux)
             _ = umount2(place.path, 2)  // MNT_DETACH: whoever has a file of it open keeps that
         #endif
     }
 
-    // MARK: Room
+    // MARK: Space
 
     private static func ballast(_ folder: URL) -> URL { folder.appendingPathComponent("ballast") }
 
-    /// Takes all the room of the small disk that a folder lies on.
+    /// Fills the small disk of a folder.
     ///
-    /// - Returns: false if it lies on a large one: then nothing was done.
+    /// - Returns: false on a large disk, which stays untouched.
     static func fillUp(_ folder: URL) -> Bool {
         var facts = statvfs()
         guard statvfs(folder.path, &facts) == 0,
@@ -59,7 +59,7 @@ struct SmallDisk: Sendable {
             let file = open(ballast(folder).path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
             guard file >= 0 else { return false }
             defer { close(file) }
-            // Allocated, not written: it is no part of what the app writes.
+            // Allocated, not written: not counted as the app's writes.
             let count = off_t(facts.f_bavail) * off_t(facts.f_frsize)
             return posix_fallocate(file, 0, count) == 0
         #else

@@ -2,11 +2,12 @@ import Foundation
 import RepriseCore
 import ReprisePhone
 
-/// The scenario `forms`: every timeline and table of seed 000, for real, with three apps.
+/// The scenario `forms`: every timeline and table of `case-push-form`, in real processes, with
+/// three apps.
 struct FormsDemo: Sendable {
     let scenarios: [FormsScenario]
     let algorithms: [FormsAlgorithm]
-    /// Where the picture goes.
+    /// The file for the picture.
     let output: URL
     let isQuiet: Bool
 
@@ -63,9 +64,9 @@ struct FormsDemo: Sendable {
     }
 }
 
-/// What the apps have made of one scenario.
+/// The results of the apps in one scenario.
 struct FormsResult: Sendable {
-    /// What a person has seen of what was promised.
+    /// The expected forms compared with those seen.
     enum Verdict: Sendable {
         case right
         case lost(Int)
@@ -88,7 +89,7 @@ struct FormsResult: Sendable {
             ? .twice(seen.count - scenario.forms.count) : .other
     }
 
-    /// Whether a promise was broken; nil: Reprise was not asked.
+    /// Whether all invariants held; nil: Reprise did not run.
     var isKept: Bool {
         guard let run = run(.reprise), let ledger = run.ledger else { return false }
         guard case .right = verdict(run) else { return false }
@@ -102,7 +103,7 @@ struct FormsResult: Sendable {
         guard let seen = run.sightings.first?.microseconds, let start = start(of: run) else {
             return nil
         }
-        // What was seen outside was drawn before that; on a busy machine the eyes are late.
+        // The log's time of the drawing: on a busy machine the observer is late.
         let drawn = run.log.first { $0.what == "app.formDidAppear" }?.microseconds ?? seen
         return .microseconds(min(seen, drawn) - start)
     }

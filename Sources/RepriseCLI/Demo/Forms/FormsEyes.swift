@@ -3,7 +3,7 @@ import RepriseCore
 import ReprisePhone
 import Synchronization
 
-/// What a person does with a form.
+/// A person's action on a form.
 enum FormsDeed: Sendable {
     case close
     case press(_ button: String)
@@ -11,13 +11,13 @@ enum FormsDeed: Sendable {
     case answer(_ field: String, _ text: String, button: String)
 }
 
-/// The person before the screen: sees forms by asking the browser, and closes or answers each when
-/// it was seen.
+/// The person before the screen: finds forms through the browser, and closes or answers each once
+/// seen.
 ///
-/// A witness of its own: nothing that an app says counts here.
+/// An independent checker: it uses no report of an app.
 actor FormsEyes {
     struct Sighting: Sendable {
-        /// What stands at the top of the form.
+        /// The form's title.
         let title: String
         /// On the clock of the phone's log.
         let microseconds: Int64
@@ -53,8 +53,8 @@ actor FormsEyes {
         }
     }
 
-    /// Each form that is rendered is an element of its own: marked when it is seen, so that none
-    /// counts twice.
+    /// Each rendered form is an element of its own: marked when it is seen, so that none counts
+    /// twice.
     private static let news = """
         (() => {
           const form = document.body?.querySelector('div');
@@ -98,8 +98,7 @@ actor FormsEyes {
     }
 }
 
-/// The clock of the phone's log, as somebody outside has it: the machine's, and by how much the
-/// phone's was moved.
+/// The phone's log clock for an outside observer: the machine's clock plus the phone's offset.
 final class FormsClock: Sendable {
     private let machine = SystemTimekeeper()
     private let offset = Mutex(Duration.zero)

@@ -3,9 +3,9 @@ import Reprise
 import RepriseCore
 import ReprisePhone
 
-/// One scenario, played by one app: the words that scenarios are written in.
+/// One run of a scenario by one app: the actions and expectations of scenarios.
 ///
-/// Each word returns when what it says has happened; none of them waits for a time.
+/// Each call returns when its effect has happened; none of them waits for a fixed time.
 struct FormsPlay: Sendable {
     private static let patience = DemoPatience.most
 
@@ -17,7 +17,7 @@ struct FormsPlay: Sendable {
     /// The number of the last event before.
     let since: Int
 
-    // MARK: What happens
+    // MARK: Actions
 
     /// The person opens the app, and it has everything that it needs.
     func isReady() async throws {
@@ -46,7 +46,8 @@ struct FormsPlay: Sendable {
         try await phone.expects(.phone(.suspended, app: app.id), within: Self.patience)
     }
 
-    /// SIGKILL, once the taps before it were taken: what dies then is the app's, not the system's.
+    /// SIGKILL, after the earlier taps were delivered: only the app's state is lost, not the
+    /// system's.
     func kill() async throws {
         try await until("its taps are taken") { try await tally().untaken == 0 }
         try await phone.kill(app.id)
@@ -79,7 +80,7 @@ struct FormsPlay: Sendable {
         clock.move(by: time)
     }
 
-    // MARK: What comes of it
+    // MARK: Expectations
 
     /// The app has done with the events all that it can do without a network.
     func doesWhatItCan() async throws {
@@ -106,12 +107,12 @@ struct FormsPlay: Sendable {
         }
     }
 
-    /// What the app's journal says, read from outside.
+    /// The ledger of the app's journal, read from outside.
     func ledger() throws -> LedgerSum {
         try Reprise.ledger(at: phone.folder.data(of: app.id))
     }
 
-    /// What has happened with this app.
+    /// The phone's log of this app.
     func log() async throws -> [PhoneEvent] {
         try await phone.log().filter {
             $0.number > since && ($0.app == app.id || $0.app == nil)

@@ -11,7 +11,7 @@ struct FormsReport: Sendable {
     let picture: URL?
     let took: Duration
 
-    /// Whether the promises held.
+    /// Whether all invariants held.
     var hasPassed: Bool { !results.isEmpty && results.allSatisfy(\.isKept) }
 
     // MARK: For people

@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario of the demo `forms`: what happens on the phone, and what has to come of it.
+/// One scenario of the demo `forms`: its actions on the phone, and its expected results.
 struct FormsScenario: NamedScenario {
     /// From when the time to the form is measured.
     enum Start: Sendable {
@@ -20,17 +20,17 @@ struct FormsScenario: NamedScenario {
     /// How the events have to end, by the ledger.
     var outcomes: [Outcome: Int64] = [.applied: 1]
     var start = Start.tap
-    /// Whether the seed says anything about it, so that its code can be asked.
+    /// Whether the case study covers it, so that its code can run.
     var isOfSeed = true
-    /// What the person does with each form.
+    /// The person's action on each form.
     var deed = FormsDeed.close
-    /// What the app has to have said, beside all this.
+    /// The app's further expected reports.
     var says: [String] = []
     /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()
-    /// What the app is started with, beside the usual.
+    /// The app's additional arguments.
     var arguments: [String] = []
-    /// What happens.
+    /// The actions.
     let play: @Sendable (FormsPlay) async throws -> Void
 }
 
@@ -203,7 +203,7 @@ extension FormsScenario {
         },
     ]
 
-    /// What comes of a form, and of one of which nobody knows whether it was seen.
+    /// The results of forms, and of one whose showing is uncertain.
     private static let deeds = [
         FormsScenario(
             name: "submit", title: "answers are sent, by the outbox", outcomes: [.applied: 2],
@@ -238,7 +238,7 @@ extension PhoneRules {
     }
 }
 
-/// What the server of the demo has for apps.
+/// The catalogue of the demo's server.
 enum FormsDemoCatalogue {
     static let json = """
         {"format": "forms/1", "version": "2026-11-21.1", "forms": [

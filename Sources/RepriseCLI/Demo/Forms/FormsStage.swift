@@ -9,7 +9,7 @@ actor FormsStage {
     private let server: ChildProcess
     private let url: String
     private let phone: Phone
-    /// Where the phone's browser listens.
+    /// The DevTools address of the phone's browser.
     private let browser: String
     private let program: String
     private let clock = FormsClock()
@@ -27,7 +27,7 @@ actor FormsStage {
         self.program = program
     }
 
-    /// Sets the stage, lets `body` play on it, and leaves nothing behind.
+    /// Sets up the fixture, calls `body` with it, and removes it.
     ///
     /// - Throws: ``CommandFailure``, ``RepriseError``; what `body` throws.
     static func with<T>(_ body: (FormsStage) async throws -> T) async throws -> T {
@@ -120,7 +120,7 @@ actor FormsStage {
     }
 }
 
-/// What one app has made of a scenario.
+/// The results of one app in a scenario.
 struct FormsRun: Sendable {
     let algorithm: FormsAlgorithm
     let sightings: [FormsEyes.Sighting]

@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario as a timeline like the seed's: Reprise's on the left, the others' times beside it.
+/// One scenario as a timeline: Reprise's on the left, the others' times beside it.
 struct FormsTimeline {
     private let result: FormsResult
 
@@ -19,7 +19,7 @@ struct FormsTimeline {
         ).text(terminal)
     }
 
-    /// What became of an event that was not shown once; nil: it was.
+    /// The outcome of an event that was not shown exactly once; nil: it was.
     private func fate(_ run: FormsRun) -> String? {
         switch result.verdict(run) {
         case .right: nil

@@ -1,10 +1,10 @@
 import RepriseCore
 
-/// What a scenario has made happen, and what was wrong in its middle.
+/// Records a scenario's expectations, and the faults during its run.
 actor NoticesBook {
     /// One message, and what a person is to see of it.
     struct Message: Hashable, Sendable {
-        /// How a person is to hear of it.
+        /// The expected notification of a message.
         enum Due: Hashable, Sendable {
             /// A banner, before the app is opened.
             case banner
@@ -26,7 +26,7 @@ actor NoticesBook {
 
     private(set) var messages: [Message] = []
     private(set) var faults: [NoticesResult.Fault] = []
-    /// Where taps have to lead, in order.
+    /// The expected targets of taps, in order.
     private(set) var routes: [String] = []
 
     func note(_ message: Message) { messages.append(message) }

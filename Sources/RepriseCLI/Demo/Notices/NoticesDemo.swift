@@ -1,14 +1,15 @@
 import Foundation
 import RepriseCore
 
-/// The scenario `notices`: what seed 004 tells of and what it does not, for real, with two apps.
+/// The scenario `notices`: the cases of `case-badge-banner` and more, in real processes, with two
+/// apps.
 struct NoticesDemo: Sendable {
-    /// So many phones, each with a server.
+    /// The number of phones, each with a server.
     static let stages = 5
 
     let scenarios: [NoticesScenario]
     let algorithms: [NoticesAlgorithm]
-    /// Where the report goes beside the terminal.
+    /// The folder for the report; nil: terminal only.
     let output: URL?
     let printsTimelines: Bool
     let isQuiet: Bool
@@ -78,7 +79,7 @@ struct NoticesDemo: Sendable {
     }
 }
 
-/// Hands out what is to be played, and has the results in the order of the scenarios.
+/// Distributes the scenarios, and collects the results in their order.
 private actor NoticesScore {
     private let scenarios: [NoticesScenario]
     private let work: [(index: Int, algorithm: NoticesAlgorithm)]

@@ -2,7 +2,7 @@ import Foundation
 import RepriseCore
 import ReprisePhone
 
-/// What a person sets, what time does, and what comes at random.
+/// Settings, time, and random actions.
 extension NoticesPlay {
     /// The person sets quiet hours on another device.
     func isQuiet(from start: String, to end: String, in zone: String) async throws {
@@ -35,7 +35,7 @@ extension NoticesPlay {
         try await passes(.seconds((next ?? now).timeIntervalSince(now)))
     }
 
-    /// A message stands in the list; that it was no banner is judged in the end.
+    /// A message is in the list; that it was no banner is checked at the end.
     func isListed(_ name: String) async throws {
         try await within(patience) {
             try await phone.app(app).delivered.contains { $0.request.id == id(name) }
@@ -52,7 +52,7 @@ extension NoticesPlay {
         for step in 1...steps {
             switch random.next(10) {
             case 0...4:
-                // Whether as a banner is another scenario's: it may be on the screen.
+                // Whether it is a banner is not checked here: it may be visible on the screen.
                 try await writes("m\(step)", .any, in: random.next(2))
             case 5, 6: try await readsElsewhere(random.next(2))
             case 7:

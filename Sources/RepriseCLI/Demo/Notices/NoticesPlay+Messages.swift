@@ -3,15 +3,15 @@ import RepriseCore
 import ReprisePhone
 import RepriseWire
 
-/// What people do in a scenario: who writes, who reads where, who taps.
+/// Actions of people: writing, reading and tapping.
 extension NoticesPlay {
-    /// Ada writes; returns when the server has stored it.
+    /// Ada writes a message; returns when the server has stored it.
     ///
     /// - Parameters:
-    ///   - name: the message's, in this play.
-    ///   - due: what the person is to see of it.
-    ///   - conversation: in which.
-    /// - Throws: what the server says.
+    ///   - name: the message's, in this run.
+    ///   - due: the expected notification.
+    ///   - conversation: the channel.
+    /// - Throws: the server's errors.
     func writes(
         _ name: String, _ due: NoticesBook.Message.Due = .banner, in conversation: Int = 0
     ) async throws {
@@ -69,7 +69,8 @@ extension NoticesPlay {
         }
     }
 
-    /// The person marks a message as read without opening the app; with the seed's, by opening it.
+    /// The person marks a message as read without opening the app; in the original app, by opening
+    /// it.
     func marksRead(_ name: String) async throws {
         guard algorithm == .reprise else { return try await taps(name) }
         let shown = try await phone.app(app).delivered.contains { $0.request.id == id(name) }
@@ -83,7 +84,7 @@ extension NoticesPlay {
         try await elsewhere.read(channel, through: await book.newest(in: channel))
     }
 
-    /// No banner of these stands any more.
+    /// No banner of these is delivered any more.
     func areGone(_ names: [String]) async throws {
         let read = Set(names.map(id))
         try await within(patience) {

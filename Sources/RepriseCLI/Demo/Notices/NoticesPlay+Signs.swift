@@ -5,7 +5,7 @@ import RepriseNIO
 import ReprisePhone
 import RepriseWire
 
-/// What goes over the socket beside messages, and only while the app runs.
+/// Signals over the socket besides messages, while the app runs.
 extension NoticesPlay {
     /// Ada types, with an app of her own, and throws it away; the person sees both.
     func adaTypes() async throws {

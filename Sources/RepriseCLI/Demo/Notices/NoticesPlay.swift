@@ -4,10 +4,9 @@ import RepriseCore
 import RepriseNotices
 import ReprisePhone
 
-/// One scenario, played by one app: the words that scenarios are written in.
+/// One run of a scenario by one app: the actions and expectations of scenarios.
 ///
-/// Each word returns when what it says has happened, or when nobody can hope for it any more: then
-/// the report says so.
+/// Each call returns when its effect has happened, or at a timeout, which the report contains.
 struct NoticesPlay: Sendable {
     static let patience = DemoPatience.most
 
@@ -17,22 +16,21 @@ struct NoticesPlay: Sendable {
     /// The app's name on the phone.
     let app: String
     let algorithm: NoticesAlgorithm
-    /// Whose phone it is.
+    /// The phone's user.
     let person: String
     let channels: [String]
     /// Ada, who sends.
     let sender: NoticesCaller
     /// The person, before another device.
     let elsewhere: NoticesCaller
-    /// Where the app is reached by pushes; nil: it is not.
+    /// The app's push token; nil: no pushes.
     let pushToken: String?
     let book: NoticesBook
     let clock: FormsClock
     /// The number of the last event before.
     let since: Int
 
-    /// How long what has to come may take; the seed's app is not waited for where nothing of it
-    /// runs any more.
+    /// Timeout for an expectation; short for the original app where none of it runs any more.
     var patience: Duration { algorithm == .reprise ? .seconds(20) : .milliseconds(1_500) }
 
     // MARK: The app
@@ -129,14 +127,14 @@ struct NoticesPlay: Sendable {
         clock.move(by: time)
     }
 
-    // MARK: What comes of it
+    // MARK: Expectations
 
-    /// What has happened with this app.
+    /// The phone's log of this app.
     func log() async throws -> [PhoneEvent] {
         try await phone.log().filter { $0.number > since && ($0.app == app || $0.app == nil) }
     }
 
-    /// The person opens the app in the end, and all comes to rest; what does not is judged.
+    /// The person opens the app at the end; after all is idle, or a timeout, the result is judged.
     func ends() async throws -> NoticesRun {
         try await opens()
         let end = ContinuousClock.now + (algorithm == .reprise ? .seconds(12) : patience)
@@ -149,8 +147,7 @@ struct NoticesPlay: Sendable {
         }
     }
 
-    /// Whether the process that runs has caught up: one that was only just started has nothing to
-    /// do yet.
+    /// Whether the running process has caught up: one that has just started has nothing to do yet.
     private func isLive(_ log: [PhoneEvent]) -> Bool {
         guard algorithm == .reprise else { return true }
         let since = log.last { $0.what == "launched" }?.number ?? 0
@@ -158,7 +155,7 @@ struct NoticesPlay: Sendable {
         return Set(live).isSuperset(of: channels)
     }
 
-    /// What there is by now.
+    /// The result so far.
     func result() async throws -> NoticesRun {
         let status = try await phone.app(app)
         var standings: [String: NoticesStanding] = [:]

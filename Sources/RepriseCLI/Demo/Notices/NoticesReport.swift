@@ -7,7 +7,7 @@ struct NoticesReport: Sendable {
     let algorithms: [NoticesAlgorithm]
     let took: Duration
 
-    /// Whether the promises held.
+    /// Whether all invariants held.
     var hasPassed: Bool { !results.isEmpty && results.allSatisfy(\.isKept) }
 
     // MARK: For people
@@ -93,7 +93,7 @@ struct NoticesReport: Sendable {
 }
 
 extension NoticesResult.Fault {
-    /// What the report adds up.
+    /// The sums of the report.
     enum Sort { case late, twice, stale, badge, other }
 
     var sort: Sort {

@@ -1,8 +1,8 @@
 import RepriseCore
 
-/// What the apps have made of one scenario.
+/// The results of the apps in one scenario.
 struct NoticesResult: Sendable {
-    /// What was not as it should have been.
+    /// A violation.
     enum Fault: Hashable, Sendable {
         /// That many messages the person has never heard of.
         case lost(Int)
@@ -10,15 +10,15 @@ struct NoticesResult: Sendable {
         case atOpen(Int)
         /// That many banners of a message that had one.
         case twice(Int)
-        /// That many banners that nobody was to be disturbed by.
+        /// This number of banners were not allowed.
         case shown(Int)
-        /// That many stand although they are read.
+        /// This number of read messages still have a notification.
         case stands(Int)
-        /// That many say not whose message it is, or what.
+        /// This number of notifications lack a sender or text.
         case unnamed(Int)
         /// That many banners without a sound.
         case silent(Int)
-        /// What a person did not see beside messages.
+        /// A missing observation other than a message.
         case missed(String)
         /// The taps led here.
         case routes([String])
@@ -33,13 +33,13 @@ struct NoticesResult: Sendable {
         runs.first { $0.algorithm == algorithm }
     }
 
-    /// What was not as it should have been, beyond a second alert that raced and was counted.
+    /// The violations, without a second alert from a race that was counted.
     func faults(_ run: NoticesRun) -> [Fault] {
         guard scenario.mayRace, Int64(run.twice) <= run.secondAlerts else { return run.faults }
         return run.faults.filter { if case .twice = $0 { false } else { true } }
     }
 
-    /// Whether every promise was kept.
+    /// Whether all invariants held.
     var isKept: Bool {
         guard let run = run(.reprise), let ledger = run.ledger else { return false }
         return faults(run).isEmpty && ledger.isBalanced && ledger.pending == 0

@@ -4,25 +4,25 @@ import ReprisePhone
 
 /// Which app plays: the same phone, the same server, the same messages.
 enum NoticesAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// Seed 004: a socket and local notifications.
+    /// The original app of `case-badge-banner`: a socket and local notifications.
     case seed
     case reprise
 }
 
-/// What one app has made of a scenario, by the phone's notification centre and by the server.
+/// The result of one app in a scenario, by the phone's notification centre and by the server.
 struct NoticesRun: Sendable {
     let algorithm: NoticesAlgorithm
     let log: [PhoneEvent]
     let messages: [NoticesBook.Message]
-    /// What was wrong in the middle.
+    /// Violations during the run.
     let noted: [NoticesResult.Fault]
-    /// Where taps had to lead.
+    /// The expected targets of taps.
     let routes: [String]
     /// At the icon, in the end.
     let badge: Int64
     /// By the server, by conversation.
     let standings: [String: NoticesStanding]
-    /// What stands in the end.
+    /// The delivered notifications at the end.
     let delivered: [NotificationRequest]
     /// How often the app has counted that a person was alerted twice.
     let secondAlerts: Int64
@@ -51,7 +51,7 @@ struct NoticesRun: Sendable {
 
     var unread: Int64 { standings.values.reduce(0) { $0 + $1.unread } }
 
-    /// What was not as it should have been.
+    /// The violations.
     var faults: [NoticesResult.Fault] {
         var faults: [NoticesResult.Fault] = []
         func note(_ count: Int, _ fault: (Int) -> NoticesResult.Fault) {
@@ -82,7 +82,7 @@ struct NoticesRun: Sendable {
     /// Banners beyond the first of a message.
     var twice: Int { messages.reduce(0) { $0 + max(0, banners(of: $1.id).count - 1) } }
 
-    /// Banners that stand for what the person has read.
+    /// Banners of messages that the person has read.
     private var stale: Int {
         messages.count { message in
             message.seq <= standings[message.channel]?.read ?? 0
@@ -90,9 +90,9 @@ struct NoticesRun: Sendable {
         }
     }
 
-    /// What stands of those that were to be banners, and could not be heard.
+    /// Expected banners that were delivered silently.
     ///
-    /// Not where a push has taken the place of a banner that was heard: that one is to be silent.
+    /// Except where a push has replaced an audible banner: that one must be silent.
     private var silent: Int {
         messages.count { message in
             message.due == .banner
@@ -101,7 +101,7 @@ struct NoticesRun: Sendable {
         }
     }
 
-    /// What stands without who has written it, or where, or what.
+    /// Delivered notifications without sender, channel or text.
     private var unnamed: Int {
         delivered.count { request in
             guard let message = messages.first(where: { $0.id == request.id }) else { return true }

@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// How much the demo plays: what is quick, or the numbers of issue 8.
+/// The scale of the demo: quick, or the full numbers.
 struct NoticesScale: Hashable, Sendable {
     /// Random steps of three devices.
     let steps: Int

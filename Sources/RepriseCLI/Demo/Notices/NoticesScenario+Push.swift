@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// What pushes are for: an app that runs no code.
+/// Scenarios of pushes: the app runs no code.
 extension NoticesScenario {
     static let pushes = [
         NoticesScenario(

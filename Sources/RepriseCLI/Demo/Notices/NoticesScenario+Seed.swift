@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// What seed 004 tells of: its four tests, and the rows of its tables.
+/// The cases of `case-badge-banner`: its four tests, and the rows of its tables.
 extension NoticesScenario {
     static let states = [
         NoticesScenario(name: "test-1", title: "T1 the app is in the foreground") { play in
@@ -110,14 +110,14 @@ extension NoticesScenario {
             try await play.writes("m1")
             try await play.areSeen(["m1"])
             try await play.taps("m1")
-            // The seed's own test has a banner over the conversation, and means it.
+            // The case study's own test deliberately has a banner over the conversation.
             try await play.writes("m2", play.algorithm == .reprise ? .quiet : .any)
             try await play.areStored(["m2"])
             try await play.badgeIsRight()
         },
     ]
 
-    /// On its own server where it is long, so that nobody waits for it.
+    /// On its own server where it is long, so that it delays no other.
     static func threeDevices(_ scale: NoticesScale) -> NoticesScenario {
         NoticesScenario(
             name: "three-devices", title: "\(scale.steps.grouped) random steps, three devices",

@@ -2,7 +2,7 @@ import RepriseCore
 import ReprisePhone
 import RepriseWire
 
-/// What a person sets, and what dies or is down.
+/// Settings, kills and outages.
 extension NoticesScenario {
     static let settings = [
         NoticesScenario(name: "permission", title: "denied, and later allowed") { play in
@@ -25,8 +25,8 @@ extension NoticesScenario {
             try await play.isQuiet(from: "22:00", to: "07:00", in: "Asia/Tokyo")
             try await play.launch()
             for (index, time) in ["21:30", "22:30", "00:30", "06:30", "07:30"].enumerated() {
-                // The server's day does not pass: what the app would catch up would be hours old by
-                // its calendar. So it is started anew, and live.
+                // The server's calendar does not advance with the phone's: caught-up messages would
+                // seem hours old. So the app is started anew, and live.
                 try await play.isKilled()
                 try await play.becomes(time, in: "Asia/Tokyo")
                 try await play.launch()

@@ -1,23 +1,22 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario of the demo `notices`: what happens on the phone and at the server, and what a
-/// person has to see.
+/// One scenario of the demo `notices`: actions on the phone and at the server, and the expected
+/// notifications.
 struct NoticesScenario: NamedScenario {
     let name: String
     let title: String
-    /// Whether the app with Reprise is reached by pushes; the seed's never is.
+    /// Whether the app with Reprise gets pushes; the original app never does.
     var isPushed = false
-    /// Whether the seed says anything about it, so that its app can be asked.
+    /// Whether the case study covers it, so that its app can run.
     var isOfSeed = true
-    /// Whether it has a server of its own, because it is killed.
+    /// Whether it has a server of its own, because that is killed.
     var isAlone = false
-    /// Whether two things race to alert the person, so that a second alert is none of the faults if
-    /// the app has counted it.
+    /// Whether two alerts may race, so that a second one counted by the app is no violation.
     var mayRace = false
     /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()
-    /// What happens.
+    /// The actions.
     let play: @Sendable (NoticesPlay) async throws -> Void
 
     /// All, in the order of the demo.

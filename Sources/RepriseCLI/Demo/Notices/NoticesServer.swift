@@ -4,8 +4,7 @@ import RepriseFakes
 import RepriseNIO
 import RepriseWire
 
-/// The server as a process of its own, and Apple's stand-in before it, which hands over what it
-/// takes.
+/// The server as a process of its own, and the stand-in for Apple, which delivers accepted pushes.
 actor NoticesServer {
     static let topic = "org.example.chat"
 
@@ -20,8 +19,8 @@ actor NoticesServer {
     /// Starts both.
     ///
     /// - Parameters:
-    ///   - folder: where the server keeps everything.
-    ///   - taken: a push that Apple has taken, on its way to a device.
+    ///   - folder: the server's data.
+    ///   - taken: called with each push that Apple's stand-in has accepted.
     /// - Throws: ``CommandFailure``; what writing a file throws.
     init(in folder: URL, taken: @escaping @Sendable (FakeRequest) -> Void) async throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -78,7 +77,7 @@ actor NoticesServer {
     }
 }
 
-/// One who talks to the server over HTTP: who sends, and the person before another device.
+/// An HTTP client of the server: the sender, and the person at another device.
 struct NoticesCaller: Sendable {
     let server: String
     let token: AccessToken
@@ -114,7 +113,7 @@ struct NoticesCaller: Sendable {
         try await send("PUT", ["channels", channel, "positions"], #"{"read":\#(seq)}"#)
     }
 
-    /// Where the user stands.
+    /// The user's read state.
     func standing(in channel: String) async throws -> NoticesStanding {
         let answer = try await send("GET", ["channels", channel, "positions"])
         let mine = try answer?.list("positions").first.map { try JSONMembers($0) }
@@ -124,7 +123,7 @@ struct NoticesCaller: Sendable {
     }
 }
 
-/// How far a person has read a conversation, by the server.
+/// A person's read position in a conversation, by the server.
 struct NoticesStanding: Hashable, Sendable {
     var read: Int64 = 0
     var unread: Int64 = 0

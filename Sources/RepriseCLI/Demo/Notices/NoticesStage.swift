@@ -25,7 +25,7 @@ actor NoticesStage {
         self.address = address
     }
 
-    /// Sets the stage, lets `body` play on it, and leaves nothing behind.
+    /// Sets up the fixture, calls `body` with it, and removes it.
     ///
     /// - Throws: ``CommandFailure``, ``RepriseError``; what `body` throws.
     static func with<T: Sendable>(_ body: (NoticesStage) async throws -> T) async throws -> T {
@@ -60,7 +60,7 @@ actor NoticesStage {
         }
     }
 
-    /// Where the phone takes pushes; it says so once it listens.
+    /// The phone's push address, once it listens.
     private static func address(of phone: Phone) async throws -> PushEndpoint.Address {
         let deadline = ContinuousClock.now + DemoPatience.most
         while ContinuousClock.now < deadline {
@@ -70,7 +70,7 @@ actor NoticesStage {
         throw CommandFailure(.internal, "The phone takes no pushes.")
     }
 
-    /// From Apple's stand-in to the phone, one after the other.
+    /// Delivers pushes from Apple's stand-in to the phone, one after the other.
     private static func carry(
         _ pushes: AsyncStream<FakeRequest>, to address: PushEndpoint.Address
     ) async {

@@ -4,7 +4,7 @@ import ReprisePhone
 /// The report for programs.
 struct NoticesSummary: Codable {
     struct Run: Codable {
-        /// What was not as it should have been, each as a sentence.
+        /// The violations, each as a sentence.
         let faults: [String]
         let messages: Int
         /// As the notification centre had them.

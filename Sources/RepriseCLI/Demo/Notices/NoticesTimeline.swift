@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario as a timeline: Reprise's on the left, the times of the seed's app beside it.
+/// One scenario as a timeline: Reprise's on the left, the times of the original app beside it.
 struct NoticesTimeline {
     private let result: NoticesResult
 
@@ -23,7 +23,7 @@ struct NoticesTimeline {
         ).text(terminal)
     }
 
-    /// What was not as it should have been; nil: all was.
+    /// The violations; nil: none.
     private func fate(_ run: NoticesRun) -> String? {
         let faults = result.faults(run)
         return faults.isEmpty

@@ -4,34 +4,32 @@ import RepriseCore
 import ReprisePhone
 import RepriseReminders
 
-/// What waits in the phone's notification centre, held against the goals: a witness that asks
-/// neither app nor journal.
+/// The phone's pending notifications compared with the goals: a checker that uses neither app nor
+/// journal.
 struct NotificationCentre: Sendable {
-    /// What waits.
+    /// The number of pending notifications.
     let pending: Int
-    /// What waits and should not: its goal is gone or put aside, or is not to be asked at that
-    /// time.
+    /// Pending notifications whose goal is gone or paused, or has no reminder at that time.
     let orphans: Int
     /// Goals in use of which the next reminder does not wait.
     let silent: Int
 
-    /// Whether nothing waits that should not, and what should does.
+    /// Whether no pending notification is wrong, and none is missing.
     ///
-    /// - Parameter all: false: there are more goals than the system lets wait, so that it is enough
-    ///   if there is no room left.
-    /// - Returns: whether it is so.
+    /// - Parameter all: false: more goals than the system's limit, so that a full list suffices.
+    /// - Returns: whether both hold.
     func isInOrder(withAll all: Bool) -> Bool {
         orphans == 0 && (all ? silent == 0 : pending >= 60)
     }
 }
 
 extension NotificationCentre {
-    /// Looks.
+    /// Compares.
     ///
     /// - Parameters:
-    ///   - status: how the phone is.
-    ///   - app: whose notifications.
-    ///   - goals: all that the app has.
+    ///   - status: the phone's.
+    ///   - app: of the notifications.
+    ///   - goals: all of the app's.
     init(_ status: PhoneStatus, app: String, goals: [Goal]) {
         let zone = TimeZone(identifier: status.zone) ?? .gmt
         let moment = PhoneMoment(wall: status.now, microseconds: 0)

@@ -1,12 +1,12 @@
 import Foundation
 import RepriseCore
 
-/// The scenario `reminders`: what seed 002 tells of and what it does not, for real, with three
-/// apps.
+/// The scenario `reminders`: the cases of `case-reminder-routing` and more, in real processes, with
+/// three apps.
 struct RemindersDemo: Sendable {
     let scenarios: [RemindersScenario]
     let algorithms: [RemindersAlgorithm]
-    /// Where the report goes beside the terminal.
+    /// The folder for the report; nil: terminal only.
     let output: URL?
     let printsTimelines: Bool
     let isQuiet: Bool

@@ -3,7 +3,7 @@ import Goals
 import RepriseCore
 import ReprisePhone
 
-/// What time does in a scenario.
+/// The effects of time in a scenario.
 extension RemindersPlay {
     func passes(_ time: Duration) async throws { try await phone.advance(by: time) }
 
@@ -39,7 +39,7 @@ extension RemindersPlay {
         try await passes(.seconds((change - 6 * 3_600).timeIntervalSince(now)))
     }
 
-    /// Somebody has made goals and killed the app, and it is eight in the morning.
+    /// The goals exist, the app was killed, and the time is eight in the morning.
     func rangThisMorning(_ goals: [Goal]) async throws {
         try await makes(goals)
         try await kill()
@@ -54,11 +54,11 @@ extension RemindersPlay {
         try await phone.powerOn(after: time)
     }
 
-    /// What rings from now on is listened to.
+    /// Records reminders that ring from now on.
     func listens() async throws { await ear.opens(after: try await phone.status().lastEvent) }
 }
 
-/// Who hears what rings, on the phone's wall clock.
+/// Records what rings, by the phone's wall clock.
 actor RemindersEar {
     /// From which event on; nil: from none.
     private var start: Int?

@@ -4,9 +4,9 @@ import Reprise
 import RepriseCore
 import ReprisePhone
 
-/// One scenario, played by one app: the words that scenarios are written in.
+/// One run of a scenario by one app: the actions and expectations of scenarios.
 ///
-/// Each word returns when what it says has happened; none of them waits for a time.
+/// Each call returns when its effect has happened; none of them waits for a fixed time.
 struct RemindersPlay: Sendable {
     let phone: Phone
     let program: URL
@@ -18,7 +18,7 @@ struct RemindersPlay: Sendable {
     let goals: GoalStore
     /// The number of the last event before.
     let since: Int
-    /// Whether every goal in use is to ring.
+    /// Whether every active goal must ring.
     let leavesNoneSilent: Bool
 
     private static let patience = DemoPatience.most
@@ -57,7 +57,8 @@ struct RemindersPlay: Sendable {
         try await plans()
     }
 
-    /// SIGKILL, once the taps before it were taken: what dies then is the app's, not the system's.
+    /// SIGKILL, after the earlier taps were delivered: only the app's state is lost, not the
+    /// system's.
     func kill() async throws {
         try await until("its taps are taken") { try await tally().untaken == 0 }
         try await phone.kill(app)
@@ -66,7 +67,7 @@ struct RemindersPlay: Sendable {
 
     // MARK: Goals
 
-    /// There are goals, of which the app has not heard yet.
+    /// Creates goals that the app does not know yet.
     func has(_ goals: [Goal]) async throws { try await self.goals.save(goals) }
 
     /// A person makes goals in the app, and it has asked the system to ring for them.
@@ -76,10 +77,10 @@ struct RemindersPlay: Sendable {
         try await plans()
     }
 
-    /// Something is done in the app, which runs.
+    /// Performs a command in the running app.
     ///
-    /// The seed's asks the system six hundred times for two hundred goals: while the phone hears of
-    /// it, it is slow and not stuck.
+    /// The original app calls the system six hundred times for two hundred goals: while the phone
+    /// logs that, it is slow and not stuck.
     func does(_ command: GoalsCommand) async throws {
         let name = try GoalsFolder(of: phone.folder.data(of: app)).leave(command)
         var seen = try await heard()
@@ -136,25 +137,25 @@ struct RemindersPlay: Sendable {
         try await until("its taps are taken") { try await tally().untaken == 0 }
     }
 
-    // MARK: What comes of it
+    // MARK: Expectations
 
     /// Every tap has ended in whatever way.
     func settles() async throws {
         try await until("every tap has come to its end") {
             let tally = try await tally()
             guard tally.untaken == 0 else { return false }
-            // There is no journal yet while an app starts for the first time.
+            // The journal does not exist yet while an app starts for the first time.
             return algorithm == .reprise ? (try? ledger().pending) == 0 : tally.open == 0
         }
     }
 
     /// The app has asked the system for what rings for its goals, as far as it ever will.
     func plans() async throws {
-        // The seed's has done so when it has done what it was told to do.
+        // The original app has finished when its command has.
         guard algorithm == .reprise else { return }
         var deadline = ContinuousClock.now + .seconds(10)
         var seen: Heard?
-        // What does not come true while nothing changes is seen in the end, and judged.
+        // An unmet condition without further changes is judged at the end.
         while ContinuousClock.now < deadline {
             let now = try await heard()
             if now != seen {
@@ -166,7 +167,7 @@ struct RemindersPlay: Sendable {
         }
     }
 
-    /// How far the phone has heard of the app.
+    /// The app's activity as seen by the phone.
     private struct Heard: Equatable {
         var lastEvent: Int
         var pending: [NotificationRequest]
@@ -179,20 +180,20 @@ struct RemindersPlay: Sendable {
             pending: status.apps.first { $0.id == app }?.pending ?? [])
     }
 
-    /// What waits in the notification centre becomes this.
+    /// Waits until the notification centre meets the condition.
     func comesTo(_ what: String, _ condition: (NotificationCentre) -> Bool) async throws {
         try await until(what) { condition(try await centre()) }
     }
 
-    /// What the app's journal says, read from outside.
+    /// The ledger of the app's journal, read from outside.
     func ledger() throws -> LedgerSum { try Reprise.ledger(at: phone.folder.data(of: app)) }
 
-    /// What the phone holds, beside what the goals say.
+    /// The phone's pending notifications beside the goals.
     func centre() async throws -> NotificationCentre {
         try await NotificationCentre(phone.status(), app: app, goals: goals.goals())
     }
 
-    /// What has happened with this app.
+    /// The phone's log of this app.
     func log() async throws -> [PhoneEvent] {
         try await phone.log().filter { $0.number > since && ($0.app == app || $0.app == nil) }
     }

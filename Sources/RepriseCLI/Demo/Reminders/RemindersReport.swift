@@ -7,7 +7,7 @@ struct RemindersReport: Sendable {
     let algorithms: [RemindersAlgorithm]
     let took: Duration
 
-    /// Whether the promises held.
+    /// Whether all invariants held.
     var hasPassed: Bool { !results.isEmpty && results.allSatisfy(\.isKept) }
 
     // MARK: For people
@@ -35,7 +35,7 @@ struct RemindersReport: Sendable {
         guard let run = result.run(algorithm) else { return ("–", nil) }
         let faults = result.faults(run)
         guard faults.isEmpty else {
-            // What was seen, and what is left behind: no more has room.
+            // Only the screens and the orphans fit.
             let others = faults.filter { if case .orphans = $0 { false } else { true } }
             let left = faults.filter { !others.contains($0) }
             return ((others.prefix(1) + left).map(\.word).joined(separator: " "), .red)

@@ -1,8 +1,8 @@
 import RepriseCore
 
-/// What the apps have made of one scenario.
+/// The results of the apps in one scenario.
 struct RemindersResult: Sendable {
-    /// What was not as it should have been.
+    /// A violation.
     enum Fault: Hashable, Sendable {
         /// That many taps led nowhere.
         case lost(Int)
@@ -10,11 +10,11 @@ struct RemindersResult: Sendable {
         case twice(Int)
         /// This screen instead of another.
         case screen(String)
-        /// So many wait in the notification centre and should not.
+        /// This number of pending notifications are wrong.
         case orphans(Int)
-        /// So many goals do not ring the next time.
+        /// This number of goals will not ring.
         case silent(Int)
-        /// So many requests were not kept by the phone.
+        /// This number of requests were dropped by the phone.
         case dropped(Int)
         /// It rang at other times.
         case heard([String])
@@ -22,7 +22,7 @@ struct RemindersResult: Sendable {
         case applied([String])
     }
 
-    /// The seed's metric: “data entry sheet appears within 500ms of tap”.
+    /// The case study's metric: “data entry sheet appears within 500ms of tap”.
     static let metric = Duration.milliseconds(500)
 
     let scenario: RemindersScenario
@@ -49,20 +49,20 @@ struct RemindersResult: Sendable {
         return faults
     }
 
-    /// The seed has one screen for all that is not there, and means it.
+    /// The original app deliberately has one screen for every missing target.
     private static func isRight(_ seen: String, _ due: String, _ app: RemindersAlgorithm) -> Bool {
         seen == due
             || app != .reprise && due.hasPrefix("deletedGoal ")
                 && seen == due.replacing("deletedGoal", with: "missingGoal")
     }
 
-    /// Whether every promise was kept.
+    /// Whether all invariants held.
     var isKept: Bool {
         guard let run = run(.reprise), let ledger = run.ledger else { return false }
         return faults(run).isEmpty && ledger.isSettled(as: scenario.outcomes)
     }
 
-    /// From the tap to what was seen, the longest; nil: nothing was.
+    /// The longest time from a tap to its screen; nil: none was seen.
     func time(_ run: RemindersRun) -> Duration? {
         run.time(since: [scenario.startsAtLaunch ? "launched" : "tapped"])
     }

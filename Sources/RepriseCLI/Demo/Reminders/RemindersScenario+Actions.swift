@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseReminders
 
-/// Buttons of notifications, pressed while the app does not run: the seed has none.
+/// Buttons of notifications, pressed while the app does not run: the original app has none.
 extension RemindersScenario {
     static let actions = [
         RemindersScenario(
@@ -19,7 +19,7 @@ extension RemindersScenario {
             try await play.rangThisMorning([.demo("read")])
             try await play.press(.button("later"), of: "read")
             try await play.isTaken()
-            // The witness sees a request at a time that no schedule names.
+            // The checker sees a request at a time that no schedule names.
             try await play.comesTo("it is to ring in ten minutes") { $0.orphans == 1 }
             try await play.passes(.seconds(3_600))
             try await play.launch()

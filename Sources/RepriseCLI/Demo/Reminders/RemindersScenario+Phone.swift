@@ -3,7 +3,7 @@ import RepriseCore
 import ReprisePhone
 import RepriseReminders
 
-/// What the seed does not tell of: many goals, deaths in the middle of a plan, calendars, older
+/// Cases beyond the case study: many goals, kills in the middle of a plan, calendars, older
 /// versions.
 extension RemindersScenario {
     static let crowds = [
@@ -44,7 +44,7 @@ extension RemindersScenario {
         ) { play in
             try await play.makes([.demo("read"), .demo("run")])
             try await play.isOff(for: .days(7))
-            // What was missed is shown at its start; whichever of it is tapped.
+            // Missed reminders are shown at the start; any of them is tapped.
             try await play.tap(of: "read")
         },
     ]

@@ -3,7 +3,7 @@ import RepriseCore
 import ReprisePhone
 import RepriseReminders
 
-/// What seed 002 tells of.
+/// The cases of `case-reminder-routing`.
 extension RemindersScenario {
     /// Its test cases (373–424).
     static let cases = [
@@ -136,7 +136,7 @@ extension RemindersScenario {
             },
         ]
 
-    /// What becomes of a goal between its ring and its screen.
+    /// Changes of a goal between its ring and its screen.
     static let changes = [
         RemindersScenario(
             name: "deleted-meanwhile", title: "deleted while the tap waits",

@@ -3,33 +3,32 @@ import RepriseCore
 import ReprisePhone
 import RepriseReminders
 
-/// One scenario of the demo `reminders`: what happens on the phone, and what has to come of it.
+/// One scenario of the demo `reminders`: its actions on the phone, and its expected results.
 struct RemindersScenario: NamedScenario {
     let name: String
     let title: String
-    /// What a person has to see, in order, in the words of ``GoalsScreen``.
+    /// The expected screens, in order, in the words of ``GoalsScreen``.
     var screens: [String] = []
-    /// When a reminder has to ring from ``RemindersPlay/listens()`` on, by the phone's wall clock;
-    /// nil: it is not listened to.
+    /// When a reminder must ring from ``RemindersPlay/listens()`` on, by the phone's wall clock;
+    /// nil: not checked.
     var heard: [String]?
-    /// How many buttons of notifications are pressed: what they do has no screen.
+    /// The number of pressed notification buttons: their effects have no screen.
     var buttons = 0
-    /// What the app's goals have to be given by buttons, each once.
+    /// The commands that buttons must apply to the goals, each once.
     var applied: [String] = []
-    /// Whether the phone holds at least one reminder of every goal in use in the end.
+    /// Whether the phone must hold a reminder of every active goal at the end.
     var leavesNoneSilent = true
-    /// Whether the seed says anything about it, so that its code can be asked.
+    /// Whether the case study covers it, so that its code can run.
     var isOfSeed = true
-    /// Whether nobody waits for a screen, so that it can be played beside others without being in
-    /// the way of their times.
+    /// Whether it measures no time, so that it can run beside others.
     var isUntimed: Bool { screens.isEmpty || takesLong }
-    /// Whether it is the goals that take long.
+    /// Whether loading the goals is slow.
     var takesLong = false
-    /// Whether a person opens the app again, from when time is counted then.
+    /// Whether time is counted from a second launch by the person.
     var startsAtLaunch = false
     /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()
-    /// What happens.
+    /// The actions.
     let play: @Sendable (RemindersPlay) async throws -> Void
 
     /// How the taps have to end, by the ledger.

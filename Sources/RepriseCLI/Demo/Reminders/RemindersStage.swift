@@ -14,7 +14,7 @@ actor RemindersStage {
         self.program = program
     }
 
-    /// Sets the stage, lets `body` play on it, and leaves nothing behind.
+    /// Sets up the fixture, calls `body` with it, and removes it.
     ///
     /// - Throws: ``CommandFailure``, ``RepriseError``; what `body` throws.
     static func with<T>(_ body: (RemindersStage) async throws -> T) async throws -> T {
@@ -63,7 +63,7 @@ actor RemindersStage {
     }
 }
 
-/// What one app has made of a scenario.
+/// The results of one app in a scenario.
 struct RemindersRun: Sendable {
     let algorithm: RemindersAlgorithm
     let log: [PhoneEvent]
@@ -72,19 +72,19 @@ struct RemindersRun: Sendable {
     let heard: [String]
     let ledger: LedgerSum?
 
-    /// What a person saw.
+    /// The screens that a person saw.
     var screens: [String] { log.filter { $0.what == "app.screen" }.map(\.detail) }
 
-    /// What the goals were given by buttons.
+    /// The commands that buttons applied to the goals.
     var applied: [String] { log.filter { $0.what == "app.applied" }.map(\.detail) }
 
-    /// What the phone did not keep, because it was too many.
+    /// Requests that the phone dropped at its limit.
     var dropped: Int {
         log.filter { $0.what == "dropped" && $0.detail.hasSuffix("more than 64 pending") }.count
     }
 
-    /// Whether it knows its goals: Reprise finds out for itself, the seed schedules where a person
-    /// makes them.
+    /// Whether it knows its goals: Reprise reads the store, the original schedules where a person
+    /// creates them.
     var hasMadeGoals: Bool { algorithm == .reprise || log.contains { $0.what == "app.did" } }
 
     /// From the tap to its screen, the longest one; nil: there was none.

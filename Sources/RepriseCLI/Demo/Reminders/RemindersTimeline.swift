@@ -1,7 +1,7 @@
 import RepriseCore
 import ReprisePhone
 
-/// One scenario as a timeline: Reprise's on the left, the times of the seed's apps beside it.
+/// One scenario as a timeline: Reprise's on the left, the times of the original apps beside it.
 struct RemindersTimeline {
     private let result: RemindersResult
 
@@ -24,7 +24,7 @@ struct RemindersTimeline {
         ).text(terminal)
     }
 
-    /// What was not as it should have been; nil: all was.
+    /// The violations; nil: none.
     private func fate(_ run: RemindersRun) -> String? {
         let faults = result.faults(run)
         return faults.isEmpty

@@ -1,12 +1,12 @@
 import Foundation
 
-/// What the file system says about a file.
+/// A file's attributes from the file system.
 struct FileFacts: Hashable, Sendable, Codable {
     enum Kind: String, Hashable, Sendable, Codable { case file, folder, link, other }
 
     let kind: Kind
     let size: Int64
-    /// Stays the same when a file is renamed, and is another one's when it is replaced.
+    /// The inode: kept by a rename, different after a replacement.
     let number: UInt64
     let device: Int64
     /// How many names it has.
@@ -36,7 +36,7 @@ struct FileFacts: Hashable, Sendable, Codable {
     /// Whether it is the same file, whatever its name.
     func isSame(as other: FileFacts) -> Bool { number == other.number && device == other.device }
 
-    /// Whether it is the same file and nobody has written to it.
+    /// Whether it is the same file without any write since.
     func isUnchanged(since other: FileFacts) -> Bool {
         isSame(as: other) && size == other.size && changed == other.changed
     }

@@ -2,13 +2,14 @@ import Crypto
 import Foundation
 import RepriseCore
 
-/// A file that grows under a hidden name beside its place, and takes its place when it is whole.
+/// A file that grows under a hidden name beside its destination, and is renamed when it is
+/// complete.
 ///
-/// `begin → write… → sync…→ place`; a process that dies in between goes on from the last position
-/// that was synced and kept.
+/// `begin → write… → sync…→ place`; after a kill it continues from the last position that was
+/// synced and kept.
 actor PartFile {
     let folder: SandboxFolder
-    /// The file's name when it is whole.
+    /// The final name.
     let name: String
     private let partName: String
     private let file: OpenFile
@@ -23,9 +24,9 @@ actor PartFile {
         self.file = file
     }
 
-    /// Opens the half-written file of a task, or makes it.
+    /// Opens or creates the half-written file of a task.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.fileExists`, and what the sandbox says.
+    /// - Throws: ``RepriseCore/RepriseError`` `.fileExists`, and the sandbox's errors.
     static func open(
         _ path: SandboxPath, in sandbox: Sandbox, key: String, replacing: Bool
     ) async throws -> PartFile {
@@ -42,14 +43,14 @@ actor PartFile {
         }
     }
 
-    /// Removes the half-written file of a task that nothing will come of.
+    /// Removes the half-written file of an abandoned task.
     static func discard(_ path: SandboxPath, in sandbox: Sandbox, key: String) async {
         try? await Blocking.run {
             _ = try sandbox.folder(of: path).folder.remove(PartName.of(key))
         }
     }
 
-    /// Cuts it to a position, and reads what is before that for the checksum.
+    /// Truncates it to a position, and hashes the part before.
     ///
     /// - Returns: false if it is shorter than that; then it is empty.
     func begin(at position: Int64) async throws -> Bool {
@@ -78,16 +79,16 @@ actor PartFile {
         bytes += Int64(piece.count)
     }
 
-    /// Makes what was written durable.
+    /// Makes all writes durable.
     func sync() async throws {
         let file = file
         try await Blocking.run { try file.sync() }
     }
 
-    /// SHA-256 of what was written, in hexadecimal digits.
+    /// SHA-256 of the written bytes, in hexadecimal digits.
     var digest: String { Hex.text(hash.finalize()) }
 
-    /// What the file system says about it.
+    /// The file's attributes.
     func facts() async throws -> FileFacts {
         let file = file
         return try await Blocking.run { try file.facts() }

@@ -1,13 +1,13 @@
 import Foundation
 import RepriseCore
 
-/// That a whole file is about to take its place: written before it does, so that a process which
-/// dies right after knows that it is done.
+/// A durable record that a complete file is about to be renamed into place, for the next process
+/// after a kill.
 struct Placing<Output: Codable & Sendable>: Codable, Sendable {
     let file: FileFacts
     let output: Output
 
-    /// Whether the file has taken its place; a second name that a kill has left is removed.
+    /// Whether the file is in place; removes a second name left by a kill.
     func isDone(_ path: SandboxPath, in sandbox: Sandbox, key: String) async throws -> Bool {
         let file = file
         return try await Blocking.run {
@@ -23,9 +23,9 @@ struct Placing<Output: Codable & Sendable>: Codable, Sendable {
 }
 
 extension PartFile {
-    /// Makes the file durable, has its identity kept, and gives it its name.
+    /// Makes the file durable, keeps its identity, and renames it into place.
     ///
-    /// `keep` writes down that this comes next; it must be durable when it returns.
+    /// `keep` records the identity; it must be durable when it returns.
     func finish<Output: Codable & Sendable>(
         _ output: Output, replacing: Bool, keep: @Sendable (Placing<Output>) async throws -> Void
     ) async throws -> Output {
@@ -35,10 +35,9 @@ extension PartFile {
         return output
     }
 
-    /// Gives the file its name, if it was whole when the process died and nothing has changed it
-    /// since.
+    /// Renames the file into place, if it was complete at the kill and is unchanged.
     ///
-    /// - Returns: nil if it has to be made.
+    /// - Returns: nil if it must be made again.
     func finish<Output: Codable & Sendable>(
         _ placing: Placing<Output>?, replacing: Bool
     ) async throws -> Output? {

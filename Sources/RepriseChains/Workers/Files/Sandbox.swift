@@ -1,24 +1,23 @@
 public import Foundation
 import RepriseCore
 
-/// The folders in which workers may touch files.
+/// The folders in which workers may access files.
 ///
 /// ```swift
 /// let sandbox = Sandbox(["documents": .documentsDirectory, "caches": .cachesDirectory])
 /// ```
 ///
-/// A path is walked one part at a time with `openat(2)` and `O_NOFOLLOW`, from a descriptor of the
-/// folder before, and the file itself is opened, renamed and removed by the descriptor of its
-/// folder. So no link is ever followed, whenever it was put there. The folders named here may
-/// themselves be reached by links. What remains: a folder that somebody moves out of the sandbox
-/// while a worker stands in it takes that worker with it; hard links and mounts are as good as the
-/// file; and ``UploadWorker`` opens its file a second time by its path, where only the last part is
-/// kept from being a link.
+/// A path is opened one part at a time with `openat(2)` and `O_NOFOLLOW`, and the file itself is
+/// opened, renamed and removed by the descriptor of its folder. So no link below a folder is ever
+/// followed, whenever it was put there. The named folders themselves may be reached by links. Not
+/// covered: a folder that is moved out of the sandbox while a worker uses it; hard links and
+/// mounts; and ``UploadWorker`` opens its file a second time by its path, where only the last part
+/// is checked for links.
 public struct Sandbox: Sendable {
     /// The folders by their names.
     public let roots: [String: URL]
 
-    /// Names the folders; they are looked at when a worker comes to them.
+    /// Names the folders; they are opened when a worker needs them.
     public init(_ roots: [String: URL]) { self.roots = roots }
 
     /// The folder that a file is in, and the file's name there.
@@ -44,13 +43,13 @@ public struct Sandbox: Sendable {
         return (folder, name)
     }
 
-    /// Removes half-written files that nobody has touched for longer than a chain is kept.
+    /// Removes half-written files that are older than a chain is kept.
     ///
     /// A task that ended for good while it was not running leaves one behind. Call it now and then;
-    /// it walks through all folders.
+    /// it scans all folders.
     ///
-    /// - Parameter age: how old they are at least.
-    /// - Returns: how many were removed.
+    /// - Parameter age: the smallest age.
+    /// - Returns: the number of removed files.
     /// - Throws: `RepriseError` `.diskFailed`, `.notWritable`.
     @discardableResult
     public func sweep(olderThan age: Duration = WorkerLimits.leftover) async throws -> Int {

@@ -1,8 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// An open folder of the sandbox: all that is done in it is done by its descriptor, and follows no
-/// link.
+/// An open folder of the sandbox: all operations use its descriptor, and follow no link.
 final class SandboxFolder: Sendable {
     private let descriptor: Int32
 
@@ -25,7 +24,7 @@ final class SandboxFolder: Sendable {
         }
         let folder = openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder < 0 else { return SandboxFolder(descriptor: folder) }
-        // Linux says ENOTDIR for a link that should be a folder.
+        // Linux reports ENOTDIR for a link in a folder's place.
         let number = errno
         if try look(name)?.kind == .link { throw WorkerFailure.system(ELOOP, "enter a folder") }
         guard number != ENOTDIR else {
@@ -35,7 +34,7 @@ final class SandboxFolder: Sendable {
         throw WorkerFailure.system(number, "enter a folder")
     }
 
-    /// What stands there; nil: nothing.
+    /// The attributes of this name; nil: no such file.
     func look(_ name: String) throws -> FileFacts? {
         var facts = stat()
         guard fstatat(descriptor, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -45,10 +44,9 @@ final class SandboxFolder: Sendable {
         return FileFacts(facts)
     }
 
-    /// A name in it that leads into this very folder, whatever stands at its path by now, while it
-    /// is open.
+    /// A path into this very folder while it is open, even if its own path was replaced.
     ///
-    /// - Returns: nil where the system has no such names.
+    /// - Returns: nil where the system has no such paths.
     func place(of name: String) -> URL? {
         #if os(Linux)
             return URL(fileURLWithPath: "/proc/self/fd/\(descriptor)/\(name)", isDirectory: false)
@@ -60,7 +58,7 @@ final class SandboxFolder: Sendable {
     /// Opens a regular file to read it.
     func reading(_ name: String) throws -> OpenFile { try opening(name, O_RDONLY) }
 
-    /// Opens a regular file that has no other name, to write; makes it if it is missing.
+    /// Opens or creates a regular file with a single name, for writing.
     func writing(_ name: String) throws -> OpenFile {
         let file = try opening(name, O_RDWR | O_CREAT)
         guard try file.facts().names == 1 else {
@@ -72,7 +70,7 @@ final class SandboxFolder: Sendable {
     }
 
     private func opening(_ name: String, _ flags: Int32) throws -> OpenFile {
-        // A pipe with nobody at its other end would block here for ever.
+        // A pipe without a reader would block here for ever.
         let file = openat(descriptor, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw WorkerFailure.system(errno, "open") }
         let opened = OpenFile(descriptor: file)
@@ -83,14 +81,14 @@ final class SandboxFolder: Sendable {
         return opened
     }
 
-    /// Gives a file another name; what had it is replaced.
+    /// Renames a file; an existing target is replaced.
     func rename(_ name: String, to folder: SandboxFolder, _ target: String) throws {
         guard renameat(descriptor, name, folder.descriptor, target) == 0 else {
             throw WorkerFailure.system(errno, "rename a file")
         }
     }
 
-    /// Gives a file another name, if nothing has that.
+    /// Renames a file, unless the target exists.
     func renameIfFree(_ name: String, to folder: SandboxFolder, _ target: String) throws {
         guard linkat(descriptor, name, folder.descriptor, target, 0) == 0 else {
             guard errno == EEXIST else { throw WorkerFailure.system(errno, "name a file") }
@@ -101,9 +99,9 @@ final class SandboxFolder: Sendable {
         try remove(name)
     }
 
-    /// Removes a file; a folder is none.
+    /// Removes a file, but no folder.
     ///
-    /// - Returns: false if there was nothing.
+    /// - Returns: false if it did not exist.
     @discardableResult
     func remove(_ name: String) throws -> Bool {
         if unlinkat(descriptor, name, 0) == 0 { return true }
@@ -125,7 +123,7 @@ final class SandboxFolder: Sendable {
         return overflow ? .max : bytes
     }
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.diskFull` if so many bytes have no room.
+    /// - Throws: ``RepriseCore/RepriseError`` `.diskFull` if the bytes do not fit.
     func checkRoom(for bytes: Int64) throws {
         guard try freeBytes() - WorkerLimits.freeBytesLeft < bytes else { return }
         throw RepriseError(

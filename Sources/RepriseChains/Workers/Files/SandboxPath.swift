@@ -6,20 +6,19 @@ import RepriseCore
 /// SandboxPath("documents", "photos/1.jpg")
 /// ```
 ///
-/// It is written with a chain's input, and still right when the system has moved the app's
-/// container: that happens with every update.
+/// Stored with a chain's input, and still right after an update of the app has moved its container.
 public struct SandboxPath: Hashable, Sendable, Codable, CustomStringConvertible {
     /// Which of the sandbox's folders.
     public var root: String
-    /// Where below it: parts with `/` between them; no `..`, `.`, empty part or NUL, at most 1,024
-    /// bytes.
+    /// The relative path: parts with `/` between them; no `..`, `.`, empty part or NUL, at most
+    /// 1,024 bytes.
     public var path: String
 
-    /// Names a file; nothing is checked yet.
+    /// Names a file, without any check.
     ///
     /// - Parameters:
-    ///   - root: which of the sandbox's folders.
-    ///   - path: where below it.
+    ///   - root: the name of the sandbox's folder.
+    ///   - path: relative to it.
     public init(_ root: String, _ path: String) {
         self.root = root
         self.path = path
@@ -37,7 +36,7 @@ public struct SandboxPath: Hashable, Sendable, Codable, CustomStringConvertible 
         }
         guard path.utf8.first != UInt8(ascii: "/") else { throw refused("It is absolute") }
         guard !path.utf8.contains(0) else { throw refused("It holds a NUL") }
-        // By bytes: a character may hold the slash together with a combining mark.
+        // By bytes: a character may join the slash with a combining mark.
         let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
         guard parts.count <= WorkerLimits.pathParts else { throw refused("It has too many parts") }

@@ -1,17 +1,17 @@
 package import RepriseCore
 
-/// Says which servers workers may ask: what a chain's input names was often named by somebody else.
+/// Decides which servers workers may access: URLs in a chain's input often come from elsewhere.
 ///
 /// ```swift
 /// AddressGuard(allowed: ["printer.local:631"])
 /// ```
 ///
-/// Only http and https; no user's name in the URL; no address of this machine, this link, a group
-/// or nobody, however it is written, and no name that has such an address among its own. A name is
-/// looked up first, all of its addresses are checked, and the connection is made to one of them
-/// (``RepriseCore/HTTPCall/address``), so that a second answer of the name server leads nowhere
-/// else. `URLSession` cannot do that: it looks the name up again, and whoever answers for that name
-/// could answer differently in between. Each redirect is checked in the same way.
+/// Allows http and https only; no user name in the URL; no loopback, link-local, multicast or
+/// unspecified address in any spelling, and no name that resolves to one. A name is resolved first,
+/// all of its addresses are checked, and the connection goes to one of them
+/// (``RepriseCore/HTTPCall/address``), so that a second answer of the name server has no effect.
+/// `URLSession` cannot do that: it resolves the name again, and the answer may differ. Each
+/// redirect is checked in the same way.
 public struct AddressGuard: Sendable {
     private let allowed: Set<String>
     private let refusesPrivateNetworks: Bool
@@ -21,8 +21,7 @@ public struct AddressGuard: Sendable {
     /// Makes a guard.
     ///
     /// - Parameters:
-    ///   - allowed: servers that may be asked wherever they are, each as `host:port`, as it stands
-    ///     in the URL.
+    ///   - allowed: servers that skip the check, each as `host:port`, as in the URL.
     ///   - refusesPrivateNetworks: also refuses 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16,
     ///     100.64.0.0/10, fc00::/7 and the like.
     public init(allowed: Set<String> = [], refusesPrivateNetworks: Bool = false) {
@@ -44,8 +43,7 @@ public struct AddressGuard: Sendable {
 
     /// Checks a URL.
     ///
-    /// - Returns: the URL as it is to be asked, and addresses that were checked; none for a server
-    ///   that the app allows.
+    /// - Returns: the normalised URL and its checked addresses; none for an allowed server.
     /// - Throws: ``RepriseCore/RepriseError`` `.addressRefused`, `.unreachable`, `.timedOut`.
     func check(_ url: String) async throws -> CheckedAddress { try await check(WebAddress(url)) }
 
@@ -102,7 +100,7 @@ struct CheckedAddress: Hashable, Sendable {
     let place: WebAddress
     let addresses: [String]
 
-    /// Where to connect to; another one with each attempt.
+    /// The address to connect to; another one with each attempt.
     func address(attempt: Int) -> String? {
         addresses.isEmpty ? nil : addresses[(max(attempt, 1) - 1) % addresses.count]
     }

@@ -1,27 +1,27 @@
 import RepriseCore
 
-/// How far a download is: all that its next attempt must know to go on.
+/// The position of a download: all that its next attempt needs.
 struct DownloadPosition: Codable, Hashable, Sendable {
     /// Names this version of the content byte for byte, for `If-Range`: a strong `ETag`, or a
     /// `Last-Modified` that is older than the answer.
     var validator: String
     /// How many bytes are on the disk.
     var bytes: Int64
-    /// How many there are in all, if the server has said so.
+    /// The total size, if the server has sent it.
     var total: Int64?
 }
 
-/// What an answer to the request for a download means.
+/// The meaning of a response to a download's request.
 enum DownloadAnswer: Hashable, Sendable {
     /// The content from this position on.
     case goesOn(total: Int64?)
     /// The content from its first byte.
     case begins(validator: String?, total: Int64?)
-    /// The server does not go on from there: ask again for all of it.
+    /// The server cannot resume: request everything.
     case beginAnew(String)
 
-    /// Reads the beginning of the answer to the request for what is behind a position; without one,
-    /// for all.
+    /// Interprets the head of a response to a request from a position; without a position, for
+    /// everything.
     static func reading(_ head: HTTPHead, from position: DownloadPosition?) throws -> Self {
         guard let position else {
             guard head.status != 206 else {
@@ -80,7 +80,7 @@ enum DownloadAnswer: Hashable, Sendable {
         return length
     }
 
-    /// What names the content byte for byte, if anything does (RFC 9110 §8.8, §13.1.5).
+    /// A strong validator of the content, if the response has one (RFC 9110 §8.8, §13.1.5).
     static func validator(of head: HTTPHead) -> String? {
         if let tag = head.headers["etag"] {
             let isStrong = tag.count >= 2 && tag.first == "\"" && tag.last == "\""

@@ -1,7 +1,7 @@
 import RepriseCore
 
-/// Asks where the guard lets it, follows where it is sent if the guard lets it there too, and tells
-/// nobody what was meant for another.
+/// Sends requests to checked addresses, follows checked redirects, and sends credentials to the
+/// original origin only.
 struct GuardedTransport: Sendable {
     /// Ends an exchange whose answer leads elsewhere.
     private struct SentElsewhere: Error {
@@ -9,16 +9,16 @@ struct GuardedTransport: Sendable {
         let location: String
     }
 
-    /// What is told to the server that was meant, and to no other.
+    /// Headers that only the original origin gets.
     private static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 
     let transport: any HTTPTransport
     let addresses: AddressGuard
     var credentials: Credentials?
 
-    /// Sends a request; `head` and `chunk` see only the answer at the end of the way.
+    /// Sends a request; `head` and `chunk` get the response after all redirects.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` as ``RepriseCore/HTTPTransport`` says, and
+    /// - Throws: ``RepriseCore/RepriseError`` as ``RepriseCore/HTTPTransport``, and
     ///   `.addressRefused`, `.refused`.
     func exchange(
         _ call: HTTPCall, attempt: Int,
@@ -109,10 +109,10 @@ struct GuardedTransport: Sendable {
     }
 }
 
-/// Gives the headers that say who asks, fresh for each attempt, so that no token is written into a
-/// chain's input.
+/// Gives authentication headers, fresh for each attempt, so that no token is written into a chain's
+/// input.
 ///
-/// It is given the origin of the first request (`https://example.org`); another origin to which
-/// that redirects is not told.
+/// Its argument is the origin of the first request (`https://example.org`); a redirect to another
+/// origin does not get them.
 public typealias Credentials =
     @Sendable (_ origin: String) async throws -> [String: String]

@@ -1,12 +1,13 @@
 import Foundation
 import RepriseCore
 
-/// What a status means to a task.
+/// The meaning of a status to a task.
 enum StatusPolicy {
-    /// Lets what is done pass.
+    /// Returns for a status of success.
     ///
-    /// Statuses that are `accepted` are as good as 2xx. Else it throws `HandOverFailure`
-    /// `.permanent`, or `.retry` if the server has named a wait, or `.unavailable` for another try.
+    /// Statuses that are `accepted` succeed like 2xx. Else it throws `HandOverFailure`
+    /// `.permanent`, or `.retry` if the server sent `Retry-After`, or `.unavailable` for another
+    /// try.
     static func check(
         _ head: HTTPHead, accepted: Set<Int> = [], now: WallTime = .current
     ) throws {
@@ -23,7 +24,7 @@ enum StatusPolicy {
         }
     }
 
-    /// How long the server asks to wait: seconds, or a moment (RFC 9110 §10.2.3); at most a day.
+    /// The wait that the server asks for: seconds, or a date (RFC 9110 §10.2.3); at most a day.
     static func retryAfter(_ head: HTTPHead, _ now: WallTime) -> Duration? {
         guard let text = head.headers["retry-after"]?.trimmingCharacters(in: .whitespaces) else {
             return nil
@@ -38,8 +39,7 @@ enum StatusPolicy {
 }
 
 extension WallTime {
-    /// What this machine's clock says; a server's wish is measured by it and bounded, nothing else
-    /// is.
+    /// This machine's clock; used only for a server's `Retry-After`, which is bounded.
     static var current: WallTime {
         WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
     }

@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// A URL that is read strictly: what this reads as a host is what every transport reads as one.
+/// A strictly parsed URL: every transport reads the same host from it.
 struct WebAddress: Hashable, Sendable {
     let isSecure: Bool
     /// In lower case; an IPv6 address without its brackets.
@@ -48,7 +48,7 @@ struct WebAddress: Hashable, Sendable {
         return "\(isSecure ? "https" : "http")://\(name)\(usual ? "" : ":\(port)")"
     }
 
-    /// Where a `Location` leads from here (RFC 3986 §5).
+    /// Resolves a `Location` relative to this URL (RFC 3986 §5).
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.addressRefused`.
     func following(_ location: String) throws -> WebAddress {
