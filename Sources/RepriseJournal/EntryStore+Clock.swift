@@ -43,15 +43,15 @@ extension EntryStore {
             books.sighted = books.clock.last.uptime
             return books.clock
         }
-        try db.execute(
+        try db.cachedStatement(
             sql: """
                 UPDATE journal SET sightedWall = ?, sightedUptime = ?, sightedBoot = ?, doubted = ?,
                 doubtSeen = ?
-                """,
-            arguments: [
-                clock.last.wall.milliseconds, clock.last.uptime.milliseconds, clock.last.boot,
-                clock.doubt != nil, clock.doubt?.milliseconds ?? 0,
-            ])
+                """
+        ).execute(arguments: [
+            clock.last.wall.milliseconds, clock.last.uptime.milliseconds, clock.last.boot,
+            clock.doubt != nil, clock.doubt?.milliseconds ?? 0,
+        ])
     }
 
     /// - Returns: the reading that an earlier process stored, and its doubt of the calendar.

@@ -102,7 +102,8 @@ extension EntryStore {
             let code = Int.fromDatabaseValue(row[0]).flatMap(StateCode.init(rawValue:))
             if let outcome = code?.outcome { counts[outcome, default: 0] += 1 }
         }
-        try db.execute(sql: "DELETE FROM quarantine WHERE due <= ?", arguments: [now.milliseconds])
+        try db.cachedStatement(sql: "DELETE FROM quarantine WHERE due <= ?")
+            .execute(arguments: [now.milliseconds])
         counts[.dead, default: 0] += db.changesCount
         for (outcome, count) in counts where count > 0 {
             try db.cachedStatement(

@@ -113,6 +113,15 @@ struct JournalOpening: Sendable {
         }
     }
 
+    /// Makes a database ours that is open already: no file is looked at, and nothing is migrated.
+    func takeOver(_ pool: DatabasePool) throws -> (EntryStore, OpeningReport) {
+        do {
+            return try pool.write { db in try becomeOwner(db) }
+        } catch {
+            throw JournalFailure.classify(error, path: folder.database)
+        }
+    }
+
     @discardableResult
     private static func nextIncarnation(_ db: Database) throws -> Int64 {
         do {

@@ -7,10 +7,13 @@ enum LedgerReading {
     static func sum(_ db: Database, schemas: [JournalSchema]) throws -> LedgerSum {
         var sum = LedgerSum()
         for outcome in Outcome.allCases { sum.outcomes[outcome] = 0 }
-        let counters = try Row.fetchOne(db, sql: "SELECT accepted, duplicates FROM journal")
+        let counters = try Row.fetchOne(
+            db.cachedStatement(sql: "SELECT accepted, duplicates FROM journal"))
         sum.accepted = counters.flatMap { Int64.fromDatabaseValue($0[0]) } ?? 0
         sum.duplicates = counters.flatMap { Int64.fromDatabaseValue($0[1]) } ?? 0
-        for row in try Row.fetchAll(db, sql: "SELECT state, COUNT(*) FROM entry GROUP BY state") {
+        let states = try Row.fetchAll(
+            db.cachedStatement(sql: "SELECT state, COUNT(*) FROM entry GROUP BY state"))
+        for row in states {
             let count = Int64.fromDatabaseValue(row[1]) ?? 0
             guard let code = Int.fromDatabaseValue(row[0]).flatMap(StateCode.init(rawValue:))
             else { continue }  // not counted, so the sum says that something is wrong
@@ -20,12 +23,16 @@ enum LedgerReading {
                 sum.pending += count
             }
         }
-        for row in try Row.fetchAll(db, sql: "SELECT outcome, count FROM retired") {
+        let retired = try Row.fetchAll(
+            db.cachedStatement(sql: "SELECT outcome, count FROM retired"))
+        for row in retired {
             guard let outcome = String.fromDatabaseValue(row[0]).flatMap(Outcome.init(rawValue:))
             else { continue }
             sum.outcomes[outcome, default: 0] += Int64.fromDatabaseValue(row[1]) ?? 0
         }
-        let broken = try Int64.fetchOne(db, sql: "SELECT COUNT(*) FROM quarantine") ?? 0
+        let broken =
+            try Int64.fetchOne(db.cachedStatement(sql: "SELECT COUNT(*) FROM quarantine"))
+            ?? 0
         sum.outcomes[.dead, default: 0] += broken
         for schema in schemas { sum.add(try schema.ledger(db)) }
         return sum

@@ -6,7 +6,7 @@ import Synchronization
 /// A journal without threads of its own: each call completes before it returns.
 ///
 /// Driven by the simulation: the shipping opening, transactions and batches, in sequence.
-package final class SteppedJournal {
+package final class SteppedJournal: Sendable {
     package typealias Job = (Database) throws -> Void
     package typealias Transaction = @Sendable (Database, Entry) throws -> Void
 
@@ -31,6 +31,22 @@ package final class SteppedJournal {
         lock = opened.lock
         opening = opened.report
         commit = GroupCommit(store: opened.store, path: opened.pool.path)
+    }
+
+    /// Takes an open one over, as the next process does with what it finds in its folder: that
+    /// one's connection goes on, and it owns nothing any more.
+    ///
+    /// The transaction is the opening's; files, migrations and inspection are left out.
+    package init(
+        after former: SteppedJournal, at folder: URL, kinds: [EntryKind],
+        schemas: [JournalSchema] = [], configuration: Journal.Configuration
+    ) throws {
+        (pool, lock) = (former.pool, former.lock)
+        let opened = try JournalOpening(
+            folder: folder, kinds: kinds, schemas: schemas, configuration: configuration
+        ).takeOver(former.pool)
+        (store, opening) = opened
+        commit = GroupCommit(store: opened.0, path: former.pool.path)
     }
 
     /// Releases it as a killed process does: nothing is written any more.

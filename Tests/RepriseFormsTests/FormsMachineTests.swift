@@ -322,9 +322,11 @@ struct FormsMachineTests {
         let actions = machine.lent([late], doubtful: [], at: .zero, wall: Self.wall)
         #expect(
             actions == [
+                .setReadiness(.formsData, isOpen: false),
                 .giveBack(
                     late.id, reason: "A page has become ready, and gets it in its order.",
-                    isInDoubt: false)
+                    isInDoubt: false),
+                .setReadiness(.formsData, isOpen: true),
             ])
         #expect(machine.inHand == 0)
         late.isReleased = false

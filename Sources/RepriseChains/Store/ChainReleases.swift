@@ -14,18 +14,18 @@ package enum ChainReleases {
         _ db: Database
     ) throws -> Int {
         let rows = try Row.fetchAll(
-            db,
-            sql: """
-                SELECT c.seq, c.id, t.place, t.name FROM chainTask AS t
-                INDEXED BY chainTaskHeld JOIN chain AS c ON c.seq = t.chain
-                WHERE \(condition) LIMIT \(page)
-                """, arguments: arguments)
+            db.cachedStatement(
+                sql: """
+                    SELECT c.seq, c.id, t.place, t.name FROM chainTask AS t
+                    INDEXED BY chainTaskHeld JOIN chain AS c ON c.seq = t.chain
+                    WHERE \(condition) LIMIT \(page)
+                    """), arguments: arguments)
         for row in rows {
             let (seq, place): (Int64, Int) = (row[0], row[2])
             try record(row[1], row[3], journal, db)
-            try db.execute(
-                sql: "UPDATE chainTask SET hold = 'released' WHERE chain = ? AND place = ?",
-                arguments: [seq, place])
+            try db.cachedStatement(
+                sql: "UPDATE chainTask SET hold = 'released' WHERE chain = ? AND place = ?"
+            ).execute(arguments: [seq, place])
         }
         return rows.count
     }

@@ -152,7 +152,7 @@ package enum ChainReading {
         guard let row else { return nil }
         let chain = try ChainRow(row)
         let count = try Int.fetchOne(
-            db, sql: "SELECT tasks FROM chain WHERE seq = ?", arguments: [seq])
+            db.cachedStatement(sql: "SELECT tasks FROM chain WHERE seq = ?"), arguments: [seq])
         let cursor = try Row.fetchCursor(
             db.cachedStatement(
                 sql: "SELECT \(TaskRow.columns) FROM chainTask WHERE chain = ? ORDER BY place"),

@@ -161,17 +161,17 @@ package struct ChainWrites: Sendable {
                 error?.limited(to: ChainsLimits.errorBytes), chain, place,
             ])
         case .undone(let state, let error):
-            try db.execute(
+            try db.cachedStatement(
                 sql: """
                     UPDATE chainTask SET undo = ?, entry = NULL, hold = NULL, checkpoint = NULL,
                     error = COALESCE(?, error) WHERE chain = ? AND place = ?
-                    """,
-                arguments: [
-                    state.rawValue, error?.limited(to: ChainsLimits.errorBytes), chain, place,
-                ])
+                    """
+            ).execute(arguments: [
+                state.rawValue, error?.limited(to: ChainsLimits.errorBytes), chain, place,
+            ])
         case .held(let hold, let isUndo, let attempts, let deadline):
             let isEntry = hold.hasPrefix("entry:")
-            try db.execute(
+            try db.cachedStatement(
                 sql: """
                     UPDATE chainTask SET \(isUndo ? "undo" : "state") = 2, entry = NULL, hold = ?,
                     \(isUndo ? "undoAttempts" : "attempts") = ?,
@@ -179,26 +179,27 @@ package struct ChainWrites: Sendable {
                     deadline = COALESCE(deadline, ?),
                     after = CASE WHEN ? THEN COALESCE((SELECT MAX(seq) FROM entry), 0) END
                     WHERE chain = ? AND place = ?
-                    """,
-                arguments: [
-                    hold, attempts, now.milliseconds,
-                    deadline.map { now.advanced(by: $0).milliseconds }, isEntry, chain, place,
-                ])
+                    """
+            ).execute(arguments: [
+                hold, attempts, now.milliseconds,
+                deadline.map { now.advanced(by: $0).milliseconds }, isEntry, chain, place,
+            ])
         case .failure(let count, let error, _):
-            try db.execute(
+            try db.cachedStatement(
                 sql: """
                     UPDATE chainTask SET failures = ?, error = NULLIF(?, '')
                     WHERE chain = ? AND place = ?
-                    """,
-                arguments: [count, error.limited(to: ChainsLimits.errorBytes), chain, place])
+                    """
+            ).execute(arguments: [count, error.limited(to: ChainsLimits.errorBytes), chain, place])
         case .reset:
-            try db.execute(
+            try db.cachedStatement(
                 sql: """
                     UPDATE chainTask SET state = 0, takenBack = takenBack + (undo = 10), undo = 0,
                     undoAttempts = 0, entry = NULL, hold = NULL, failures = 0, round = round + 1, input = NULL,
                     undoInput = NULL, output = NULL, outputFile = NULL, outputBytes = NULL, outputHash = NULL, checkpoint = NULL, error = NULL,
                     intendedAt = NULL, deadline = NULL WHERE chain = ? AND place = ?
-                    """, arguments: [chain, place])
+                    """
+            ).execute(arguments: [chain, place])
         }
     }
 

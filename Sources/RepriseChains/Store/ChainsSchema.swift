@@ -153,11 +153,11 @@ enum ChainTables {
     static func ledger(_ db: Database) throws -> LedgerSum {
         var sum = LedgerSum()
         let rows = try Row.fetchAll(
-            db,
-            sql: """
-                SELECT state, COUNT(*) FROM chain GROUP BY state
-                UNION ALL SELECT state, count FROM chainRetired
-                """)
+            db.cachedStatement(
+                sql: """
+                    SELECT state, COUNT(*) FROM chain GROUP BY state
+                    UNION ALL SELECT state, count FROM chainRetired
+                    """))
         for row in rows {
             let count = Int64.fromDatabaseValue(row[1]) ?? 0
             sum.accepted += count
@@ -176,15 +176,16 @@ enum ChainTables {
     static func prune(_ db: Database, at now: WallTime) throws -> Bool {
         // Sequence numbers of removed newest entries are reused: a wait for the next one would miss
         // it.
-        try db.execute(
+        try db.cachedStatement(
             sql: """
                 UPDATE chainTask SET after = (SELECT COALESCE(MAX(seq), 0) FROM entry)
                 WHERE hold >= 'entry:' AND hold < 'entry;'
                 AND after > (SELECT COALESCE(MAX(seq), 0) FROM entry)
-                """)
+                """
+        ).execute()
         let rows = try Row.fetchAll(
-            db,
-            sql: "SELECT seq, state FROM chain WHERE state >= 10 AND leaves <= ? LIMIT 50",
+            db.cachedStatement(
+                sql: "SELECT seq, state FROM chain WHERE state >= 10 AND leaves <= ? LIMIT 50"),
             arguments: [now.milliseconds])
         for row in rows {
             guard let seq = Int64.fromDatabaseValue(row[0]) else { continue }

@@ -7,7 +7,7 @@ extension FormsMachine {
     package mutating func lent(
         _ arrivals: [FormsArrival], doubtful: Set<EntryID>, at now: Duration, wall: WallTime
     ) -> [Action] {
-        var actions: [Action] = []
+        var (actions, early): ([Action], [Action]) = ([], [])
         for arrival in arrivals {
             let rules = events[arrival.content.name]
             if rules?.onInterruption == .never, doubtful.contains(arrival.id) {
@@ -23,7 +23,7 @@ extension FormsMachine {
                     continue
                 }
                 // It was taken alone, while those recorded before it waited for this page.
-                actions.append(
+                early.append(
                     .giveBack(
                         arrival.id, reason: "A page has become ready, and gets it in its order.",
                         isInDoubt: false))
@@ -38,7 +38,17 @@ extension FormsMachine {
                         arrival.id, reason: "There is no page for it any more.", isInDoubt: false))
             }
         }
-        return actions + send(at: now, wall: wall)
+        return actions + behindClosedGate(early) + send(at: now, wall: wall)
+    }
+
+    /// What goes back for its order: of what a turn has taken meanwhile nothing may come before it.
+    ///
+    /// Else what is newer would come first: what the turn that began as the gate opened takes, or
+    /// what comes once the first is back.
+    func behindClosedGate(_ back: [Action]) -> [Action] {
+        guard !back.isEmpty else { return [] }
+        return [.setReadiness(.formsData, isOpen: false)] + back
+            + [.setReadiness(.formsData, isOpen: true)]
     }
 
     /// Sends waiting events: all of them, or one at a time if one may have killed a page.

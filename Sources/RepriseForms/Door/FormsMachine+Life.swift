@@ -32,17 +32,13 @@ extension FormsMachine {
     package mutating func dismiss() -> [Action] {
         guard onScreen != nil else { return [] }
         defer { slots = [] }
-        // The gate closes first: else the first returned event would be taken before the others are
-        // back, and newer ones with it.
-        let before: [Action] = [
-            .send(HostMessage.dismiss(reason: "host")), .setReadiness(.formsData, isOpen: false),
-        ]
-        return before
-            + slots.map {
-                .giveBack(
-                    $0.arrival.id, reason: "The app has taken the form away.",
-                    isInDoubt: $0.isGranted)
-            } + [.setReadiness(.formsData, isOpen: true)]
+        return [.send(HostMessage.dismiss(reason: "host"))]
+            + behindClosedGate(
+                slots.map {
+                    .giveBack(
+                        $0.arrival.id, reason: "The app has taken the form away.",
+                        isInDoubt: $0.isGranted)
+                })
     }
 
     /// The web view is open; each of its page's messages must name the session.

@@ -25,6 +25,9 @@ struct SurveyPlan: Sendable {
     /// Those that are not over.
     var marks: [ReminderMark] = []
     private var planner = ReminderPlanner()
+    /// What the last survey wanted, by its name: the next one wants most of it again.
+    private var made: [String: (planned: PlannedReminder, request: ReminderRequest)] = [:]
+    private var madeIn: TimeZone?
 
     init(sort: String) { self.sort = sort }
 
@@ -87,9 +90,22 @@ struct SurveyPlan: Sendable {
         aim.next = plan.next
         guard aim.isPermitted else { return aim }
         aim.planned = plan.planned
-        aim.requests = plan.planned.map { ReminderRequest($0, sort: sort, in: zone) }
+        aim.requests = requests(for: plan.planned, in: zone)
         aim.guaranteedUntil = plan.guaranteedUntil
         return aim
+    }
+
+    private mutating func requests(
+        for planned: [PlannedReminder], in zone: TimeZone
+    ) -> [ReminderRequest] {
+        let former = zone == madeIn ? made : [:]
+        (made, madeIn) = ([:], zone)
+        return planned.map { planned in
+            let known = former[planned.id].flatMap { $0.planned == planned ? $0.request : nil }
+            let request = known ?? ReminderRequest(planned, sort: sort, in: zone)
+            made[planned.id] = (planned, request)
+            return request
+        }
     }
 
     private mutating func tellMarks() {

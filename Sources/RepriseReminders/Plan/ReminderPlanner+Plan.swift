@@ -43,8 +43,12 @@ extension ReminderPlanner {
         // The first without a place is never farther than the one after all places.
         let soonest = soonest(max(limit, room + 1))
         let chosen = choose(soonest, room: room)
-        let planned = (placed + chosen.map(reminder)).sorted(by: PlannedReminder.precedes)
-        let next = (said + soonest.map(reminder)).sorted(by: PlannedReminder.precedes)
+        // Most of those chosen are among the soonest, and their names are hashes.
+        let known = Dictionary(soonest.map { ($0.name, reminder($0)) }) { first, _ in first }
+        let planned = (placed + chosen.map { known[$0.name] ?? reminder($0) })
+            .sorted(by: PlannedReminder.precedes)
+        let next = (said + soonest.map { known[$0.name] ?? reminder($0) })
+            .sorted(by: PlannedReminder.precedes)
         let names = Set(chosen.map(\.name))
         let left = [
             said.dropFirst(limit).first?.at,

@@ -18,21 +18,21 @@ struct ChainsScript: Codable, Sendable {
 
     var steps: [[Part]]
 
-    init(_ random: inout SeededRandom) {
+    init(_ mix: ChainsMix, _ random: inout SeededRandom) {
         steps = []
         var last: String?
-        for step in 0..<1 + random.index(4) {
-            let width = random.chance(0.4) ? 2 + random.index(3) : 1
+        for step in 0..<1 + random.index(mix.steps) {
+            let width = random.chance(mix.parallel) ? 2 + random.index(mix.isLarge ? 3 : 2) : 1
             var parts = (0..<width).map { place in
                 Part(
                     name: "t\(step)-\(place)",
-                    what: random.chance(0.15) ? .rare : random.chance(0.5) ? .copy : .send,
+                    what: random.chance(mix.rare) ? .rare : random.chance(0.5) ? .copy : .send,
                     attempts: 1 + random.index(4),
-                    deadline: random.chance(0.08) ? 5 + random.index(60) : nil,
-                    canUndo: random.chance(0.5), reads: random.chance(0.5) ? last : nil)
+                    deadline: random.chance(mix.deadlines) ? 5 + random.index(60) : nil,
+                    canUndo: random.chance(mix.undos), reads: random.chance(0.5) ? last : nil)
             }
             last = parts[0].name
-            if random.chance(0.2) {
+            if random.chance(mix.waits) {
                 parts = [
                     Part(
                         name: "w\(step)", what: random.chance(0.5) ? .session : .reply,
@@ -128,15 +128,15 @@ struct ChainsMessage {
 
     /// `random` gives each message the same number of draws, so that a shorter schedule has the
     /// same first ones.
-    init(_ index: Int, devices: Int, length: Duration, _ random: inout SeededRandom) {
+    init(_ index: Int, _ schedule: Schedule, _ mix: ChainsMix, _ random: inout SeededRandom) {
         var draw = SeededRandom(seed: random.next())
         id = "c\(index)"
-        device = index % devices
-        at = length * draw.fraction()
+        device = index % schedule.devices
+        at = schedule.length * (Double(draw.index(mix.moments)) / Double(mix.moments))
         let rank = draw.fraction()
-        if rank < 0.6 {
-            what = Self.start(&draw)
-        } else if rank < 0.85 {
+        if rank < mix.starts {
+            what = Self.start(mix, &draw)
+        } else if rank < mix.starts + mix.commands {
             let verbs: [ChainCommand.Verb] = [.pause, .resume, .resume, .cancel, .retry]
             what = .command(verbs[draw.index(verbs.count)], pick: draw.index(1_000))
         } else {
@@ -144,13 +144,13 @@ struct ChainsMessage {
         }
     }
 
-    private static func start(_ draw: inout SeededRandom) -> What {
+    private static func start(_ mix: ChainsMix, _ draw: inout SeededRandom) -> What {
         let conflicts: [NameConflict] = [.keep, .replace, .append]
         return .start(
-            ChainsScript(&draw), name: draw.chance(0.5) ? "name-\(draw.index(2))" : nil,
-            conflicts[draw.index(3)], ChainConstraints(network: draw.chance(0.3)),
-            delay: draw.chance(0.15) ? draw.spread(.seconds(1), .seconds(60)) : nil,
-            deadline: draw.chance(0.1) ? draw.spread(.seconds(5), .seconds(200)) : nil)
+            ChainsScript(mix, &draw), name: draw.chance(mix.names) ? "name-\(draw.index(2))" : nil,
+            conflicts[draw.index(3)], ChainConstraints(network: draw.chance(mix.network)),
+            delay: draw.chance(mix.delays) ? draw.spread(.seconds(1), .seconds(60)) : nil,
+            deadline: draw.chance(mix.deadlines) ? draw.spread(.seconds(5), .seconds(200)) : nil)
     }
 }
 

@@ -327,6 +327,13 @@ final class ChainsWitness {
 
     // MARK: The end
 
+    /// Whether a chain waits for an entry that somebody else records.
+    var someWaitForReply: Bool {
+        pictures.values.contains { picture in
+            picture.tasks.contains { $0.hold?.hasPrefix("entry:") ?? false }
+        }
+    }
+
     private func checkEnd(_ seq: Int64, _ version: Int) {
         guard let picture = pictures[seq] else { return }
         switch picture.state {

@@ -6,8 +6,8 @@ import RepriseJournal
 /// Chains on the shipping tables, whose tasks have effects that somebody counts: what the door for
 /// chains promises, whatever goes wrong.
 ///
-/// There is one tier: the rows of chains have no model, so whatever tier is asked for, the shipping
-/// journal is played.
+/// The rows of chains have no model, so whatever tier is asked for, the shipping journal is played;
+/// in tier `model` small runs share open ones.
 package struct ChainsWorkload: Workload {
     package init() {}
 
@@ -21,21 +21,27 @@ package struct ChainsWorkload: Workload {
     private static let undetectable: Duration = .seconds(90_000)
 
     package func schedule(seed: UInt64) -> Schedule {
-        Schedule.draw(
-            seed: seed,
-            kinds: [
-                (.killDevice, 8), (.powerLossDevice, 4), (.suspend, 3), (.secondOwner, 3),
-                (.diskFull, 2), (.syncFails, 4), (.clockJump, 3), (.clockDrift, 1),
-                (.gateCloses, 6), (.handlerThrows, 3), (.handlerHangs, 2), (.handlerLate, 3),
-            ])
+        ChainsMix.isLarge(seed)
+            ? Schedule.draw(seed: seed, kinds: Self.kinds)
+            : Schedule.draw(
+                seed: seed, kinds: Self.kinds, length: (.seconds(20), .seconds(120)), size: .small)
     }
+
+    private static let kinds: [(kind: Fault.Kind, weight: Int)] = [
+        (.killDevice, 8), (.powerLossDevice, 4), (.suspend, 3), (.secondOwner, 3),
+        (.diskFull, 2), (.syncFails, 4), (.clockJump, 3), (.clockDrift, 1),
+        (.gateCloses, 6), (.handlerThrows, 3), (.handlerHangs, 2), (.handlerLate, 3),
+    ]
+
+    /// For small runs; in the large ones, and in the other tiers, each launch opens its files.
+    private static let stock = JournalStock(kinds: ChainsKinds.all, schemas: [Chains.schema])
 
     package func play(_ simulation: Simulation, on tier: Tier) {
         let schedule = simulation.schedule
+        let mix = ChainsMix(schedule.seed)
+        if mix.isLarge { simulation.had(.large) }
         var random = simulation.random("messages")
-        let messages = (0..<schedule.messages).map {
-            ChainsMessage($0, devices: schedule.devices, length: schedule.length, &random)
-        }
+        let messages = (0..<schedule.messages).map { ChainsMessage($0, schedule, mix, &random) }
         let folder = Self.folder(tier).appendingPathComponent(
             "reprise-chains-\(schedule.seed)-\(EntryID.random())")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -45,7 +51,8 @@ package struct ChainsWorkload: Workload {
                 simulation, index: index, disk: disk,
                 store: GRDBStore(
                     simulation, at: folder.appendingPathComponent("\(index)"), disk: disk,
-                    schemas: [Chains.schema]))
+                    schemas: [Chains.schema],
+                    stock: tier == .model && !mix.isLarge ? Self.stock : nil))
         }
         play(simulation, devices, messages)
         for device in devices { device.end() }
@@ -81,7 +88,9 @@ package struct ChainsWorkload: Workload {
         for device in devices { device.heal() }
         for number in 0..<20 {
             simulation.after(.seconds(60) * (number + 1)) {
-                for device in devices { device.replies(number) }
+                for device in devices where device.witness.someWaitForReply {
+                    device.replies(number)
+                }
             }
         }
         simulation.run(until: simulation.now + Self.patience)

@@ -7,15 +7,13 @@ extension SimulatedChains {
     var facts: ChainFacts {
         ChainFacts(
             wall: { [clock] in clock.wall() },
-            now: { [self] in asked { $0.now } ?? clock.wall() },
-            mayExpire: { [self] in asked { $0.mayExpire } ?? false }, conditions: conditions,
+            now: { [self] in stepped?.now ?? clock.wall() },
+            mayExpire: { [self] in stepped?.mayExpire ?? false }, conditions: conditions,
             isOpen: { [self] in isOpen($0) }, hasWorker: { [app] in app.workers.contains($0) },
             jitter: { [self] in random.fraction() })
     }
 
-    private func asked<T>(_ ask: (SteppedJournal) -> T) -> T? {
-        try? journal.read { try ask(shipping($0).journal) }
-    }
+    private var stepped: SteppedJournal? { (journal.opened as? OpenJournal)?.stepped }
 
     func carryOut(
         _ decision: ChainDecision, _ lent: SimulatedLent, isSuccess: Bool = false

@@ -83,17 +83,24 @@ final class Producers {
     }
 
     /// A device heard that the server will never have its message: that may be said of a change,
-    /// and where the user may not publish.
+    /// where the user may not publish, and of an id that another user has buried.
     func refused(_ id: EntryID, _ code: RefusalCode) {
         simulation.trace("producer", "\(id) is refused to its device: \(code)")
         refused.insert(id)
         let isExpected = entrusted[id].map { message, device in
             code == .noSuchMessage && message.change != nil
                 || code == .forbidden && mayBeForbidden(message, device)
+                || code == .conflict && mayBeBuried(id, by: device)
         }
         if isExpected != true {
             simulation.violated(.recorded, "\(id) is refused for good: \(code)")
         }
+    }
+
+    /// Whether another device's user may have deleted a message before it came: its id is that
+    /// one's then.
+    private func mayBeBuried(_ id: EntryID, by author: SimulatedDevice) -> Bool {
+        entrusted.values.contains { $0.message.change == .deletes(id) && $0.device !== author }
     }
 
     /// Publishes messages together, and does not let go before they are answered.

@@ -10,21 +10,29 @@ package final class GRDBStore: DeviceStore {
     private let schemas: [JournalSchema]
     private let settings: StoreSettings
     private let fate: () -> SimulatedDisk.Fate
-    /// Of the last opening; closed once its process has been killed.
+    /// Where an open journal comes from; nil: each opening opens the folder's files.
+    private let stock: JournalStock?
+    private var item: JournalStock.Item?
+    /// Of the last opening; closed once its process has been killed, unless it goes back to the
+    /// stock.
     private var newest: DatabasePool?
 
     package convenience init(
         _ simulation: Simulation, at folder: URL, disk: SimulatedDisk,
-        schemas: [JournalSchema] = [], settings: StoreSettings = StoreSettings()
+        schemas: [JournalSchema] = [], settings: StoreSettings = StoreSettings(),
+        stock: JournalStock? = nil
     ) {
         self.init(
-            simulation, at: folder, schemas: schemas, settings: settings, fate: { disk.commit() })
+            simulation, at: folder, schemas: schemas, settings: settings, stock: stock,
+            fate: { disk.commit() })
     }
 
     init(
         _ simulation: Simulation, at folder: URL, schemas: [JournalSchema],
-        settings: StoreSettings, fate: @escaping () -> SimulatedDisk.Fate
+        settings: StoreSettings, stock: JournalStock? = nil,
+        fate: @escaping () -> SimulatedDisk.Fate
     ) {
+        self.stock = stock
         self.simulation = simulation
         self.folder = folder
         self.schemas = schemas + [GRDBTransaction.schema]
@@ -47,13 +55,32 @@ package final class GRDBStore: DeviceStore {
         configuration.pendingLimit = settings.pendingLimit
         configuration.takeOver = true
         configuration.jitter = { jitter.next() }
-        let journal = try SteppedJournal(
-            at: folder, kinds: kinds, schemas: schemas, configuration: configuration)
+        let journal: SteppedJournal
+        if let item = try stocked() {
+            journal = try SteppedJournal(
+                after: item.journal, at: item.folder, kinds: kinds, schemas: schemas,
+                configuration: configuration)
+        } else {
+            journal = try SteppedJournal(
+                at: folder, kinds: kinds, schemas: schemas, configuration: configuration)
+            process.whenKilled { journal.abandon() }
+        }
         newest = journal.pool
         let fault = FateObserver(fate)
-        journal.pool.add(transactionObserver: fault, extent: .databaseLifetime)
-        process.whenKilled { journal.abandon() }
+        journal.pool.add(transactionObserver: fault, extent: .observerLifetime)
         return OpenJournal(journal, fault: fault)
+    }
+
+    private func stocked() throws -> JournalStock.Item? {
+        guard let stock else { return nil }
+        if let item { return item }
+        let item = try stock.take()
+        self.item = item
+        simulation.whenEnded { [self] in
+            newest = nil
+            stock.giveBack(item)
+        }
+        return item
     }
 
     /// What was committed was synced: it is all there.
@@ -132,9 +159,14 @@ package final class OpenJournal: OpenStore {
         return GroupResult(results: outcome.results, news: outcome.news)
     }
 
+    /// On the connection that writes: nobody else uses it meanwhile, and another one would have to
+    /// be opened in each life of a process.
     package func read<T>(_ body: (any DeviceTransaction) throws -> T) throws -> T {
-        try journal.pool.read { db in try body(GRDBTransaction(db, journal)) }
+        try journal.pool.writeWithoutTransaction { db in try body(GRDBTransaction(db, journal)) }
     }
+
+    /// What is known without asking the disk.
+    var stepped: SteppedJournal { journal }
 }
 
 /// Lets a commit fail as a full or a failing disk does.

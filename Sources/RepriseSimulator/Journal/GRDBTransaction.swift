@@ -40,9 +40,9 @@ extension GRDBTransaction: EntryTransaction {
     }
 
     package func perform(_ work: SimulatedTurn) throws -> SimulatedTurn.Outcome {
-        nonisolated(unsafe) let journal = journal  // one thread, inside of this call
+        let journal = journal
         let transactions = work.transactions.mapValues { body -> SteppedJournal.Transaction in
-            nonisolated(unsafe) let body = body
+            nonisolated(unsafe) let body = body  // one thread, inside of this call
             return { db, entry in try body(GRDBTransaction(db, journal), entry) }
         }
         let alongside = work.alongside.mapValues { job -> @Sendable (Database) throws -> Void in

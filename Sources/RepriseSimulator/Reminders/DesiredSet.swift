@@ -97,6 +97,7 @@ struct DesiredSet {
             }
         let today = SimulatedCalendar.local(now, offset: offset).day
         let skipped = Set(schedule.skipped.map(SimulatedCalendar.day))
+        let times = Set(schedule.times).map(\.ofDay).sorted()
         var first = schedule.start.map(SimulatedCalendar.day) ?? today
         switch schedule.days {
         case .once(let day), .every(_, from: let day):
@@ -113,11 +114,11 @@ struct DesiredSet {
                 if case .once(let only) = schedule.days, SimulatedCalendar.day(only) < day { break }
                 continue
             }
-            for time in Set(schedule.times).sorted(by: { $0.ofDay < $1.ofDay }) {
-                let at = WallTime(
-                    milliseconds: (day * 86_400 + time.ofDay * 60 - offset) * 1_000)
-                let local = SimulatedCalendar.text(day, minutes: time.ofDay)
-                guard at > now, !isHidden(entity, reminder.id, local, at) else { continue }
+            for time in times {
+                let at = WallTime(milliseconds: (day * 86_400 + time * 60 - offset) * 1_000)
+                guard at > now else { continue }
+                let local = SimulatedCalendar.text(day, minutes: time)
+                guard !isHidden(entity, reminder.id, local, at) else { continue }
                 rings.append(
                     Ring(
                         at: at, entity: entity, reminder: reminder.id, local: local,

@@ -31,7 +31,10 @@ final class RemindersDevice {
     /// When the last one rang.
     private var rang: Duration?
 
-    init(_ simulation: Simulation, index: Int, disk: SimulatedDisk, store: any DeviceStore) {
+    init(
+        _ simulation: Simulation, index: Int, _ mix: RemindersMix, disk: SimulatedDisk,
+        store: any DeviceStore
+    ) {
         self.simulation = simulation
         self.disk = disk
         self.store = store
@@ -39,17 +42,17 @@ final class RemindersDevice {
         process = SimulatedProcess(simulation, name: name)
         random = simulation.random(name)
         witness = RemindersWitness(simulation, name: name)
-        goals = SimulatedGoals(simulation, clock: process.clock)
+        goals = SimulatedGoals(simulation, clock: process.clock, mix)
         let places = SimulatedCalendar.places
         centre = SimulatedCentre(
             simulation, clock: process.clock, place: places[random.index(places.count)],
             keepsSoonest: random.chance(0.5))
         foreign = random.index(7)
-        fill()
+        fill(mix)
         attach()
     }
 
-    private func fill() {
+    private func fill(_ mix: RemindersMix) {
         for index in 0..<foreign {
             let date = RepriseCalendarParts.farAway(minute: index)
             _ = centre.add(
@@ -57,7 +60,8 @@ final class RemindersDevice {
                     id: "app.\(index)", content: NotificationContent(title: "the app's own"),
                     trigger: .calendar(date, repeats: false)))
         }
-        goals.fill(1 + random.index(random.chance(0.3) ? 40 : 6), &random)
+        let isCrowded = random.chance(mix.crowds)
+        goals.fill(1 + random.index(isCrowded ? 40 : mix.goals), &random)
     }
 
     private func attach() {

@@ -22,17 +22,21 @@ package struct RemindersWorkload: Workload {
 
     package func schedule(seed: UInt64) -> Schedule {
         Schedule.draw(
-            seed: seed,
-            kinds: [
-                (.killDevice, 8), (.powerLossDevice, 4), (.suspend, 3), (.diskFull, 2),
-                (.syncFails, 4), (.clockJump, 2), (.clockDrift, 1), (.gateCloses, 3),
-                (.storeFails, 4), (.storeSlow, 4), (.centreGone, 4), (.centreRefuses, 2),
-                (.permissionRevoked, 3), (.travels, 3),
-            ], length: (.seconds(60), .seconds(7_200)))
+            seed: seed, kinds: Self.kinds, length: (.seconds(60), .seconds(7_200)),
+            size: RemindersMix.isLarge(seed) ? .large : .small)
     }
+
+    private static let kinds: [(kind: Fault.Kind, weight: Int)] = [
+        (.killDevice, 8), (.powerLossDevice, 4), (.suspend, 3), (.diskFull, 2),
+        (.syncFails, 4), (.clockJump, 2), (.clockDrift, 1), (.gateCloses, 3),
+        (.storeFails, 4), (.storeSlow, 4), (.centreGone, 4), (.centreRefuses, 2),
+        (.permissionRevoked, 3), (.travels, 3),
+    ]
 
     package func play(_ simulation: Simulation, on tier: Tier) {
         let schedule = simulation.schedule
+        let mix = RemindersMix(schedule.seed)
+        if mix.isLarge { simulation.had(.large) }
         var random = simulation.random("messages")
         let messages = (0..<schedule.messages).map {
             RemindersMessage($0, devices: schedule.devices, length: schedule.length, &random)
@@ -42,7 +46,7 @@ package struct RemindersWorkload: Workload {
         let devices = (0..<schedule.devices).map { index in
             let disk = SimulatedDisk(simulation, name: "device \(index)")
             return RemindersDevice(
-                simulation, index: index, disk: disk,
+                simulation, index: index, mix, disk: disk,
                 store: tier.store(
                     simulation, disk: disk, schemas: [Reminders.schema], settings: StoreSettings(),
                     folder: folder?.appendingPathComponent("\(index)")))

@@ -21,10 +21,12 @@ final class SimulatedGoals {
 
     private let simulation: Simulation
     private let clock: SimulatedClock
+    private let mix: RemindersMix
 
-    init(_ simulation: Simulation, clock: SimulatedClock) {
+    init(_ simulation: Simulation, clock: SimulatedClock, _ mix: RemindersMix) {
         self.simulation = simulation
         self.clock = clock
+        self.mix = mix
     }
 
     // MARK: What it says
@@ -144,7 +146,7 @@ final class SimulatedGoals {
     // MARK: Schedules
 
     private func reminders(_ random: inout SeededRandom) -> [Reminder] {
-        (0..<1 + random.index(3)).map { index in
+        (0..<1 + random.index(mix.reminders)).map { index in
             Reminder(
                 id: "r\(index)", part: random.chance(0.5) ? "q\(random.index(3))" : nil,
                 schedule: schedule(&random), title: "Goal r\(index)", category: "goal")
@@ -158,17 +160,19 @@ final class SimulatedGoals {
         let first = clock.wall().advanced(by: random.spread(.seconds(60), .seconds(6 * 3_600)))
         let (day, minutes) = SimulatedCalendar.local(first, offset: offset)
         var times = [TimeOfDay(Int(minutes / 60), Int(minutes % 60))]
-        for _ in 0..<random.index(4) { times.append(TimeOfDay(random.index(24), random.index(60))) }
+        for _ in 0..<random.index(mix.times) {
+            times.append(TimeOfDay(random.index(24), random.index(60)))
+        }
         let date = SimulatedCalendar.date(day)
         let days: RepriseReminders.Schedule.Days =
-            switch random.index(5) {
-            case 0...1: .once(date)
-            case 2...3: random.chance(0.5) ? .daily : .every(days: 1 + random.index(5), from: date)
+            switch random.chance(mix.once) ? 0 : 1 + random.index(3) {
+            case 0: .once(date)
+            case 1...2: random.chance(0.5) ? .daily : .every(days: 1 + random.index(5), from: date)
             default: .weekly(on: [.monday, .saturday, .sunday])
             }
         var schedule = RepriseReminders.Schedule(
             days, at: times, zone: isFixed ? .fixed(place.name) : .device)
-        if random.chance(0.5) {
+        if !random.chance(mix.endless) {
             schedule.end = SimulatedCalendar.date(day + Int64(random.index(6)))
         }
         if random.chance(0.2) { schedule.start = date }
