@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// The commands by name, and what to say of a word that is none of them.
 enum CommandNames {
-    /// Those that are meant for people.
+    /// The commands for people.
     private static var all: [String] {
         RepriseCommand.configuration.subcommands.compactMap { command in
             command.configuration.shouldDisplay ? command.configuration.commandName : nil
@@ -24,8 +24,7 @@ enum CommandNames {
         return "There is no command '\(shown)'. Did you mean '\(name)'?"
     }
 
-    /// How many letters have to be changed, added or taken away; no less than the difference of the
-    /// lengths.
+    /// The edit distance in letters; at least the difference of the lengths.
     private static func distance(_ one: String, _ other: String) -> Int {
         guard abs(one.count - other.count) <= 2 else { return .max }
         var row = Array(0...other.count)

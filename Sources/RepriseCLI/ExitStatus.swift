@@ -1,6 +1,6 @@
 import RepriseCore
 
-/// How the tool ends, by the numbers of sysexits(3).
+/// The tool's exit codes, by the numbers of sysexits(3).
 ///
 /// `reprise --help` lists them.
 enum ExitStatus: Int32 {

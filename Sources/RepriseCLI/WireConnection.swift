@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseWire
 
-/// A connection that has said hello: for the parts of the tool that speak the wire themselves.
+/// A connection after its hello: for the parts of the tool that use the wire protocol directly.
 struct WireConnection: Sendable {
     private let socket: any Socket
     private let server: String

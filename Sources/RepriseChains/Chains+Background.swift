@@ -16,7 +16,7 @@ extension Chains: AppLife {
         await enter(.background(granted: granted))()
     }
 
-    /// The app is in the foreground: chains go on without a limit of time.
+    /// The app is in the foreground: chains run without a time limit.
     public func foreground() async { await enter(.foreground)() }
 
     /// Does nothing: memory does not grow with a backlog.
@@ -112,7 +112,7 @@ extension Chains: AppLife {
             id: configuration.slotID,
             kind: .processing(needsNetwork: need.network, needsPower: need.power),
             earliest: need.earliest)
-        // Not worth failing for: the chains go on when the app does.
+        // A refused request is no failure: the chains continue with the app.
         try? await scheduler.submit(request)
     }
 }

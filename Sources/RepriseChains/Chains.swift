@@ -19,7 +19,7 @@ public final class Chains: Sendable {
 
     /// Options of chains.
     public struct Configuration: Sendable {
-        /// The definitions by which chains are started, and go on.
+        /// The definitions of all chains.
         public var chains: [any ChainDefinition] = []
         /// The workers.
         public var workers: [any Worker] = []

@@ -11,7 +11,7 @@ extension Notices {
         /// The device's platform for the server: `ios`, `macos`, at most 32 bytes; it selects the
         /// push service.
         public var platform = "ios"
-        /// Whose name is asked for.
+        /// The entity whose name is requested.
         public enum Named: Hashable, Sendable {
             /// A channel, as a group.
             case channel(ChannelName)

@@ -10,7 +10,7 @@ extension ChainRecord {
     /// As much of the id as a person types.
     var shortID: String { String(id.prefix(8)) }
 
-    /// Why it does not go on; nil if it does, or has ended well.
+    /// Why it does not continue; nil if it does, or has succeeded.
     var why: String? { reason ?? hold.map { "waits for " + Self.words($0) } }
 
     /// What a task waits for.

@@ -34,7 +34,7 @@ struct ChatSnapshot: Hashable, Sendable {
     var divider: Int64?
     /// How many messages and changes wait for the server.
     var waiting = 0
-    /// How many the server will not take.
+    /// The messages and changes that the server has refused for good.
     var dead = 0
     /// The output of the last command.
     var notice: [String] = []

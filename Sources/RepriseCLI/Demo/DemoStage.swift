@@ -16,7 +16,7 @@ actor DemoStage {
     private var starts = 0
     private(set) var url = ""
 
-    /// Sets the stage of the scenario `kill`.
+    /// Sets up the fixture of the scenario `kill`.
     ///
     /// - Throws: ``CommandFailure`` `.cannotCreate`.
     init() throws {
@@ -31,7 +31,7 @@ actor DemoStage {
         }
     }
 
-    /// Sets a stage.
+    /// Sets up a fixture.
     ///
     /// - Parameter devices: the arguments that each device is started with.
     /// - Throws: ``CommandFailure`` `.cannotCreate`.
@@ -75,7 +75,7 @@ actor DemoStage {
         return devices
     }
 
-    /// Returns when the server has answered the devices, once more.
+    /// Returns when the server has answered the devices again.
     func devicesListen() async throws {
         for device in devices { _ = try await device.line() }
     }

@@ -10,7 +10,7 @@ struct ScenarioTimeline {
         let microseconds: Int64
     }
 
-    /// Another app that played the same.
+    /// Another app in the same scenario.
     struct Other {
         let title: String
         let rows: [Row]

@@ -30,7 +30,7 @@ struct TapTally: Sendable {
     }
 }
 
-/// Waits for what a scenario needs to go on; none of its waits is for a time.
+/// Waits for a scenario's conditions; no wait is for a fixed time.
 struct DemoPatience: Sendable {
     /// Timeout after which the demo reports that it is stuck.
     static let most = Duration.seconds(30)

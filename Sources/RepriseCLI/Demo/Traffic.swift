@@ -43,7 +43,7 @@ final class Traffic: Sendable {
         }
     }
 
-    /// Gives the next so many messages to the connections, in turn.
+    /// Distributes the next messages over the connections, in turn.
     func send(_ count: Int) {
         let first = state.withLock { state in
             defer { state.number += count }

@@ -3,7 +3,7 @@ import Foundation
 import RepriseCore
 import ReprisePhone
 
-/// Which phone, for every command that talks to one.
+/// The phone, for every command that connects to one.
 struct PhoneOption: ParsableArguments {
     @Option(
         name: .customLong("folder"),

@@ -32,10 +32,10 @@ struct PublishWindow: Sendable {
     private var cursor = 0
     private var previous: EntryID?
     private var failures = 0
-    /// How many may be on their way.
+    /// The number that may be in flight.
     ///
-    /// A refusal halves it, for all behind the refused one went in vain; each that is stored lets
-    /// one more go.
+    /// A refusal halves it, as all behind the refused one were sent in vain; each stored one raises
+    /// it by one.
     private var width = messageLimit
 
     private let channel: ChannelName

@@ -142,8 +142,7 @@ struct Publisher: Sendable {
         }
     }
 
-    /// Ends a connection on which nothing is answered any more, and everything if the server only
-    /// refuses.
+    /// Ends an unresponsive connection, and everything if the server only refuses.
     private func watch() async throws {
         while true {
             try await Task.sleep(for: .milliseconds(250))

@@ -31,7 +31,7 @@ final class RawTerminal: Sendable {
 
     deinit { restore() }
 
-    /// Gives the terminal back; a second call does nothing.
+    /// Restores the terminal; a second call does nothing.
     func restore() {
         let settings = saved.withLock { saved in
             defer { saved = nil }

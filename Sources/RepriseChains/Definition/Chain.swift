@@ -22,7 +22,7 @@ public struct Chain<Input: Codable & Sendable>: ChainDefinition {
     public let name: String
     /// Which version of the body this is.
     public let version: Int
-    /// The versions whose chains this one can go on with.
+    /// The versions whose chains this one can continue.
     public let compatibleWith: Set<Int>
     private let body: @Sendable (Input) throws -> [ChainStep]
 
@@ -66,7 +66,7 @@ public protocol ChainDefinition: Sendable {
     var name: String { get }
     /// Which version of the body this is.
     var version: Int { get }
-    /// The versions whose chains this one can go on with.
+    /// The versions whose chains this one can continue.
     var compatibleWith: Set<Int> { get }
 
     /// Evaluates the body for an input.

@@ -159,7 +159,7 @@ package struct ChainDecision {
         if case .readiness(let name) = target, facts.isOpen(Readiness(name)) {
             return arrived(place)
         }
-        // It came while the chain could not go on.
+        // It came while the chain could not continue.
         if chain.tasks[place].hold == Self.released { return arrived(place) }
         chain.tasks[place].hold = target.text
         if case .entry(let kind) = target { awaited.insert(kind) }

@@ -48,7 +48,7 @@ package final class LiveChain {
 
     package var isIdle: Bool { unsettled == 0 && !machine.isInHand }
 
-    /// Places that wait for something, and would go on at once if it were there.
+    /// Places that wait for a condition, and would run at once if it were met.
     package var held: [Int] {
         switch machine.state {
         case .running: machine.currentPlaces.filter { machine.slots[$0].state == .held }

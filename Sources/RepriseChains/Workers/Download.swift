@@ -131,7 +131,7 @@ actor Download {
         do {
             try SHA256Text.compare(input.sha256, with: digest)
         } catch {
-            // The next attempt must not go on from these bytes.
+            // The next attempt must not continue from these bytes.
             try await work.checkpoint(DownloadWorker.Kept())
             await part.discard()
             throw error

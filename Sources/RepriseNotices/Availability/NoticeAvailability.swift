@@ -53,7 +53,7 @@ public struct NoticeAvailability: Hashable, Sendable {
     public let ways: [Way]
     /// The deciding component.
     public let decider: Decider
-    /// How the quickest of them can be shown at most; empty: not at all.
+    /// The most prominent presentation of the quickest way; empty: none.
     public let presentation: PresentationOptions
     /// How a read on another device removes a banner here before the app is opened; the system may
     /// delay or drop a push for that.

@@ -25,7 +25,7 @@ package struct NoticeMirror: Hashable, Sendable, Codable {
         }
     }
 
-    /// A channel or a person put aside.
+    /// A muted channel or person.
     package struct Mute: Hashable, Sendable, Codable {
         /// Until then, in milliseconds since 1970; nil: for ever.
         package var until: Int64?

@@ -16,7 +16,7 @@ public struct NoticeSettings: Hashable, Sendable {
         case refused(String)
     }
 
-    /// A channel or a person put aside.
+    /// The mute of a channel or a person.
     public struct Mute: Hashable, Sendable {
         /// Until then; nil: for ever.
         public var until: WallTime?
@@ -36,9 +36,9 @@ public struct NoticeSettings: Hashable, Sendable {
         public var standing: Standing
     }
 
-    /// The channels put aside, also those whose time is over.
+    /// The muted channels, also those whose mute has expired.
     public var channels: [ChannelName: Mute] = [:]
-    /// The people put aside, in whatever channel they publish.
+    /// The people muted in all channels.
     public var people: [UserID: Mute] = [:]
     /// Of the person, on all devices.
     public var quiet: Quiet?

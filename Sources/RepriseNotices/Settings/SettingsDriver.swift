@@ -24,7 +24,7 @@ final class SettingsDriver: Sendable {
     private let registration = Mutex((isFresh: false, wasRetold: false))
     private let failure = Mutex<RepriseError?>(nil)
     private let listener = Mutex<(@Sendable () -> Void)?>(nil)
-    /// How far the board is.
+    /// The revision of the board.
     private let shown = Mutex<Int64>(-1)
 
     private var journal: Journal { desk.journal }

@@ -5,8 +5,8 @@ struct LineDecoder: ByteToMessageDecoder {
     typealias InboundOut = Line
 
     let limit: Int
-    /// How much of the buffer is known to hold no end of a line, so that a line that trickles in is
-    /// not read again and again.
+    /// The length of the buffer without a line's end, so that a slow line is not searched again and
+    /// again.
     private var searched = 0
     private var isTooLong = false
 

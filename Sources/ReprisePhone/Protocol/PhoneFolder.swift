@@ -8,7 +8,7 @@ public struct PhoneFolder: Hashable, Sendable {
     /// Names a folder, without access to it.
     public init(_ url: URL) { self.url = url.standardizedFileURL }
 
-    /// The socket that everybody talks to.
+    /// The socket for all peers.
     public var socket: String { file("phone.sock") }
     package var lock: String { file("phone.lock") }
     package var state: String { file("state.json") }

@@ -45,7 +45,7 @@ struct SurveyPlan: Sendable {
         for entity in all where entities[entity.id] != entity { set(entity) }
     }
 
-    /// Those of `ids` that are not among `found` are reminded of no more.
+    /// Those of `ids` that are not among `found` are no longer reminded of.
     mutating func replace(_ ids: Set<String>, with found: [RemindedEntity]) {
         var gone = ids
         for entity in found where ids.contains(entity.id) {

@@ -18,7 +18,7 @@ public enum RouteLimits {
     public static let rules = 64
     /// The most taps, and the most actions, in flight at the same time, and so the most look-ups.
     public static let inHand = 8
-    /// How long one look-up holds up the next, in milliseconds; then both go on.
+    /// How long one look-up delays the next, in milliseconds; then both run.
     public static let slowLookUpMilliseconds: Int64 = 100
     /// The most abandoned look-ups that have not returned.
     public static let abandonedLookUps = 64

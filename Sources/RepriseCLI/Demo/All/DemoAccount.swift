@@ -139,7 +139,7 @@ extension ChainsReport: DemoReport {
         ]
     }
 
-    /// Those that the scenarios damage on purpose are lost to no one: they are in quarantine.
+    /// Deliberately damaged chains do not count as lost: they are in quarantine.
     private func lost(_ algorithm: ChainsAlgorithm) -> String? {
         let played = results.filter { $0.run(algorithm) != nil }
         guard !played.isEmpty else { return nil }

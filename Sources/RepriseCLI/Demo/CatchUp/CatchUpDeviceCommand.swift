@@ -122,7 +122,7 @@ struct CatchUpDeviceCommand: AsyncParsableCommand {
         await reprise.close()
     }
 
-    /// Says when the first channel is not live any more, and when the last one is.
+    /// Reports when the first channel is no longer live, and when the last one is again.
     private func announce(_ names: [ChannelName], of reprise: Reprise) async throws {
         let live = LiveChannels(count: names.count)
         try await withThrowingTaskGroup(of: Void.self) { group in

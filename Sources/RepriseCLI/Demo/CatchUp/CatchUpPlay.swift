@@ -24,7 +24,7 @@ struct CatchUpPlay {
         return try CatchUpDevice.allCases.allSatisfy { try has($0) }
     }
 
-    /// How much the device has that has the least.
+    /// The smallest number of messages on any device.
     func least() throws -> Int {
         try CatchUpDevice.allCases.map { try watch.look($0).ids.count }.min() ?? 0
     }

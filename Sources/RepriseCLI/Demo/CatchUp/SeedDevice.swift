@@ -15,7 +15,7 @@ actor SeedDevice {
         /// Whether its backend reports the end of a catch-up: in the original "optional but
         /// recommended".
         let hearsCompletion: Bool
-        /// How many times as fast its clock goes.
+        /// The speed-up of its clock.
         let speed: Double
         let say: @Sendable (DeviceWord) -> Void
     }
@@ -128,7 +128,7 @@ actor SeedDevice {
         for case .apply(_) in actions { try lines[event.channel]?.file.append(event) }
     }
 
-    /// Says so, once, when no channel takes itself to be catching up any more.
+    /// Reports once when no channel considers itself catching up any more.
     private func claim() {
         guard !hasClaimed, lines.values.allSatisfy({ !$0.client.isCatchingUp }) else { return }
         hasClaimed = true

@@ -154,7 +154,7 @@ struct ChainsPlay: Sendable {
         }
     }
 
-    /// How the chains are, as the app has said it last, by their numbers.
+    /// The chains' states, by the app's last report and their numbers.
     func states() async throws -> [Int: (state: String, done: Int)] {
         try await log().reduce(into: [:]) { states, event in
             guard event.what == "app.chain" else { return }

@@ -14,7 +14,7 @@ struct ChainsScenario: Sendable {
     /// The effects that have to be there, in whatever order; nil: those of the plan, for each chain
     /// that succeeds.
     var effects: [String]?
-    /// Chains that go on waiting.
+    /// Chains that wait at the end.
     var waiting = 0
     /// Whether the case study covers it, so that its code can run.
     var isOfSeed = true

@@ -96,7 +96,7 @@ private actor NoticesScore {
         let all = scenarios.indices.flatMap { index in
             algorithms.filter { scenarios[index].isOfSeed || $0 == .reprise }.map { (index, $0) }
         }
-        // Those that wait for pushes begin first, so that none is waited for alone in the end.
+        // Those that wait for pushes begin first, so that none runs alone at the end.
         let isLong = { (part: (Int, NoticesAlgorithm)) in
             scenarios[part.0].isPushed && part.1 == .reprise
         }
@@ -119,7 +119,7 @@ private actor NoticesScore {
         return work[begun - 1]
     }
 
-    /// Tells all up to the first that is not there yet.
+    /// Reports all results up to the first missing one.
     func note(_ run: NoticesRun, _ index: Int) throws {
         runs[index].append(run)
         while told < scenarios.count,

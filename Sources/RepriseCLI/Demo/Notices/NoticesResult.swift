@@ -4,11 +4,11 @@ import RepriseCore
 struct NoticesResult: Sendable {
     /// A violation.
     enum Fault: Hashable, Sendable {
-        /// That many messages the person has never heard of.
+        /// This number of messages without any notification.
         case lost(Int)
-        /// That many only when the app was opened, or ran again.
+        /// This number only when the app was opened, or ran again.
         case atOpen(Int)
-        /// That many banners of a message that had one.
+        /// This number of second banners.
         case twice(Int)
         /// This number of banners were not allowed.
         case shown(Int)
@@ -16,7 +16,7 @@ struct NoticesResult: Sendable {
         case stands(Int)
         /// This number of notifications lack a sender or text.
         case unnamed(Int)
-        /// That many banners without a sound.
+        /// This number of banners without a sound.
         case silent(Int)
         /// A missing observation other than a message.
         case missed(String)

@@ -95,7 +95,7 @@ private actor RemindersScore {
 
     var results: [RemindersResult] { noted.compactMap(\.self) }
 
-    /// Tells all up to the first that is not there yet.
+    /// Reports all results up to the first missing one.
     func note(_ result: RemindersResult, _ index: Int) throws {
         noted[index] = result
         while told < noted.count, let next = noted[told] {

@@ -4,9 +4,9 @@ import RepriseCore
 struct RemindersResult: Sendable {
     /// A violation.
     enum Fault: Hashable, Sendable {
-        /// That many taps led nowhere.
+        /// This number of taps without a screen.
         case lost(Int)
-        /// That many screens too many.
+        /// This number of surplus screens.
         case twice(Int)
         /// This screen instead of another.
         case screen(String)

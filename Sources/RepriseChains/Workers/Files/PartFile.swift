@@ -94,7 +94,7 @@ actor PartFile {
         return try await Blocking.run { try file.facts() }
     }
 
-    /// Gives it its name, durably.
+    /// Renames it into place, durably.
     func place(replacing: Bool) async throws {
         let (folder, name, partName) = (folder, name, partName)
         try await Blocking.run {

@@ -70,7 +70,7 @@ public struct AddressGuard: Sendable {
         return CheckedAddress(place: place, addresses: found)
     }
 
-    /// Those that the rest of the look-up would add are not used, nor looked at.
+    /// Addresses beyond the limit are neither used nor checked.
     private func addresses(of host: String) async throws -> [String] {
         try await withThrowingTaskGroup(of: [String]?.self) { group in
             group.addTask { try await lookUp(host) }
