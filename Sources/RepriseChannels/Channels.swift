@@ -80,6 +80,8 @@ public final class Channels: AppLifeFollower, Sendable {
         } catch let error as RepriseError where error.code == .ownershipLost {
             connection.announce(.stopped(Disconnection(error: error)))
             throw error
+        } catch is CancellationError {
+            // Whoever cancelled this knows.
         }
     }
 

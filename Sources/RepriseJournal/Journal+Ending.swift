@@ -7,12 +7,12 @@ import Synchronization
 extension Journal {
     // MARK: The end
 
-    /// Waits until this opening can no longer write, or the task is cancelled.
+    /// Waits until this opening can no longer write.
     ///
     /// An owner that writes nothing also detects a takeover: it checks every
     /// ``JournalLimits/ownershipCheck``.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `CancellationError`.
     package func watchOwnership() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { [ending] in

@@ -277,4 +277,18 @@ struct DriverTests {
         #expect(try await !bench.journal.ledger().isBalanced)
         try await bench.finish()
     }
+    @Test("a run that is cancelled at any moment of it throws nothing")
+    func cancelledAnywhere() async throws {
+        let server = MemoryServer()
+        try server.fill("general", with: 10)
+        let device = try await MemoryDevice(server)
+        try await device.general.read("inbox") { _ in }
+        for round in 0..<200 {
+            let run = Task { [channels = device.channels] in try await channels.run() }
+            try await Task.sleep(for: .microseconds(round * 37 % 3_000))
+            run.cancel()
+            try await run.value
+        }
+        try await device.finish()
+    }
 }
