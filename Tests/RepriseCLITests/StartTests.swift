@@ -85,8 +85,9 @@ struct StartTests {
         _ = await server.tool.end(within: 10)
     }
 
-    /// The journal says that a third entry was accepted: its own word. That one is pending says
-    /// nothing, the message that it was killed over may be.
+    /// Waits until the journal has a third entry, its own word.
+    ///
+    /// A pending entry proves nothing: the message that the second process was killed over may be.
     private func recorded() async throws {
         let deadline = ContinuousClock.now + .seconds(20)
         while true {
